@@ -15,6 +15,10 @@ ANY = "*"
 """The path step of an index that is not known."""
 _BEGIN = "!"
 """Begins the text of effects; no method and no attribute has such a name."""
+VIEWS = frozenset({"diagonal", "ravel", "reshape", "squeeze", "swapaxes", "transpose"})
+"""The methods of NumPy's arrays whose results share elements with their array, or may."""
+_VIEW = "?"
+"""Begins the text that says that one of these is an array's."""
 
 
 Kind = Literal["changes", "gives", "gave", "moves", "leaves", "stays"]
@@ -59,3 +63,13 @@ def steps_to(key: Any) -> Path:
         case int() if key >= 0 and not isinstance(key, bool):
             return (key,)
     return (ANY,)
+
+
+def text_of_view(method: str) -> str:
+    """That the `method`, one of `VIEWS`, is one of an array, not of an object of the user's, as a text."""
+    return _VIEW + method
+
+
+def view_in(text: str) -> str:
+    """The method that a text says this of; "" where it says something else."""
+    return text.removeprefix(_VIEW) if text.startswith(_VIEW) else ""

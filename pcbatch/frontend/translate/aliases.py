@@ -38,13 +38,13 @@ from pcbatch.frontend.translate.changed_objects import (
     without_replaced,
 )
 from pcbatch.frontend.translate.kinds import kind_of_calls
-from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, text_of
+from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, may_give_view, text_of
 from pcbatch.frontend.translate.same_objects import MOST, Facts, TooManyFactsError, facts_after, is_implied
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.frontend.translate.unrolling import STORES, MethodCall, is_inside
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
 from pcbatch.ir.code import Code
-from pcbatch.ir.method_effects import Effect, effects_in, is_of_effects
+from pcbatch.ir.method_effects import Effect, effects_in, is_of_effects, view_in
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -73,7 +73,7 @@ class Aliases:
     in_place: Collection[tuple[Span, str]] = frozenset()
     assumed: bool = False
     """Whether every element store that may be into a list counts as one."""
-    taken: dict[tuple[Code, bool, bool], tuple[Taking, ...]] = field(default_factory=dict)
+    taken: dict[tuple[Code, bool, bool, frozenset[str] | None], tuple[Taking, ...]] = field(default_factory=dict)
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     """What functions do to what they are given, by name; empty where none changes an object."""
     objects: bool = False
@@ -99,6 +99,10 @@ class Aliases:
         for span, text in sorted(self.in_place):
             if is_of_effects(text):
                 self.effects.setdefault(span, []).extend(effects_in(text))
+        self.arrays: dict[Span | None, frozenset[str]] = {}
+        for span, text in self.in_place:
+            if view_in(text):
+                self.arrays[span] = self.arrays.get(span, frozenset()) | {view_in(text)}
         self.has_changes = any(
             self.changes_object(op) if isinstance(op, Store) else changed_by(op) is not None for op in ops
         )
@@ -108,13 +112,18 @@ class Aliases:
             for block in self.function.blocks
         }
 
+    def hints_at(self, op: Op) -> Hints:
+        """What is known at `op`; what is to be asked is not so, unless it is to be assumed."""
+        variables: Collection[str] = () if self.assumed else self.variables
+        return replace(self.hints, variables=variables, arrays=self.arrays.get(op.span, ()))
+
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def undecided(self) -> Iterator[Span]:
         """The element stores, and the methods, of which types alone say whether, and what, they change in place."""
         for op in (op for block in self.function.blocks for op in block.ops):
             is_open = _is_element_store(op) and not self._is_known_to_change(op)
-            if op.span is not None and (is_open or calls_method(op)):
+            if op.span is not None and (is_open or calls_method(op) or _may_give_view(op)):
                 yield op.span
 
     def readers(self) -> Iterator[Span]:
@@ -330,11 +339,10 @@ class Aliases:
                 if change is not None and self.method(op) and not self.assumed:
                     return after_method(change, self.effects.get(op.span, ()), facts)
                 before = facts if change is None else without_replaced(change, facts)
-                known = code, objects, self.hints.views
+                hints = self.hints_at(op)
+                known = code, objects, hints.views, self.arrays.get(op.span)
                 if known not in self.taken:
-                    self.taken[known] = takings(
-                        code, self.kind_of, objects=objects, hints=self.hints, keeps=self.assumed
-                    )
+                    self.taken[known] = takings(code, self.kind_of, objects=objects, hints=hints, keeps=self.assumed)
                 after = facts_after(frozenset(code.writes), self.taken[known], before)
                 if change is not None and self.method(op):
                     return anywhere(change, after)
@@ -353,6 +361,10 @@ def _is_element_store(op: Op) -> bool:
     """Whether an element is stored, of an array or of an object."""
     change = changed_by(op)
     return isinstance(op, Store) or (change is not None and change.is_element)
+
+
+def _may_give_view(op: Op) -> bool:
+    return isinstance(op, Coded) and may_give_view(statement(op))
 
 
 def _reads_attribute(op: Op) -> bool:

@@ -22,7 +22,7 @@ APART = "__apart__"
 
 def checked(aliases: Aliases) -> Function:
     """The function with a check behind each call that must give something new for its stores to be right."""
-    possible = PossibleNames(aliases.function, aliases.kind_of, aliases.live, aliases.method)
+    possible = PossibleNames(aliases.function, aliases.kind_of, aliases.live, aliases.method, aliases.hints_at)
     with_parts = possible.calls_with_parts()
     spots = list(dict.fromkeys((*possible.calls_to_check(), *with_parts)))
     blocks = {block.label: block for block in aliases.function.blocks}

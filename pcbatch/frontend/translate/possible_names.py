@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from pcbatch.frontend.translate.changed_objects import changed_by, changed_name, takings
-from pcbatch.frontend.translate.references import KindOf, has_unknown_call, repeats
+from pcbatch.frontend.translate.references import NO_HINTS, Hints, KindOf, has_unknown_call, repeats
 from pcbatch.ir.analysis.dataflow import Analysis, solve
 from pcbatch.ir.program import Block, Coded, Function, Op, Store, reads, statement, writes
 
@@ -25,7 +26,8 @@ Clash = tuple[Spot, int]
 class PossibleNames:
     """Asks one function. `live` has what is live after each op, by block.
 
-    `calls_users` says whether an op calls a method of which nobody knows what it keeps of its arguments.
+    `calls_users` says whether an op calls a method of which nobody knows what it keeps of its arguments; `hints_at`, of
+    which methods it is known, or will be asked, whether they are arrays'.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class PossibleNames:
         kind_of: KindOf,
         live: Mapping[str, tuple[frozenset[str], ...]],
         calls_users: Callable[[Op], object],
+        hints_at: Callable[[Op], Hints],
     ):
         self.function, self.live = function, live
         self.places = {(block.label, at): op for block in function.blocks for at, op in enumerate(block.ops)}
@@ -55,11 +58,13 @@ class PossibleNames:
         self.products = [
             spot for spot, op in self.places.items() if objects and isinstance(op, Coded) and repeats(statement(op))
         ]
-        self.sources = {
-            spot: self._bits(source for _, (_, (source, _)) in taken if source in self.bit)
-            for spot, op in self.places.items()
-            for taken in [takings(statement(op), kind_of, objects=objects) if isinstance(op, Coded) else ()]
-        }
+
+        def sources(op: Op) -> int:
+            hints = replace(NO_HINTS, variables=hints_at(op).variables, arrays=hints_at(op).arrays)
+            taken = takings(statement(op), kind_of, objects=objects, hints=hints) if isinstance(op, Coded) else ()
+            return self._bits(source for _, (_, (source, _)) in taken if source in self.bit)
+
+        self.sources = {spot: sources(op) for spot, op in self.places.items()}
         for spot in self.unknown:  # what a method of the user's keeps is not known by the name that a list's has, too
             change = changed_by(self.places[spot])
             if change is not None:

@@ -12,7 +12,6 @@ from pcbatch.frontend.translate.references import (
     LIMIT,
     NEW,
     NO_HINTS,
-    VIEWS,
     Hints,
     KindOf,
     Maker,
@@ -25,6 +24,7 @@ from pcbatch.frontend.translate.references import (
 )
 from pcbatch.frontend.translate.sequences import ELEMENT
 from pcbatch.ir.code import Code
+from pcbatch.ir.method_effects import VIEWS
 
 _DEEP = 3
 """What a computed attribute gives may be so deep in its object."""
@@ -177,8 +177,13 @@ class Reader:
                 yield (), _new(node)
 
     def _is_arrays(self, node: ast.Call, whole: ast.expr) -> bool:
-        """Whether a method may be an array's: among objects, where one may have a method of that name, a part's."""
-        return self.kind_of(node) == "unknown" and not (self.objects and isinstance(whole, ast.Name))
+        """Whether a method may be an array's, as far as that is known or will not be asked.
+
+        Among objects, where one may have a method of that name, a part's.
+        """
+        if self.kind_of(node) != "unknown" or (self.objects and isinstance(whole, ast.Name)):
+            return False
+        return node.func.attr in self.hints.arrays or root_of_path(whole) not in self.hints.variables  # type: ignore[attr-defined]
 
     def made(self, node: ast.Call, maker: Maker) -> Iterator[Reference]:
         """Where the parts of the object come from that a class makes in this call."""
@@ -203,7 +208,7 @@ class Reader:
         own = {part.id for part in targets if isinstance(part, ast.Name)}
         outer = self.hints
         lists = {name: depth for name, depth in outer.lists.items() if name not in own}
-        self.hints = replace(outer, lists=lists | elements_in_lists(node.generators, outer.lists))
+        self.hints = replace(outer, lists=lists | elements_in_lists(node.generators, outer.lists), variables=())
         for each in node.generators:
             every = [found for found in self.of(each.iter) for found in _through(found, taken)]
             for name, reference in _bound(each.target, tuple(element(tuple(every), ANY))):
@@ -213,6 +218,13 @@ class Reader:
         for found in reached:
             is_same = found[1][0] not in taken or len(node.generators) > 1  # in several turns
             yield from list(_through(found, taken)) * (2 if is_same else 1)
+
+
+def root_of_path(node: ast.expr) -> str:
+    """The variable that `node` is, or is a part of, at a place that is written out; "" of anything else."""
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _through(reference: Reference, taken: Mapping[str, Sequence[Reference]]) -> Iterator[Reference]:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pcbatch.ir import method_effects
 from pcbatch.ir.code import Code
+from pcbatch.ir.method_effects import VIEWS
 
 Path = method_effects.Path
 ANY = method_effects.ANY
@@ -57,6 +58,10 @@ class Hints:
     """The attributes that may be computed ones, which give parts of their object."""
     methods: Container[str] = ()
     """The attributes that may be methods, which hold their object."""
+    variables: Container[str] = ()
+    """The variables of which, and of whose parts, it is asked whether a method that may be an array's is one."""
+    arrays: Container[str] = ()
+    """The methods that are arrays', as far as it has been asked."""
     views: bool = True
     """Whether a slice may be of an array, which shares its elements: one of a list is a list of its own."""
 
@@ -67,14 +72,18 @@ Kind = Literal["new", "view", "copy", "row", "rows", "unknown"] | tuple[str, ...
 elements in the same order; one of its arguments' elements, or of tuples of them; nobody knows; a record of its
 arguments, with these fields if they are known; an object that a class makes."""
 KindOf = Callable[[ast.Call], Kind]
-VIEWS = frozenset({"diagonal", "ravel", "reshape", "squeeze", "swapaxes", "transpose"})
-"""The methods of NumPy's arrays whose results share elements with their array, or may."""
 
 
 def has_unknown_call(code: Code, kind_of: KindOf) -> bool:
     """Whether something in `code` is called of which nobody knows what it gives."""
     nodes = (node for statement in code.body for node in ast.walk(statement))
     return any(isinstance(node, ast.Call) and kind_of(node) == "unknown" for node in nodes)
+
+
+def may_give_view(code: Code) -> bool:
+    """Whether a method is called that an array has, too, whose result shares the elements of the array."""
+    nodes = (node for each in code.body for node in ast.walk(each))
+    return any(isinstance(node, ast.Call) and getattr(node.func, "attr", "") in VIEWS for node in nodes)
 
 
 def repeats(code: Code) -> bool:

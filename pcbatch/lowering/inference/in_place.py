@@ -24,6 +24,7 @@ from typing import Any
 from pcbatch.errors import InPlaceError, Span
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
+from pcbatch.ir.method_effects import VIEWS, text_of_view, view_in
 from pcbatch.ir.pseudo_builtins import STORED
 from pcbatch.ir.values import copied
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
@@ -53,6 +54,9 @@ def asked(code: Code, span: Span, environment: Environment, variables: Collectio
         yield target, method
     if span in environment.suspects and (target := _stored(code)):
         yield target, _STORES
+    for owner, name in _views(code) if span in environment.suspects else ():
+        if (span, text_of_view(name)) not in environment.in_place:
+            yield owner, text_of_view(name)
     nodes = [node for each in code.body for node in ast.walk(each)] if span in environment.readers else []
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
@@ -63,6 +67,29 @@ def asked(code: Code, span: Span, environment: Environment, variables: Collectio
             is_known = id(node) in called or (span, f"{name}()") in environment.in_place
             if not is_known and _root(node.value) in variables:
                 yield owner, f"{name}()"
+
+
+def _views(code: Code) -> Iterator[tuple[str, str]]:
+    """The methods in the translated `code` that give views if they are arrays', and of what they are."""
+    for node in (node for each in code.body for node in ast.walk(each)):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=root), attr="member"), args=[owner, ast.Constant(name)]):
+                is_view = root == OPS and name in VIEWS
+            case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
+                is_view = name in VIEWS
+            case _:
+                continue
+        names = {each.id for each in ast.walk(owner) if isinstance(each, ast.Name)}
+        if is_view and names <= {*code.reads, OPS} and not any(map(_calls, ast.walk(owner))):
+            yield ast.unparse(owner), str(name)
+
+
+def _calls(node: ast.AST) -> bool:
+    """Whether something may happen where `node` is evaluated once more."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=root), attr="member" | "getitem")) if root == OPS:
+            return False
+    return isinstance(node, ast.Call | ast.NamedExpr | ast.Lambda)
 
 
 def _is_path(node: ast.expr, names: Collection[str]) -> bool:
@@ -100,6 +127,10 @@ def look(value: Any, method: str) -> None:
     If the method is an attribute, `.rows`: if that is computed, and gives a part of `value`. If it is `.move()`: if it
     is a method, which holds `value`.
     """
+    if view_in(method):
+        if records.parts_of(value) is None:
+            raise InPlaceError("PCB205", "this shares the elements of its array", "copy the array", method)
+        return
     if method.endswith("()"):
         held = _given(value, method[1:-2]) if isinstance(value, (list, dict)) or records.fields_of(value) else None
         if isinstance(held, (MethodType, BuiltinMethodType)) and held.__self__ is value:
