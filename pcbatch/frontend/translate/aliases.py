@@ -21,6 +21,7 @@ from pcbatch.frontend.translate.changed_arguments import (
     changes_of,
     is_hidden,
     refusal,
+    replaced_behind,
     returns_of,
     taken_by_call,
     twins_of,
@@ -39,7 +40,13 @@ from pcbatch.frontend.translate.changed_objects import (
 )
 from pcbatch.frontend.translate.kinds import kind_of_calls
 from pcbatch.frontend.translate.references import ANY, LIMIT, Hints, KindOf, Path, Place, Taking, may_give_view, text_of
-from pcbatch.frontend.translate.same_objects import MOST, Facts, TooManyFactsError, facts_after, is_implied
+from pcbatch.frontend.translate.same_objects import (
+    MOST,
+    Facts,
+    TooManyFactsError,
+    facts_after,
+    is_implied,
+)
 from pcbatch.frontend.translate.sure_lists import depths_of_lists
 from pcbatch.frontend.translate.unrolling import STORES, MethodCall, is_inside
 from pcbatch.ir.analysis.dataflow import Analysis, live_after_each_op, liveness, solve
@@ -216,8 +223,8 @@ class Aliases:
             if not isinstance(op, Call):
                 continue
             for place, span in changed_in_call(op, self.summaries):
-                kept = self._replaced_behind(op, block, at, facts)
                 places = {place, *objects_related(place, facts)}
+                kept = replaced_behind(block, at, facts, places, self.numbers)
                 names = {each[0] for each in places if not is_hidden(each[0]) and not _is_inside(each, kept)}
                 elsewhere = names - self.variables
                 twice = {name for name in names if op.arguments.count(name) > 1 or name != place[0]} & set(op.arguments)
@@ -235,32 +242,6 @@ class Aliases:
                         found.append(refusal(op, place, users, span))
                     break
         return found
-
-    def _replaced_behind(self, call: Call, block: Block, at: int, facts: Facts) -> Place | None:
-        """The place that gets the result of a call, or a part of it, right behind it, if it is known.
-
-        As in `ps[0] = paid(ps[0])`, and where a method gives back its object. An element at a position that differs by
-        lane is one of several, which must be apart.
-        """
-        results = set(call.outputs)
-        for op in block.ops[at + 1 :]:
-            change = changed_by(op)
-            match op:
-                case Store(array=array, indices=(index,), value=value) if value in results:
-                    return (array, (self.numbers[index],)) if index in self.numbers else None
-                case Primitive(outputs=(name,)) if name in self.numbers:
-                    pass
-                case Primitive() if change is None and set(op.inputs) & results:
-                    results |= set(op.outputs)
-                case _ if change is not None and change.step is not None:
-                    given = [each.id for each in change.given if isinstance(each, ast.Name)]
-                    root, path = change.place
-                    are_apart = not any(one[0] == other[0] == root for one, other in facts)
-                    is_known = (are_apart or ANY not in (*path, change.step)) and len(path) < LIMIT
-                    return (root, (*path, change.step)) if is_known and set(given) & results else None
-                case _:
-                    return None
-        return None
 
     def summary(self) -> Summary:
         """What the function does to the objects that it is given, as far as `summaries` says it of its callees."""

@@ -12,14 +12,15 @@ back what it was given, the result counts as a further name. Stores into arrays 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.translate.changed_objects import changed_by, objects_related
-from pcbatch.frontend.translate.references import LIMIT, NEW, Path, Place, Taking
-from pcbatch.frontend.translate.same_objects import Facts, fact_of
-from pcbatch.ir.program import Call, Function, Op, Store
+from pcbatch.frontend.translate.references import ANY, LIMIT, NEW, Path, Place, Taking
+from pcbatch.frontend.translate.same_objects import Facts, fact_of, may_be_inside
+from pcbatch.ir.program import Block, Call, Function, Op, Primitive, Store, writes
 
 GIVEN = "given "
 """Begins the names of the objects that a function is given, by parameter."""
@@ -126,3 +127,34 @@ def refusal(call: Call, place: Place, others: list[str], changed_at: Span | None
         f"return the object and take what comes back, `p = {call.function}(p, ..)`; or hand over `copy.copy(p)`",
         (Note(changed_at, "changed here"),) if changed_at is not None else (),
     )
+
+
+def replaced_behind(
+    block: Block, at: int, facts: Facts, changed: Collection[Place], numbers: Mapping[str, int]
+) -> Place | None:
+    """The place that gets the result of the call at op `at`, or a part of it, right behind it, if it is known.
+
+    As in `ps[0] = paid(ps[0])`, and where a method gives back its object. An element at a position that differs by
+    lane is one of several: what is `changed` of it must be none of another's. That it has a part with that in
+    common, as in `[Pair(x, 2.0), Pair(1.0, x)]`, does not matter.
+    """
+    results = set(writes(block.ops[at]))
+    for op in block.ops[at + 1 :]:
+        change = changed_by(op)
+        match op:
+            case Store(array=array, indices=(index,), value=value) if value in results:
+                return (array, (numbers[index],)) if index in numbers else None
+            case Primitive(outputs=(name,)) if name in numbers:
+                pass
+            case Primitive() if change is None and set(op.inputs) & results:
+                results |= set(op.outputs)
+            case _ if change is not None and change.step is not None:
+                given = [each.id for each in change.given if isinstance(each, ast.Name)]
+                root, path = change.place
+                common = (place for fact in facts if fact[0][0] == fact[1][0] == root for place in fact)
+                are_apart = not any(may_be_inside(each, place) for place in common for each in changed)
+                is_known = (are_apart or ANY not in (*path, change.step)) and len(path) < LIMIT
+                return (root, (*path, change.step)) if is_known and set(given) & results else None
+            case _:
+                return None
+    return None

@@ -39,6 +39,12 @@ def is_implied(fact: Fact, facts: Facts) -> bool:
     return False
 
 
+def may_be_inside(place: Place, whole: Place) -> bool:
+    """Whether a place may be `whole`, or a part of it: a step that is not known may be any."""
+    steps = zip(place[1], whole[1], strict=False)
+    return place[0] == whole[0] and len(place[1]) >= len(whole[1]) and all(a == b or ANY in (a, b) for a, b in steps)
+
+
 def parts_related(name: str, facts: Facts, others: Set[str]) -> Iterator[str]:
     """The parts of variable `name`, as expressions, that may be one object with some part of one of `others`."""
     for fact in facts:
