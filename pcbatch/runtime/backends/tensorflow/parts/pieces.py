@@ -23,6 +23,7 @@ from pcbatch.runtime.backends.tensorflow import (
     sizes,
     structures,
     traces,
+    unsigned,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 
@@ -34,6 +35,8 @@ class TensorFlowPieces:
         return equivalents.equivalent(function)
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        if unsigned.has_uint64(piece, reads, shared):
+            return unsigned.evaluate(piece, reads, shared)
         types = [structures.type_of(value) for value in shared]
         operands = traces.with_kept(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
         shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
