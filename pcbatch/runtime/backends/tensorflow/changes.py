@@ -136,8 +136,10 @@ def stored(whole: Any, value: Any, *indices: Any, site: int) -> Any:
     if isinstance(whole, (tf.Tensor, tf.Variable, np.ndarray)):
         return _array_stored(tf.convert_to_tensor(whole), value, indices, site)
     if len(indices) == 1:
+        if isinstance(whole, list) and whole and is_lane_value(indices[0]):
+            return replaced_at(whole, value, in_range(indices[0], len(whole), site))
         if isinstance(whole, list) and is_lane_value(indices[0]):
-            in_range(indices[0], len(whole), site)
+            in_range(indices[0], 0, site)
         return with_item(whole, value, indices[0])
     raise TypeError(f"{describe(whole)} takes one index")
 

@@ -17,6 +17,9 @@ from pcbatch.runtime.backends.tensorflow.positions import taken_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value
 
+_PLACES = "_pcb_places"
+"""The attribute of a graph that has the safe indices in it, by the index and how many elements there are."""
+
 
 def getitem(a: Any, index: Any, site: int) -> Any:
     """`a[index]` as Python and NumPy mean it: negative indices count from the end.
@@ -202,9 +205,33 @@ def place_in(a: Bounded, index: Any, site: int) -> tf.Tensor:
 def in_range(part: Any, size: int, site: int) -> tf.Tensor:
     """A lane's index, made safe: counted from the front and clamped; out of range is a fault."""
     position = _integer(part)
-    fault((position < -size) | (position >= size), site)
-    position = tf.where(position < 0, position + size, position)
-    return tf.cast(tf.clip_by_value(position, 0, max(size - 1, 0)), tf.int32)
+    if not size:
+        fault(True, site)
+        return tf.constant(0)
+    place, is_out = (_place_in if tf.executing_eagerly() else _known_place_in)(position, size)
+    fault(is_out, site)
+    return place
+
+
+def _known_place_in(position: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The same, once for each index in a graph: what is read is mostly stored into, too."""
+    graph = tf.compat.v1.get_default_graph()
+    known = getattr(graph, _PLACES, None)
+    if known is None:
+        known = {}
+        setattr(graph, _PLACES, known)
+    key = id(position), size
+    if key not in known:
+        known[key] = position, *_place_in(position, size)
+    _, place, is_out = known[key]
+    return place, is_out
+
+
+def _place_in(position: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """A position counted from the front and clamped, and whether there is none such."""
+    counted = tf.where(position < 0, position + size, position)
+    place = tf.clip_by_value(counted, 0, size - 1)
+    return tf.cast(place, tf.int32), tf.not_equal(counted, place)
 
 
 def _gather(a: tf.Tensor, lane_indices: list[tuple[int, tf.Tensor]]) -> tf.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir import values
@@ -37,10 +38,12 @@ def taken_at(items: Sequence[Any], place: tf.Tensor) -> Any:
 def replaced_at(items: Sequence[Any], value: Any, place: tf.Tensor) -> list[Any]:
     """`items` with `value` at `place`, an int32 scalar that is in range for every lane that is really there."""
     type_ = joined([*items, value], "the elements of a list that is changed at a lane's number, and the new one,")
-    new = leaf_tensors(value, type_)
+    here = tf.equal(tf.constant(np.arange(len(items), dtype=np.int32)), place)
+    olds = zip(*(leaf_tensors(item, type_) for item in items), strict=True)
 
-    def chosen(at: int, old: Any) -> Any:
-        pairs = zip(new, leaf_tensors(old, type_), strict=True)
-        return wrap(values.pack(type_, [tf.where(place == at, *pair) for pair in pairs]), type_)
+    def chosen(new: tf.Tensor, old: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        found: list[tf.Tensor] = tf.unstack(tf.where(tf.reshape(here, [-1, *[1] * new.shape.rank]), new, tf.stack(old)))
+        return found
 
-    return [chosen(at, old) for at, old in enumerate(items)]
+    columns = [chosen(new, old) for new, old in zip(leaf_tensors(value, type_), olds, strict=True)]
+    return [wrap(values.pack(type_, [column[at] for column in columns]), type_) for at in range(len(items))]
