@@ -18,6 +18,7 @@ from pcbatch.frontend.source.nodes import assigned_in, constant, load, walk_scop
 from pcbatch.frontend.source.source import Parameter
 from pcbatch.frontend.source.supers import Supers, supers_in
 from pcbatch.function.taken import PART, Taken
+from pcbatch.ir.records import INIT
 
 _OBJECT = "_pcb_object"
 """The parameter of a method of a class for the object by which it is called."""
@@ -138,6 +139,8 @@ class TakenMethod(Taken):
         tree = Supers(tree, self.method.function, partial(self._with_super, receiver)).visit(tree)
         if self.method.is_property and self._changes:
             raise NameResolutionError([_property(source, receiver)])
+        if self.method.name == INIT and _is_seen_whole(tree.body, receiver):
+            raise NameResolutionError([_seen_whole(source, receiver)])
         if receiver in assigned_in(source.tree.body):
             raise NameResolutionError([_rebound(source, receiver)])
         if self.gives_back:
@@ -189,6 +192,29 @@ class _Mangled(gast.NodeTransformer):  # type: ignore[misc]  # gast has no types
         if node.attr.startswith("__") and not node.attr.endswith("__") and self.owner:
             node.attr = f"_{self.owner}{node.attr}"
         return node
+
+
+def _is_seen_whole(body: list[Any], receiver: str) -> bool:
+    """Whether a constructor uses its object otherwise than by attributes, before it surely has one: it is none yet."""
+    for statement in body:
+        nodes = list(gast.walk(statement))
+        parts = {id(node.value) for node in nodes if isinstance(node, gast.Attribute) and node.attr != "__dict__"}
+        if any(isinstance(node, gast.Name) and node.id == receiver and id(node) not in parts for node in nodes):
+            return True
+        match statement:
+            case gast.Assign(targets=[gast.Attribute(value=gast.Name(id=name)), *_]) if name == receiver:
+                return False
+    return False
+
+
+def _seen_whole(source: FunctionSource, receiver: str) -> Diagnostic:
+    return Diagnostic(
+        "PCB209",
+        f"`{receiver}` is used in `{source.name}` before it has an attribute",
+        source.span,
+        f"this {PART}",
+        f"assign an attribute first, in a statement of its own, `{receiver}.x = ..`",
+    )
 
 
 def _rebound(source: FunctionSource, receiver: str) -> Diagnostic:

@@ -85,7 +85,7 @@ def _cast(value: Any, types: Iterator[str]) -> Any:
 
 
 def _with_field(record: Any, value: Any, name: str) -> Any:
-    return records.made(type(record), {**(records.fields_of(record) or {}), name: value})
+    return records.made(type(record), {**records.without_mark(records.fields_of(record) or {}), name: value})
 
 
 def _with_item(whole: Any, value: Any, key: Any) -> Any:

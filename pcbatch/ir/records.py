@@ -122,9 +122,12 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def finished(record: Any) -> Any:
     """An object that is as its constructor has left it."""
-    if dataclasses.is_dataclass(record):
-        return record
-    return made(type(record), {name: value for name, value in vars(record).items() if name != _BEGUN})
+    return record if dataclasses.is_dataclass(record) else made(type(record), without_mark(vars(record)))
+
+
+def without_mark(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of an object that has some: that it was `begun` no longer shows."""
+    return {name: value for name, value in fields.items() if name != _BEGUN}
 
 
 def constructor_of(cls: type) -> str | None:

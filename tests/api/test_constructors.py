@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -309,6 +310,43 @@ def test_an_object_is_what_python_makes(function):
 def test_so_it_is_in_other_modes(function, changes):
     batched = pcbatch.autobatch(function).options(**changes)
     np.testing.assert_allclose(batched(X), [function(float(x)) for x in X], rtol=1e-6)
+
+
+class Remembering:
+    def __init__(self, v):
+        self.v = v
+        if v > 0.0:
+            self.v = v * 2.0
+        self.old = copy.copy(self)
+
+
+def attributes_of(value):
+    return len(vars(value))
+
+
+class Counting:
+    def __init__(self, v):
+        self.count = attributes_of(self)
+        self.v = v
+        if v > 0.0:
+            self.v = 1.0
+
+
+def test_that_an_object_is_not_made_yet_does_not_show():
+    @pcbatch.autobatch
+    def made_of(x):
+        return Remembering(x)
+
+    @pcbatch.autobatch
+    def counted(x):
+        return Counting(x).count
+
+    found, python = made_of(X), [Remembering(float(x)) for x in X]
+    assert vars(found).keys() == vars(python[0]).keys()
+    assert vars(found.old).keys() == vars(python[0].old).keys()
+    np.testing.assert_array_equal(found.old.v, [each.old.v for each in python])
+    with pytest.raises(CompileError, match="PCB209: `self` is used in `__init__` before it has an attribute"):
+        counted.check(X)
 
 
 class Chain:

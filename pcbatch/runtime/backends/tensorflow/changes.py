@@ -66,7 +66,7 @@ def with_field(record: Any, value: Any, name: str) -> Any:
         changed_record = copied(record)
         setattr(changed_record, name, value)
         return changed_record
-    return records.made(cls, {**(fields or {}), name: value})
+    return records.made(cls, {**records.without_mark(fields or {}), name: value})
 
 
 def with_item(whole: Any, value: Any, key: Any) -> Any:
