@@ -154,7 +154,11 @@ class _Run:
         """Give what an item would write whose predicate does not hold, and what never had a value, a zero."""
         for name in item.writes if isinstance(item, Piece) else ():
             if self.now.get(name, self.tops.get(name, Absent.NEVER)) is Absent.NEVER:
-                self.now[name] = zero(self.program.types[name])
+                self.now[name] = self.zero(name)
+
+    def zero(self, name: str) -> Any:
+        """What stands for a value of `name` where none is needed."""
+        return zero(self.program.types[name])
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from pcbatch.ir.interpreter import Lane
 from pcbatch.ir.machine import Piece, Program, fork_of
 from pcbatch.ir.machine_interpreter import Absent, _Run
 from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, StoreElement
+from pcbatch.ir.types import TensorType, leaves
+from pcbatch.ir.values import pack
 
 
 def interpret_forked(
@@ -60,7 +62,7 @@ class _Forked(_Run):
         found: dict[str, Any] = {}
         for call, entry in zip(fork.calls, self.entries[number], strict=True):
             if call.condition is not None and not self.read(call.condition):
-                found |= {slot: zero(self.program.types[slot]) for slot, _ in call.results}
+                found |= {slot: self.zero(slot) for slot, _ in call.results}
                 continue
             given = {variable: self.now.get(name, self.tops.get(name)) for variable, name in call.given}
             found |= self.called(entry, given, dict(call.results))
@@ -73,7 +75,7 @@ class _Forked(_Run):
         try:
             self.piece(piece)
         except LaneFaultError:
-            self.now |= {name: zero(self.program.types[name]) for name in piece.writes}
+            self.now |= {name: self.zero(name) for name in piece.writes}
 
     def called(self, entry: int, given: dict[str, Any], results: dict[str, str]) -> dict[str, Any]:
         """What a lane gives that begins at a block: by slot."""
@@ -88,9 +90,20 @@ class _Forked(_Run):
         found = {slot: child.stacks[variable][-1] for slot, variable in results.items()}
         return {slot: self.junk(slot) if isinstance(value, Absent) else value for slot, value in found.items()}
 
+    def zero(self, name: str) -> Any:
+        """Of the very dtypes that TensorFlow's operations are given: the sine of Python's zero would be float32."""
+        return self.filled(name, 0.0)
+
     def junk(self, name: str) -> Any:
         """What there is where a call gives nothing: it may be handed on, but whoever computes by it is found out."""
-        return tf.nest.map_structure(
-            lambda leaf: leaf * float("nan") if tf.as_dtype(leaf.dtype).is_floating else leaf,
-            tf.nest.map_structure(tf.convert_to_tensor, zero(self.program.types[name])),
-        )
+        return self.filled(name, float("nan"))
+
+    def filled(self, name: str, number: float) -> Any:
+        """A value of the type of `name`: its floats are `number`, all else is zero."""
+
+        def filled(leaf: TensorType) -> Any:
+            value = zero(leaf) if leaf.weak else tf.zeros(leaf.shape, leaf.dtype)
+            return value + number if tf.as_dtype(leaf.dtype).is_floating else value
+
+        type_ = self.program.types[name]
+        return pack(type_, [filled(leaf) for leaf in leaves(type_)])
