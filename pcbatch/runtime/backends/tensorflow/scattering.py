@@ -22,10 +22,10 @@ def places(indices: Sequence[tf.Tensor], value: tf.Tensor, shape: tf.TensorShape
     `indices` are int32 `[lanes]`, or `[lanes, n]`: positions, of which every combination is a place.
     """
     vectors = _lengths(indices)
-    lanes = tf.shape(indices[0])[0]
     written = [*vectors, *shape[len(indices) :]]
     missing = len(written) + 1 - value.shape.rank
     if missing or value.shape[1:] != written:
+        lanes = _rows(indices)
         value = tf.reshape(value, [lanes, *[1] * missing, *value.shape[1:]])
         value = tf.broadcast_to(value, [lanes, *written])
     return combined(indices), value
@@ -35,12 +35,18 @@ def _lengths(indices: Sequence[tf.Tensor]) -> list[int]:
     return [index.shape[1] for index in indices if index.shape.rank == 2]
 
 
+def _rows(indices: Sequence[tf.Tensor]) -> Any:
+    """How many rows there are. Few stores need to know, and to ask takes five operations of a graph."""
+    static = indices[0].shape[0]
+    return tf.shape(indices[0])[0] if static is None else static
+
+
 def combined(indices: Sequence[tf.Tensor]) -> tf.Tensor:
     """The places of `indices`, `[lanes, .., depth]`; see `places`."""
     vectors = _lengths(indices)
-    lanes = tf.shape(indices[0])[0]
     if not vectors:
         return tf.stack(indices, axis=-1)
+    lanes = _rows(indices)
     axes = iter(range(1, len(vectors) + 1))
     spread = []
     for index in indices:

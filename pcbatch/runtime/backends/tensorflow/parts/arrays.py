@@ -137,7 +137,8 @@ class TensorFlowArrays:
     def _taking_part(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor | None) -> tf.Tensor:
         """The lanes of rows; those that take no part get one that does not exist."""
         count = self.lanes_of(array)
-        return tf.where(mask, self.lane_numbers(count) if lanes is None else lanes, count)
+        lanes = self.lane_numbers(count) if lanes is None else lanes
+        return ready.select(mask, lanes, ready.constant(count, lanes.dtype) if isinstance(count, int) else count)
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
