@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,17 +20,29 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import pieces, structures
-from pcbatch.runtime.backends.tensorflow.traces import trace
+from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
 
+NAME = "uint64"
 _known: WeakKeyDictionary[Piece, bool] = WeakKeyDictionary()
 
 
 def has_uint64(piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> bool:
-    """Whether a piece has such a number among what it reads or computes; its types are always the same."""
+    """Whether a piece reads such a number, or names the dtype; what it reads always has the same types."""
     if piece not in _known:
-        operations = trace(piece, *_types(reads, shared)).graph.get_operations()
-        _known[piece] = any(output.dtype == tf.uint64 for each in operations for output in each.outputs)
+        _known[piece] = any(map(_is_of_uint64, (*reads, *shared))) or _names_it(piece.compiled.__code__)
     return _known[piece]
+
+
+def _is_of_uint64(value: Any) -> bool:
+    try:
+        return any(leaf.dtype == NAME for leaf in leaf_types(structures.type_of(value)))
+    except (TypeError, NotATensorError):  # what an interpreter keeps beside values of lanes
+        return False
+
+
+def _names_it(code: CodeType) -> bool:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return NAME in code.co_names or NAME in code.co_consts or any(map(_names_it, inner))
 
 
 def evaluate(piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
