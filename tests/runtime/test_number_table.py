@@ -36,11 +36,13 @@ INTEGERS = {"uint8", "int32", "int64"}
 
 
 def of_tensors(symbol, left, right):
-    """What TensorFlow's own operator gives for two tensors, ints of one dtype; shifts, which it lacks, apart."""
+    """What TensorFlow's own operator gives for two tensors, ints of one dtype; what it lacks apart."""
     if left != right and {left, right} <= INTEGERS:
         left = right = np.promote_types(left, right).name
     if symbol in ("<<", ">>"):
         return left if left == right and left in INTEGERS else REFUSED
+    if symbol == "**" and left == right == "uint8":
+        return left
     try:
         return SYMBOLS[symbol](tf.ones([], left), tf.ones([], right)).dtype.name
     except (
