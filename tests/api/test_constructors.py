@@ -13,6 +13,7 @@ import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.errors import CompileError
 from tests.api import left
+from tests.pairwise import every_second
 
 X = np.array([-1.0, 2.0, 3.0], np.float32)
 
@@ -291,22 +292,30 @@ def leaves(value: Any) -> list[Any]:
     return leaves(vars(value)) if hasattr(value, "__dict__") and not hasattr(value, "shape") else [value]
 
 
-@pytest.mark.parametrize("function", PROGRAMS)
+IN_OTHER_MODES = [of_each_kind, in_a_loop, data]
+"""Programs that quick tests run in other modes, and slow ones in the default one."""
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(each, marks=pytest.mark.slow) if each in IN_OTHER_MODES else each for each in PROGRAMS],
+)
 def test_an_object_is_what_python_makes(function):
     batched = pcbatch.autobatch(function)
     expected = [leaves(function(float(x))) for x in X]
     for lane, x in enumerate(X):
         np.testing.assert_allclose(leaves(batched.single(x)), expected[lane], rtol=1e-6)
-    for size in (1, 3):
-        found = leaves(batched(X[:size]))
-        assert len(found) == len(expected[0])
-        for at, leaf in enumerate(found):
-            np.testing.assert_allclose(leaf, [each[at] for each in expected[:size]], rtol=1e-6)
+    found = leaves(batched(X))
+    assert len(found) == len(expected[0])
+    for at, leaf in enumerate(found):
+        np.testing.assert_allclose(leaf, [each[at] for each in expected], rtol=1e-6)
     assert [np.shape(leaf)[0] for leaf in leaves(batched(X[:0]))] == [0] * len(expected[0])
 
 
-@pytest.mark.parametrize("changes", [{"backend": "reference"}, {"strategy": "local"}, {"jit": False}])
-@pytest.mark.parametrize("function", [of_each_kind, in_a_loop, data])
+@pytest.mark.parametrize(
+    ("function", "changes"),
+    every_second(IN_OTHER_MODES, [{"backend": "reference"}, {"strategy": "local"}, {"jit": False}]),
+)
 def test_so_it_is_in_other_modes(function, changes):
     batched = pcbatch.autobatch(function).options(**changes)
     np.testing.assert_allclose(batched(X), [function(float(x)) for x in X], rtol=1e-6)

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from tests.pairwise import every_second
 
 BASES, EXPONENTS = [0, 1, 2, 3, 5, 7, 10, 3, 2, 11], [64, 65, 64, 100, 70, 127, 66, 63, 0, 120]
 MODES = [{}, {"form": "lockstep"}, {"jit": False}, {"backend": "reference"}]
@@ -53,17 +54,19 @@ def wrapped(base: int, exponent: int, dtype: type) -> int:
     return int(np.array([number], np.uint64).astype(dtype)[0])
 
 
-@pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, np.uint8])
+@pytest.mark.parametrize(
+    ("dtype", "mode"), every_second([np.int32, np.int64, np.uint32, np.uint64, np.uint8], MODES), ids=str
+)
 def test_a_power_wraps(dtype: type, mode: dict[str, Any]) -> None:
     found = np.asarray(operator.options(**mode)(*arguments(dtype)))
     assert found.dtype == dtype
     assert found.tolist() == [wrapped(*each, dtype) for each in zip(BASES, EXPONENTS, strict=True)]
 
 
-@pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize("function", [known, of_a_number, in_a_helper, in_a_loop])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("function", "dtype", "mode"),
+    every_second([known, of_a_number, in_a_helper, in_a_loop], [np.int32, np.int64], MODES),
+)
 def test_each_lane_is_what_it_is_alone(function: Any, dtype: type, mode: dict[str, Any]) -> None:
     given = arguments(dtype)
     values = tf.nest.flatten(function.options(**mode)(*given))
