@@ -28,6 +28,8 @@ from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.native.between import Between
 from pcbatch.runtime.native.fitness import Obstacle, loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
@@ -82,7 +84,7 @@ SEQUEL = 64
 
 def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None], lessons: Lessons
-) -> Machine | ForkedMachine | NativeProgram | MixedProgram | StraightLine:
+) -> Machine | ForkedMachine | LlvmProgram | NativeProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
     at_once = _of_trips(options) is None and options.max_lanes is None and not options.deterministic
@@ -127,10 +129,18 @@ def _executable(
     else:
         found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
-        return NativeProgram(machine)
+        return _native(machine)
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return _mixed(machine, found.why, options)
+
+
+def _native(machine: Machine) -> LlvmProgram | NativeProgram:
+    """The native form of a program that can have it: by LLVM where code is made of all that it does."""
+    try:
+        return LlvmProgram(machine)
+    except UnsupportedError as obstacle:
+        return NativeProgram(machine, because=str(obstacle))
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:

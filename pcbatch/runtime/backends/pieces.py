@@ -266,6 +266,13 @@ class Pieces(Protocol):
         See `Control.natively`.
         """
 
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+        """The text of an HLO module with the operations of `pieces`, as they are for one example; None without HLO.
+
+        Its entry takes the leaves of what every piece reads and shares, one piece after another, and gives the leaves
+        of what each writes, then the fault site plus one of its first failed check, or 0, where it has `sites`.
+        """
+
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
         """How many calls of functions such as `exp` on single numbers `piece` makes for one lane.
 

@@ -44,7 +44,7 @@ class NativeProgram(WholeRuns):
     These are runs in a caller's graph, runs in slices, and runs of no lanes.
     """
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine, because: str = ""):
         super().__init__(machine)
         limits = machine.context.limits
         self.registers = Registers(self.program, limits.max_depth)
@@ -58,6 +58,7 @@ class NativeProgram(WholeRuns):
         if not apart and fits(self.program, self.backend):
             self.tiles = Tiles(self.backend, self.registers, limits.max_steps, CPU.native_tile)
         self.form = "native" if self.tiles is None else f"native: of {CPU.native_tile} lanes or more so many at a time"
+        self.form += f"; by XLA: {because}" if because else ""
         self._bounds: dict[Bounds, Array] = {}
         self._chunks: dict[int, Chunks] = {}
         self._blank: dict[int, Sequence[Array]] = {}

@@ -13,6 +13,7 @@ from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.machine.rooms import Rooms
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.straight_line import StraightLine
@@ -66,7 +67,7 @@ def resumable(executable: Executable) -> Machine | ForkedSlices:
     machine: Executable = executable
     if isinstance(executable, ForkedMachine):
         return ForkedSlices(executable)
-    if isinstance(executable, NativeProgram | MixedProgram | StraightLine):
+    if isinstance(executable, LlvmProgram | NativeProgram | MixedProgram | StraightLine):
         machine = executable.machine
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine
@@ -74,7 +75,7 @@ def resumable(executable: Executable) -> Machine | ForkedSlices:
 
 def rooms_of(executable: Executable) -> Rooms | None:
     """For how many lanes it has programs that serve fewer, too; None where it has none such."""
-    if isinstance(executable, Machine | NativeProgram | MixedProgram | StraightLine):
+    if isinstance(executable, Machine | LlvmProgram | NativeProgram | MixedProgram | StraightLine):
         return executable.rooms
     return executable.pools.rooms if isinstance(executable, ForkedMachine) else None
 

@@ -128,6 +128,9 @@ class NumPyPieces:
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+        return None
+
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
         return 0.0  # nobody sees what Python calls
 

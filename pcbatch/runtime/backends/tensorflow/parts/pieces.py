@@ -16,6 +16,7 @@ from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signa
 from pcbatch.runtime.backends.tensorflow import (
     described,
     equivalents,
+    hlo,
     kernels,
     linearize,
     pieces,
@@ -49,6 +50,9 @@ class TensorFlowPieces:
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         return pieces.abstract_eval(piece, reads, shared)
+
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+        return hlo.module(pieces)
 
     def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
         return sizes.sizes(piece, reads, shared)

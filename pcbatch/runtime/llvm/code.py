@@ -1,0 +1,263 @@
+"""A function under construction: its builder, loops, and the memory that it works in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.ir as ir
+
+from pcbatch.runtime.llvm.types import BYTE, INT64, Number
+
+Index = Any
+"""A place along an axis: a Python int where it is known, else a value of 64 bits."""
+
+WRITTEN_OUT = 8
+"""Loops over so many elements at most are written out, so that LLVM keeps short arrays in registers."""
+ON_STACK = 4096
+"""Arrays of so many bytes at most lie on the thread's stack, where LLVM knows that nothing else refers to them."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """Numbers of one type: `at(index)` computes or reads one of them.
+
+    `cost` is about how many instructions that takes. Where the array lies in memory, `pointer` is where; it is `owned`
+    if nobody needs it as it is once its last use is over. `reads` are the pointers of memory that `at` reads.
+    """
+
+    number: Number
+    sizes: tuple[int, ...]
+    at: Callable[[Sequence[Index]], Any]
+    cost: int = 0
+    pointer: Any = None
+    owned: bool = False
+    reads: frozenset[Any] = frozenset()
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+        return math.prod(self.sizes)
+
+    @property
+    def value(self) -> Any:
+        """The number of an array without axes."""
+        return self.at(())
+
+
+Value = Array | tuple[Any, ...]
+"""What an operation gives: an array, or a tuple of such values."""
+
+
+def scalar(number: Number, value: Any) -> Array:
+    """An array without axes whose number is computed already."""
+    return Array(number, (), lambda index: value)
+
+
+@dataclass
+class Code:
+    """The body of one function. Small temporary arrays lie on its stack, large ones in the `arena` it is handed."""
+
+    builder: Any
+    arena: Any
+    arena_bytes: int = 0
+    """How much of the arena the function needs."""
+    _used: int = 0
+    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    # -- numbers of places ---------------------------------------------------------------------------------------------
+
+    def place(self, index: Index) -> Any:
+        """An index as a value."""
+        return ir.Constant(INT64, index) if isinstance(index, int) else index
+
+    def add(self, left: Index, right: Index) -> Index:
+        """The sum of two indices."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if left == 0 and isinstance(left, int):
+            return right
+        if right == 0 and isinstance(right, int):
+            return left
+        return self.builder.add(self.place(left), self.place(right), flags=("nsw",))
+
+    def times(self, left: Index, right: int) -> Index:
+        """An index times a number."""
+        if isinstance(left, int):
+            return left * right
+        return left if right == 1 else self.builder.mul(left, self.place(right), flags=("nsw",))
+
+    def offset(self, sizes: Sequence[int], index: Sequence[Index]) -> Index:
+        """The place in memory of an element, row by row."""
+        found: Index = 0
+        for size, place in zip(sizes, index, strict=True):
+            found = self.add(self.times(found, size), place)
+        return found
+
+    def wide(self, number: Number, value: Any) -> Any:
+        """An integer as an index."""
+        if number.bits == 64:
+            return value
+        return (self.builder.sext if number.is_signed else self.builder.zext)(value, INT64)
+
+    def clamped(self, number: Number, value: Any, most: int) -> Index:
+        """An integer as an index between 0 and `most`."""
+        if most <= 0:
+            return 0
+        builder, index, zero, last = self.builder, self.wide(number, value), self.place(0), self.place(most)
+        if number.is_signed:
+            index = builder.select(builder.icmp_signed("<", index, zero), zero, index)
+        return builder.select(builder.icmp_unsigned(">", index, last), last, index)
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
+    def variable(self, type_: ir.Type, initial: Any = None) -> Any:
+        """The address of a register that is written more than once."""
+        with self.builder.goto_entry_block():
+            address = self.builder.alloca(type_)
+        if initial is not None:
+            self.builder.store(initial, address)
+        return address
+
+    def room(self, number: Number, count: int) -> Any:
+        """The address of uninitialised memory for so many numbers, until `scratch` ends."""
+        size = number.bytes * count
+        if size <= ON_STACK:
+            with self.builder.goto_entry_block():
+                address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
+                address.align = 32 if size >= 32 else 8
+                return address
+        start = self._used
+        self._used = (start + size + 63) // 64 * 64
+        self.arena_bytes = max(self.arena_bytes, self._used)
+        return self.builder.gep(self.arena, [self.place(start)], inbounds=True, source_etype=BYTE)
+
+    def reserved(self, number: Number, count: int) -> Any:
+        """The address of memory that stays the function's own to its end."""
+        assert not self._used, "inside scratch memory"
+        with self.builder.goto_entry_block():
+            if number.bytes * count <= ON_STACK:
+                address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
+                address.align = 32 if number.bytes * count >= 32 else 8
+                return address
+            start = self.arena_bytes
+            self.arena_bytes = (start + number.bytes * count + 63) // 64 * 64
+            return self.builder.gep(self.arena, [self.place(start)], inbounds=True, source_etype=BYTE)
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Within, `room` lies behind what is reserved; at the end it is free again."""
+        before, self._used = self._used, self._used or self.arena_base
+        yield
+        self._used = before
+
+    arena_base: int = 0
+    """Where in the arena temporary arrays begin, once all is reserved."""
+
+    def load(self, number: Number, pointer: Any, offset: Index = 0) -> Any:
+        """The number at a place of memory."""
+        loaded = self.builder.load(self._at(number, pointer, offset), typ=number.stored)
+        return self.builder.trunc(loaded, number.type) if number.kind == "bool" else loaded
+
+    def store(self, number: Number, value: Any, pointer: Any, offset: Index = 0) -> None:
+        """Write a number to a place of memory."""
+        if number.kind == "bool":
+            value = self.builder.zext(value, number.stored)
+        self.builder.store(value, self._at(number, pointer, offset))
+
+    def _at(self, number: Number, pointer: Any, offset: Index) -> Any:
+        if isinstance(offset, int) and offset == 0:
+            return pointer
+        return self.builder.gep(pointer, [self.place(offset)], inbounds=True, source_etype=number.stored)
+
+    def memory(self, number: Number, sizes: Sequence[int], pointer: Any, owned: bool = False) -> Array:
+        """The array that lies at `pointer`."""
+        sizes = tuple(sizes)
+
+        def at(index: Sequence[Index]) -> Any:
+            return self.load(number, pointer, self.offset(sizes, index))
+
+        return Array(number, sizes, at, 1, pointer, owned, frozenset([pointer]))
+
+    def write(self, array: Array, pointer: Any) -> None:
+        """Write all numbers of an array to memory, row by row, that it does not read anything else of."""
+        if array.pointer is not None and array.count > WRITTEN_OUT:
+            self.copy(array.pointer, pointer, array.count * array.number.bytes)
+            return
+
+        def one(index: Sequence[Index]) -> None:
+            self.store(array.number, array.at(index), pointer, self.offset(array.sizes, index))
+
+        self.each(array.sizes, one)
+
+    def copy(self, source: Any, target: Any, size: int) -> None:
+        """Copy `size` bytes of memory to other memory."""
+        module, name = self.builder.module, "llvm.memcpy.p0.p0.i64"
+        declared = module.globals.get(name)
+        if declared is None:
+            types = [ir.PointerType(), ir.PointerType(), INT64, ir.IntType(1)]
+            declared = ir.Function(module, ir.FunctionType(ir.VoidType(), types), name)
+        self.builder.call(declared, [target, source, self.place(size), ir.Constant(ir.IntType(1), 0)])
+
+    def stored(self, array: Array) -> Array:
+        """The array in memory of its own, unless it is in memory already."""
+        if array.pointer is not None:
+            return array
+        pointer = self.room(array.number, array.count)
+        self.write(array, pointer)
+        return self.memory(array.number, array.sizes, pointer, owned=True)
+
+    # -- control -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self, count: Index, first: Index = 0) -> Iterator[Any]:
+        """Code for each index from `first` to before `count`, of which there is one at least."""
+        builder = self.builder
+        before, body = builder.block, builder.append_basic_block("loop")
+        builder.branch(body)
+        builder.position_at_end(body)
+        index = builder.phi(INT64)
+        index.add_incoming(self.place(first), before)
+        yield index
+        following = builder.add(index, self.place(1), flags=("nsw",))
+        index.add_incoming(following, builder.block)
+        end = builder.append_basic_block("end")
+        builder.cbranch(builder.icmp_signed("<", following, self.place(count)), body, end)
+        builder.position_at_end(end)
+
+    def each(self, sizes: Sequence[int], body: Callable[[tuple[Index, ...]], None]) -> None:
+        """Code for each index of an array of these sizes, row by row."""
+        total = math.prod(sizes)
+        if total == 0:
+            return
+        self._nested(tuple(sizes), body, (), written_out=total <= WRITTEN_OUT)
+
+    def _nested(
+        self,
+        sizes: tuple[int, ...],
+        body: Callable[[tuple[Index, ...]], None],
+        index: tuple[Index, ...],
+        written_out: bool,
+    ) -> None:
+        if not sizes:
+            body(index)
+        elif written_out or sizes[0] == 1:
+            for place in range(sizes[0]):
+                self._nested(sizes[1:], body, (*index, place), written_out)
+        else:
+            with self.loop(sizes[0]) as place:
+                self._nested(sizes[1:], body, (*index, place), written_out)
+
+    @contextmanager
+    def when(self, condition: Any) -> Iterator[None]:
+        """Code that runs where a condition holds."""
+        builder = self.builder
+        then, end = builder.append_basic_block("then"), builder.append_basic_block("end")
+        builder.cbranch(condition, then, end)
+        builder.position_at_end(then)
+        yield
+        builder.branch(end)
+        builder.position_at_end(end)

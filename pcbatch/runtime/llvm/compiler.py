@@ -1,0 +1,79 @@
+"""From LLVM's text to machine code of this process."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from pcbatch.runtime.llvm.function import NAME
+
+PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+"""The functions of Python that compiled code calls."""
+LARGE, HUGE = 200_000, 1_000_000
+"""Bytes of text beyond which LLVM optimises less: what it does for small programs grows faster than they do."""
+
+_lock = threading.Lock()
+
+
+@functools.cache
+def _prepared() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in PYTHON:
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        llvm.add_symbol(name, address)
+
+
+@functools.cache
+def _features() -> tuple[str, str]:
+    """This processor, and what it can do."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _level(text: str) -> int:
+    return 3 if len(text) < LARGE else 2 if len(text) < HUGE else 1
+
+
+def _machine(level: int) -> Any:
+    cpu, features = _features()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(opt=level, cpu=cpu, features=features, jit=True)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A function of machine code, which lives as long as this does."""
+
+    call: Callable[..., None]
+    engine: Any
+
+
+def optimized(text: str) -> tuple[Any, Any]:
+    """A module of this text after LLVM's passes, and the target it is for."""
+    _prepared()
+    machine = _machine(_level(text))
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
+    level = _level(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = level > 1
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, machine
+
+
+def compiled(text: str, arguments: int) -> Compiled:
+    """The function `run` of a module of this text, which takes so many arguments of 64 bits."""
+    with _lock:
+        module, machine = optimized(text)
+        engine = llvm.create_mcjit_compiler(module, machine)
+        engine.finalize_object()
+        address = engine.get_function_address(NAME)
+    prototype = ctypes.PYFUNCTYPE(None, *[ctypes.c_size_t] * arguments)
+    return Compiled(prototype(address), engine)

@@ -1,0 +1,257 @@
+"""Code for the instructions of one HLO computation.
+
+Numbers are computed as they come. An array is computed element by element where it is used, as XLA fuses loops: an
+operation on arrays only says how to compute one of its numbers. It is written to memory where it would be computed
+several times over, and where its operation has no such form (`shaping`, `reducing`, `control`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import llvmlite.ir as ir
+
+from pcbatch.runtime.llvm import elementwise
+from pcbatch.runtime.llvm.code import Array, Code, Index, Value, scalar
+from pcbatch.runtime.llvm.hlo import Computation, Instruction, Module, TupleShape, UnsupportedError, constant
+from pcbatch.runtime.llvm.types import Number, by_name
+
+CHEAP = 4
+"""An element that takes more instructions than this is computed once, if it is needed more often."""
+FOR_EVER = 1 << 62
+
+Operations = Mapping[str, Callable[["Evaluation", Instruction], Value]]
+"""How code is made of operations that are not elementwise, by opcode."""
+
+
+class Evaluation:
+    """The instructions of a `computation` that some of its results need, emitted for given arguments."""
+
+    def __init__(
+        self,
+        code: Code,
+        module: Module,
+        computation: Computation,
+        arguments: Sequence[Value],
+        operations: Operations,
+    ):
+        self.code, self.module, self.computation, self.operations = code, module, computation, operations
+        self.values: dict[str, Value] = {}
+        self._arguments = arguments
+        self._uses: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+        self._now = 0
+
+    def results(self, names: Sequence[str]) -> list[Value]:
+        """The values of some instructions, arrays of which may be left to be computed."""
+        # What is handed over comes first, so that each part of it has a last use of its own.
+        order = sorted(self.computation.reached(names), key=self._is_computed)
+        for place, instruction in enumerate(order):
+            for operand in instruction.operands:
+                self._uses[operand] = self._uses.get(operand, 0) + 1
+                self._last[operand] = place
+        for name in names:
+            self._last[name] = FOR_EVER
+        for self._now, instruction in enumerate(order):
+            self.values[instruction.name] = self._shared(instruction, self.emit(instruction))
+        return [self.values[name] for name in names]
+
+    def _is_computed(self, instruction: Instruction) -> bool:
+        """Whether an instruction is neither an argument nor a part of one."""
+        if instruction.opcode == "get-tuple-element":
+            return self._is_computed(self.computation.instructions[instruction.operands[0]])
+        return instruction.opcode != "parameter"
+
+    def result(self) -> Value:
+        """The value of the whole computation."""
+        return self.results([self.computation.root.name])[0]
+
+    def _shared(self, instruction: Instruction, value: Value) -> Value:
+        """`value`, in memory if it is used several times and not cheap."""
+        if isinstance(value, Array) and value.sizes and value.cost > CHEAP and self._uses.get(instruction.name, 0) > 1:
+            return self.code.stored(value)
+        return value
+
+    # -- operands ------------------------------------------------------------------------------------------------------
+
+    def array(self, name: str) -> Array:
+        """An operand that is an array."""
+        value = self.values[name]
+        if not isinstance(value, Array):
+            raise UnsupportedError("an operation on a tuple")
+        return value
+
+    def reread(self, name: str) -> Array:
+        """An operand of which numbers are needed several times: in memory, unless they are cheap."""
+        array = self.array(name)
+        if array.cost > CHEAP and array.sizes:
+            self.values[name] = array = self.code.stored(array)
+        return array
+
+    def stored(self, name: str) -> Array:
+        """An operand in memory."""
+        self.values[name] = array = self.code.stored(self.array(name))
+        return array
+
+    def taken(self, name: str) -> Array:
+        """An operand in memory that may be changed: its own, where nobody needs it afterwards, else a copy."""
+        array = self.array(name)
+        if array.pointer is not None and array.owned and self.is_last_use(name):
+            self.settle(array.pointer)
+            return array
+        pointer = self.code.room(array.number, array.count)
+        self.code.write(array, pointer)
+        return self.code.memory(array.number, array.sizes, pointer, owned=True)
+
+    def is_last_use(self, name: str) -> bool:
+        """Whether the instruction that is emitted now is the last one to use an operand, and uses it once."""
+        instruction_uses = self._last.get(name, -1) == self._now
+        return instruction_uses and not any(
+            other != name and self._last.get(other, -1) > self._now and self._is_alias(other, name)
+            for other in self.values
+        )
+
+    def _is_alias(self, other: str, name: str) -> bool:
+        """Whether another value is the same memory under another name, rather than computed from it."""
+        mine, theirs = self.values[name], self.values[other]
+        leaves = flat(theirs)
+        return isinstance(mine, Array) and any(leaf.pointer is mine.pointer for leaf in leaves)
+
+    def settle(self, pointer: Any) -> None:
+        """Compute all that is still to be read from memory that is about to change."""
+        for name, value in self.values.items():
+            is_needed = self._last.get(name, -1) > self._now and isinstance(value, Array)
+            if is_needed and pointer in value.reads and value.pointer is not pointer:
+                self.values[name] = self._computed(value)
+
+    def _computed(self, array: Array) -> Array:
+        if not array.sizes:
+            return scalar(array.number, array.value)
+        return self.code.stored(array)
+
+    # -- operations ----------------------------------------------------------------------------------------------------
+
+    def emit(self, instruction: Instruction) -> Value:
+        """The value of an instruction whose operands have theirs."""
+        opcode = instruction.opcode
+        if elementwise.is_elementwise(opcode):
+            return self._elementwise(instruction)
+        found = self.operations.get(opcode)
+        if found is None:
+            raise UnsupportedError(f"the operation {_called(instruction)}")
+        return found(self, instruction)
+
+    def _elementwise(self, instruction: Instruction) -> Array:
+        opcode, attributes = instruction.opcode, instruction.attributes
+        of, sizes = by_name(instruction.array.dtype), instruction.array.sizes
+        operands = [self.array(name) for name in instruction.operands]
+        kinds = [operand.number for operand in operands]
+
+        def at(index: Sequence[Index]) -> Any:
+            values = [operand.at(index if operand.sizes else ()) for operand in operands]
+            return elementwise.emit(self.code.builder, opcode, of, kinds, values, attributes)
+
+        if not sizes:
+            return scalar(of, at(()))
+        own = 20 if opcode in elementwise.COSTLY else 1
+        cost = own + sum(operand.cost for operand in operands)
+        return Array(of, sizes, at, cost, reads=frozenset().union(*(operand.reads for operand in operands)))
+
+    def parameter(self, instruction: Instruction) -> Value:
+        """An argument of the computation."""
+        return self._arguments[int(instruction.literal)]
+
+    def constant(self, instruction: Instruction) -> Array:
+        """Numbers that are written out."""
+        of, sizes = by_name(instruction.array.dtype), instruction.array.sizes
+        numbers = [_literal(of, text) for text in constant(instruction)]
+        if not sizes:
+            return scalar(of, of.constant(numbers[0]))
+        module = self.code.builder.module
+        data = ir.Constant(
+            ir.ArrayType(of.stored, len(numbers)), [ir.Constant(of.stored, number) for number in numbers]
+        )
+        table = ir.GlobalVariable(module, data.type, module.get_unique_name("table"))
+        table.initializer, table.global_constant, table.linkage, table.align = data, True, "private", 32
+        found = self.code.memory(of, sizes, table)
+
+        def at(index: Sequence[Index]) -> Any:
+            if all(isinstance(place, int) for place in index):
+                return of.constant(numbers[int(self.code.offset(sizes, index))])
+            return found.at(index)
+
+        return Array(of, sizes, at, 1, table, reads=found.reads)
+
+    def inner(self, name: str, arguments: Sequence[Value]) -> Value:
+        """The value of another computation."""
+        computation = self.module.computations[name]
+        return Evaluation(self.code, self.module, computation, arguments, self.operations).result()
+
+
+def flat(value: Value) -> list[Array]:
+    """The arrays that a value is made of."""
+    if isinstance(value, Array):
+        return [value]
+    return [leaf for item in value for leaf in flat(item)]
+
+
+def _called(instruction: Instruction) -> str:
+    target = instruction.attributes.get("custom_call_target")
+    return f"{instruction.opcode} of {target}" if target else instruction.opcode
+
+
+def _literal(of: Number, text: str) -> float | int | bool:
+    if of.kind == "bool":
+        return text in ("true", "1")
+    if of.is_float:
+        return float(text.replace("nan(", "nan ").split(" ", 1)[0])
+    return int(text)
+
+
+# -- tuples ------------------------------------------------------------------------------------------------------------
+
+
+def _tuple(evaluation: Evaluation, instruction: Instruction) -> Value:
+    return tuple(evaluation.values[name] for name in instruction.operands)
+
+
+def _element(evaluation: Evaluation, instruction: Instruction) -> Value:
+    whole = evaluation.values[instruction.operands[0]]
+    assert isinstance(whole, tuple), "an element of what is no tuple"
+    return whole[int(instruction.attributes["index"])]
+
+
+def _same(evaluation: Evaluation, instruction: Instruction) -> Value:
+    if isinstance(instruction.shape, TupleShape) and len(instruction.operands) > 1:
+        return _tuple(evaluation, instruction)
+    return evaluation.values[instruction.operands[0]]
+
+
+def _size(evaluation: Evaluation, instruction: Instruction) -> Value:
+    """The size of an axis, of arrays whose sizes are all known."""
+    of = by_name(instruction.array.dtype)
+    (axis,) = instruction.numbers("dimensions")
+    return scalar(of, of.constant(evaluation.array(instruction.operands[0]).sizes[axis]))
+
+
+def _sized(evaluation: Evaluation, instruction: Instruction) -> Value:
+    """An array that is said to have the size that it has."""
+    array, size = (evaluation.array(name) for name in instruction.operands)
+    (axis,) = instruction.numbers("dimensions")
+    said = size.value
+    if not isinstance(said, ir.Constant) or said.constant != array.sizes[axis]:
+        raise UnsupportedError("arrays of sizes that are not known")
+    return array
+
+
+BASIC: Operations = {
+    "parameter": Evaluation.parameter,
+    "constant": Evaluation.constant,
+    "tuple": _tuple,
+    "get-tuple-element": _element,
+    "optimization-barrier": _same,
+    "get-dimension-size": _size,
+    "set-dimension-size": _sized,
+}
+"""Operations that do not compute anything."""

@@ -1,0 +1,287 @@
+"""The native function of a program: lanes one after another, on the memory of their arguments and results.
+
+    run(control, first, behind, capacity, arena, calls, stacks.., parameters.., shared.., failures, steps, results..,
+        shown.., executions)
+
+runs the lanes from `first` to before `behind`. It holds Python's global lock when it is called, and gives it up while
+lanes run; now and then it takes the lock again and lets Python handle signals, so that Ctrl-C ends a run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.ir as ir
+
+from pcbatch.ir.machine import Program
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.llvm import elementwise
+from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
+from pcbatch.runtime.llvm.hlo import Module
+from pcbatch.runtime.llvm.lane import Exits, LaneCode, Limits, PieceCode
+from pcbatch.runtime.llvm.stacks import Leaf, Storage
+from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
+
+POINTER = ir.PointerType()
+NAME = "run"
+"""The name of the function in its module."""
+BETWEEN_POLLS = 1 << 17
+"""So many steps, of 1 to 1,000 ns each, a lane makes before Python may handle signals: a poll takes under 1 us."""
+
+ENDED, NEEDS_ROOM, STOPPED = range(3)
+"""Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
+STATUS, REACHED, FAILED, STOP, THREAD = range(5)
+"""What is at the places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
+CONTROL = 8
+"""How many places `control` has."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """An array that the function writes, `[lanes, ...]`."""
+
+    leaf: Leaf
+    number: Number
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A module with the native function `run`, and what has to be known to call it."""
+
+    text: str
+    storage: Storage
+    arena_bytes: int
+    results: Sequence[Result]
+    shown: Sequence[Result]
+    counts: bool
+    arguments: int
+    """How many arguments of 64 bits `run` takes."""
+
+
+def build(
+    program: Program,
+    module: Module,
+    pieces: Mapping[tuple[int, int], PieceCode],
+    limits: Limits,
+    *,
+    counts: bool = False,
+) -> Function:
+    """The native function of a program whose pieces are in `module`; one that `counts` counts how often blocks run.
+
+    `UnsupportedError` if there is something in it of which no native code is made.
+    """
+    return _Builder(program, module, pieces, limits, counts).build()
+
+
+class _Builder:
+    def __init__(
+        self,
+        program: Program,
+        module: Module,
+        pieces: Mapping[tuple[int, int], PieceCode],
+        limits: Limits,
+        counts: bool,
+    ):
+        self.program, self.hlo, self.pieces, self.limits, self.counts = program, module, pieces, limits, counts
+        self.storage = Storage(program)
+        self.module = ir.Module(name=program.name)
+        self.results = [Result(*each) for each in self.storage.results]
+        self.shown = [Result(*each) for name in self.storage.shown for each in self.storage.leaves(name)]
+        self.given = [each for name in program.parameters for each in self.storage.leaves(name)]
+        self.shared = [
+            ((name, place), by_dtype(type_.dtype), type_.shape)
+            for name in program.shared
+            for place, type_ in enumerate(leaves(program.shared_types[name]))
+        ]
+
+    def build(self) -> Function:
+        """Emit everything."""
+        self.poll = self._poll()
+        lanes, code = self._lanes()
+        self._run(lanes)
+        return Function(
+            str(self.module),
+            self.storage,
+            code.arena_bytes,
+            self.results,
+            self.shown,
+            self.counts,
+            len(self._types()),
+        )
+
+    def _types(self) -> list[ir.Type]:
+        """The types of what the function is handed."""
+        arrays = len(self.storage.frames) + len(self.given) + len(self.shared) + 2 + len(self.results)
+        return [POINTER, INT64, INT64, INT64, POINTER, POINTER] + [POINTER] * (
+            arrays + len(self.shown) + self.counts
+        )
+
+    # -- Python --------------------------------------------------------------------------------------------------------
+
+    def _declared(self, name: str, result: ir.Type, *arguments: ir.Type) -> Any:
+        return ir.Function(self.module, ir.FunctionType(result, arguments), name)
+
+    def _poll(self) -> Any:
+        """`poll(control)`: whether the lane is to stop, once Python has handled signals."""
+        save = self._declared("PyEval_SaveThread", POINTER)
+        restore = self._declared("PyEval_RestoreThread", ir.VoidType(), POINTER)
+        check = self._declared("PyErr_CheckSignals", INT32)
+        poll = self._declared("poll", INT32, POINTER)
+        poll.linkage = "internal"
+        poll.attributes.add("noinline")
+        builder = ir.IRBuilder(poll.append_basic_block("entry"))
+        (control,) = poll.args
+        thread = _place(builder, control, THREAD)
+        builder.call(restore, [builder.load(thread, typ=POINTER)])
+        found = builder.call(check, [])
+        builder.store(builder.call(save, []), thread)
+        told = builder.trunc(builder.load(_place(builder, control, STOP), typ=INT64), INT32)
+        builder.ret(builder.or_(found, told))
+        self.save, self.restore = save, restore
+        return poll
+
+    def _run(self, lanes: Any) -> None:
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self._types()), NAME)
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        thread = _place(builder, function.args[0], THREAD)
+        builder.store(builder.call(self.save, []), thread)
+        builder.call(lanes, function.args)
+        builder.call(self.restore, [builder.load(thread, typ=POINTER)])
+        builder.ret_void()
+
+    # -- lanes ---------------------------------------------------------------------------------------------------------
+
+    def _lanes(self) -> tuple[Any, Code]:
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self._types()), "lanes")
+        function.linkage = "internal"
+        for argument in function.args:
+            if argument.type == POINTER:
+                argument.add_attribute("noalias")
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        control, first, behind, capacity, arena, calls, *rest = function.args
+        arrays = iter(rest)
+        code = Code(builder, arena)
+        stacks = {group: next(arrays) for group in self.storage.frames}
+        given = {leaf: (number, sizes, next(arrays)) for leaf, number, sizes in self.given}
+        shared = {leaf: _shared(code, number, sizes, next(arrays)) for leaf, number, sizes in self.shared}
+        failures, all_steps = next(arrays), next(arrays)
+        results, shown = [next(arrays) for _ in self.results], [next(arrays) for _ in self.shown]
+        executions = next(arrays) if self.counts else None
+        lane, work, steps, limit = (code.variable(INT64) for _ in range(4))
+        failure = code.variable(INT32)
+        ended, room, stopped, left = (function.append_basic_block(name) for name in ("ended", "room", "stopped", "left"))
+        most = BETWEEN_POLLS if self.limits.max_steps is None else min(BETWEEN_POLLS, self.limits.max_steps)
+
+        def poll(now: Any) -> Any:
+            """The number of steps at which to ask again, or -1: to stop."""
+            further = builder.add(now, ir.Constant(INT64, BETWEEN_POLLS))
+            if self.limits.max_steps is not None:
+                bound = ir.Constant(INT64, self.limits.max_steps)
+                further = builder.select(builder.icmp_signed("<", further, bound), further, bound)
+            is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
+            return builder.select(is_over, ir.Constant(INT64, -1), further)
+
+        body = LaneCode(
+            code,
+            self.storage,
+            self.hlo,
+            self.pieces,
+            self.limits,
+            Exits(ended, room, stopped, failure, steps, limit),
+            shared=shared,
+            stacks=stacks,
+            calls=calls,
+            capacity=capacity,
+            poll=poll,
+            executions=executions,
+        )
+        builder.store(first, lane)
+        builder.store(ir.Constant(INT64, 0), work)
+        head, start = function.append_basic_block("lane"), function.append_basic_block("start")
+        builder.branch(head)
+        builder.position_at_end(head)
+        number = builder.load(lane, typ=INT64)
+        builder.store(number, _place(builder, control, REACHED))
+        builder.cbranch(builder.icmp_signed("<", number, behind), start, left)
+        builder.position_at_end(start)
+        builder.store(ir.Constant(INT64, most), limit)
+        body.start({leaf: _row(code, *each, number) for leaf, each in given.items()})
+        body.emit()
+
+        builder.position_at_end(ended)
+        number, told = builder.load(lane, typ=INT64), builder.load(failure, typ=INT32)
+        _store(builder, INT32, failures, number, told)
+        made = builder.load(steps, typ=INT64)
+        _store(builder, INT32, all_steps, number, builder.trunc(made, INT32))
+        for result, pointer in zip(self.results, results, strict=True):
+            self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
+        failed, fine = function.append_basic_block("has_failed"), function.append_basic_block("fine")
+        builder.cbranch(builder.icmp_signed("!=", told, ir.Constant(INT32, 0)), failed, fine)
+        builder.position_at_end(failed)
+        builder.store(ir.Constant(INT64, 1), _place(builder, control, FAILED))
+        for result, pointer in zip(self.shown, shown, strict=True):
+            self._hand_out(code, body.shown_top(*self._held(result)), result, pointer, number)
+        builder.branch(fine)
+        builder.position_at_end(fine)
+        builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
+        done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
+        builder.store(done, work)
+        ask = function.append_basic_block("ask")
+        builder.cbranch(builder.icmp_signed("<", done, ir.Constant(INT64, BETWEEN_POLLS)), head, ask)
+        builder.position_at_end(ask)
+        builder.store(ir.Constant(INT64, 0), work)
+        is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
+        beyond = builder.load(lane, typ=INT64)
+        builder.store(beyond, _place(builder, control, REACHED))
+        builder.cbranch(is_over, stopped, head)
+
+        for block, status in ((left, ENDED), (room, NEEDS_ROOM), (stopped, STOPPED)):
+            builder.position_at_end(block)
+            builder.store(ir.Constant(INT64, status), _place(builder, control, STATUS))
+            builder.ret_void()
+        return function, code
+
+    def _held(self, result: Result) -> tuple[Leaf, Number, tuple[int, ...]]:
+        """A result as the lane holds it: a weak float is wider there."""
+        name, place = result.leaf
+        return result.leaf, by_dtype(self.storage.types(name)[place].dtype), result.sizes
+
+    def _hand_out(self, code: Code, array: Array, result: Result, pointer: Any, lane: Any) -> None:
+        """Write what a lane has found to its row of a result."""
+        target = _row_pointer(code, result.number, result.sizes, pointer, lane)
+        if array.number == result.number and array.sizes:
+            code.write(array, target)
+            return
+
+        def one(index: Sequence[Index]) -> None:
+            value = elementwise.convert(code.builder, array.number, result.number, array.at(index))
+            code.store(result.number, value, target, code.offset(result.sizes, index))
+
+        code.each(result.sizes, one)
+
+
+def _place(builder: Any, control: Any, number: int) -> Any:
+    return builder.gep(control, [ir.Constant(INT64, number)], inbounds=True, source_etype=INT64)
+
+
+def _store(builder: Any, type_: ir.Type, pointer: Any, place: Any, value: Any) -> None:
+    builder.store(value, builder.gep(pointer, [place], inbounds=True, source_etype=type_))
+
+
+def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any, lane: Any) -> Any:
+    """Where in an array `[lanes, ...]` a lane's row lies."""
+    size = number.bytes * Array(number, tuple(sizes), lambda index: None).count
+    return code.builder.gep(pointer, [code.times(lane, size)], inbounds=True, source_etype=BYTE)
+
+
+def _row(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any, lane: Any) -> Array:
+    row = code.memory(number, sizes, _row_pointer(code, number, sizes, pointer, lane))
+    return row if sizes else scalar(number, row.value)
+
+
+def _shared(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any) -> Array:
+    array = code.memory(number, sizes, pointer)
+    return array if sizes else scalar(number, array.value)

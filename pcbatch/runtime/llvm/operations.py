@@ -1,0 +1,21 @@
+"""The operations of HLO of which native code is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pcbatch.runtime.llvm.code import Array, Code, Value
+from pcbatch.runtime.llvm.computation import BASIC, Evaluation, Operations
+from pcbatch.runtime.llvm.control import CONTROL
+from pcbatch.runtime.llvm.hlo import Module
+from pcbatch.runtime.llvm.reducing import REDUCING
+from pcbatch.runtime.llvm.shaping import SHAPING
+
+OPERATIONS: Operations = {**BASIC, **SHAPING, **REDUCING, **CONTROL}
+
+
+def evaluate(code: Code, module: Module, names: Sequence[str], arguments: Sequence[Value]) -> list[Array]:
+    """Some results of a module's entry, of these arguments; they are arrays."""
+    found = Evaluation(code, module, module.entry, arguments, OPERATIONS).results(names)
+    assert all(isinstance(each, Array) for each in found), "a result that is a tuple"
+    return [each for each in found if isinstance(each, Array)]

@@ -1,0 +1,229 @@
+"""The native form of a program on a CPU: its lanes run one after another, as machine code that LLVM has made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.once import once
+from pcbatch.runtime.backends.protocol import Array
+from pcbatch.runtime.llvm import function as native
+from pcbatch.runtime.llvm import threads
+from pcbatch.runtime.llvm.compiler import Compiled, compiled
+from pcbatch.runtime.llvm.function import Function, Result
+from pcbatch.runtime.llvm.lane import Limits
+from pcbatch.runtime.llvm.memory import Workspaces
+from pcbatch.runtime.llvm.threads import LaneCost, Part
+from pcbatch.runtime.llvm.translation import Translation
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.rooms import Rooms
+from pcbatch.runtime.native.whole import WholeRuns
+
+
+class LlvmProgram(WholeRuns):
+    """Runs the program of a machine as native code; what that cannot do, the machine does.
+
+    These are runs in a caller's graph, runs in slices, and runs of no lanes. `UnsupportedError` where there is
+    something in the program of which no native code is made.
+    """
+
+    form = "native"
+
+    def __init__(self, machine: Machine):
+        super().__init__(machine)
+        limits = machine.context.limits
+        self._depth = limits.max_depth
+        self.translation = Translation(self.program, self.backend, Limits(limits.max_depth, limits.max_steps))
+        with self.statistics.timed(), self.statistics.tracing(counts=True):
+            self.function: Function = self.translation.function
+        self._cost = LaneCost()
+
+    @cached_property
+    def _statuses(self) -> np.ndarray:
+        """What becomes of a lane, by its fault site plus one."""
+        return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
+
+    @property
+    def stack_entries(self) -> int:
+        return self._whole.workspaces.capacity + 1 if self.function.storage.has_calls else 0
+
+    @property
+    def rooms(self) -> Rooms:
+        return self.machine.rooms
+
+    def program_for(self, lanes: Any) -> Program:
+        return replace(self.program, native=tuple(range(len(self.program.blocks))))
+
+    def check(self, lanes: int) -> None:
+        if lanes == 0:
+            self.machine.check(lanes)
+        else:
+            self._whole  # noqa: B018
+
+    @once
+    def _whole(self) -> NativeCode:
+        return self._made(self.function)
+
+    @once
+    def _counting(self) -> NativeCode:
+        return self._made(self.translation.counting)
+
+    def _made(self, function: Function) -> NativeCode:
+        with self.statistics.timed():
+            return NativeCode(function, self._depth)
+
+    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
+        raise AssertionError("native code is compiled for any number of lanes")
+
+    def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        whole = self._whole
+
+        def run(given: Sequence[Array]) -> Finished:
+            found = self._run(whole, given, lanes)
+            if found.failed:
+                return Finished(None, lambda: self._outcome(found, given, lanes))
+            values = self._tensors(found)
+            return Finished(values, lambda: self._outcome(found, given, lanes, values))
+
+        return run
+
+    def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
+        def run(*given: Array) -> Sequence[Array]:
+            found.append(self._run(self._whole, given, lanes))
+            return self._tensors(found[-1])
+
+        found: list[Lanes] = []
+        values = self.backend.forbid_gradients(run, self.program.name)(*arrays)
+        return self._outcome(found[-1], arrays, lanes, values)
+
+    def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Lanes:
+        given = [np.ascontiguousarray(self.backend.as_numpy(array)) for array in arrays]
+        found = Lanes(code.function, lanes)
+        addresses = [array.ctypes.data for array in (*given, *found.arrays)]
+        if code.function.counts:
+            code.run(addresses, found, (0, lanes))
+            return found
+        started, parts = time.perf_counter(), self._cost.parts(lanes)
+        if len(parts) == 1:
+            code.run(addresses, found, parts[0])
+            self._cost.note(lanes, time.perf_counter() - started)
+        else:
+            self._cost.note(lanes, code.run_parts(addresses, found, parts))
+        return found
+
+    def _tensors(self, found: Lanes) -> list[Array]:
+        return [self.backend.array(array, result.number.dtype) for result, array in found.of_results()]
+
+    def _outcome(
+        self, found: Lanes, arrays: Sequence[Array], lanes: int, values: Sequence[Array] | None = None
+    ) -> Outcome:
+        legs = self.machine.legs
+        blocks, codes = np.divmod(found.failures, len(self.program.faults) + 1)
+        status = self._statuses[codes]
+        shown: dict[str, list[Array]] = {name: [] for name in self.function.storage.shown}
+        for result, array in found.of_shown():
+            shown[result.leaf[0]].append(self.backend.array(array, result.number.dtype))
+
+        def counting() -> Counts:
+            executions = self._run(self._counting, arrays, lanes).executions
+            return Counts(executions, active=executions, rows=executions, trips=np.int64(0))
+
+        return Outcome(
+            values=tuple(legs.blanked(self._tensors(found) if values is None else values, status)),
+            status=status,
+            site=codes.astype(np.int32) - 1,
+            place=np.where(codes > 0, blocks, -1).astype(np.int32),
+            fault_values=shown,
+            counting=counting,
+            steps=found.steps,
+            stack_entries=self.stack_entries,
+            backend=self.backend,
+            can_fail=legs.loop.can_fail,
+            native_lanes=1,
+        )
+
+
+class Lanes:
+    """What a run writes: of every lane how it has ended, its steps and results."""
+
+    def __init__(self, function: Function, lanes: int):
+        self._function = function
+        self.failures, self.steps = np.empty(lanes, np.int32), np.empty(lanes, np.int32)
+        self._results = [_empty(result, lanes) for result in function.results]
+        self._shown = [_empty(result, lanes) for result in function.shown]
+        self.executions = np.zeros(len(function.storage.program.blocks), np.int64)
+        self.arrays = [self.failures, self.steps, *self._results, *self._shown]
+        self.arrays += [self.executions] if function.counts else []
+        self.failed = self.stopped = False
+        self._running: dict[int, np.ndarray] = {}
+
+    @contextmanager
+    def running(self, control: np.ndarray) -> Iterator[None]:
+        """Within, the lanes whose call has this `control` may be told to stop."""
+        control[native.FAILED] = control[native.STOP] = 0
+        self._running[id(control)] = control
+        try:
+            yield
+        finally:
+            del self._running[id(control)]
+
+    def stop(self) -> None:
+        """Let no lane run on."""
+        self.stopped = True
+        for control in [*self._running.values()]:
+            control[native.STOP] = 1
+
+    def of_results(self) -> list[tuple[Result, np.ndarray]]:
+        """The arrays of the program's results, `[lanes, ...]`."""
+        return list(zip(self._function.results, self._results, strict=True))
+
+    def of_shown(self) -> list[tuple[Result, np.ndarray]]:
+        """The same of what messages show, of lanes that have failed."""
+        return list(zip(self._function.shown, self._shown, strict=True))
+
+
+def _empty(result: Result, lanes: int) -> np.ndarray:
+    return np.empty((lanes, *result.sizes), result.number.dtype)
+
+
+class NativeCode:
+    """A native function, and the memory that it works in."""
+
+    def __init__(self, function: Function, max_depth: int):
+        self.function = function
+        self.workspaces = Workspaces(function, max_depth)
+        self._compiled: Compiled = compiled(function.text, function.arguments)
+
+    def run(self, addresses: Sequence[int], found: Lanes, part: Part) -> None:
+        """Run the lanes of a part, with larger stacks where they need some."""
+        first, behind = part
+        while first < behind:
+            with self.workspaces.one() as space, found.running(space.control):
+                if found.stopped:
+                    return
+                self._compiled.call(space.control_address, first, behind, space.capacity, *space.addresses, *addresses)
+                status, first, failed = space.control[:3].tolist()
+            found.failed |= bool(failed)
+            if status == native.NEEDS_ROOM:
+                self.workspaces.grow(space.capacity)
+
+    def run_parts(self, addresses: Sequence[int], found: Lanes, parts: Sequence[Part]) -> float:
+        """Run parts of the lanes on all cores: the seconds that they have taken of one core."""
+        taken: list[float] = []
+
+        def one(part: Part) -> None:
+            started = time.thread_time()
+            self.run(addresses, found, part)
+            taken.append(time.thread_time() - started)
+
+        threads.run(one, parts, found.stop)
+        return sum(taken)

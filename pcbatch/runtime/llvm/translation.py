@@ -1,0 +1,82 @@
+"""From a machine program to a native function: its pieces as HLO, then everything as LLVM's text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pcbatch.ir.analysis import effects
+from pcbatch.ir.analysis.frames import is_framed
+from pcbatch.ir.machine import Piece, Program
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.llvm import hlo
+from pcbatch.runtime.llvm.function import Function, build
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.lane import Limits, PieceCode
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A program whose pieces are known as HLO; raises `UnsupportedError` where that cannot be."""
+
+    program: Program
+    backend: Backend
+    limits: Limits
+
+    @cached_property
+    def _pieces(self) -> dict[tuple[int, int], tuple[Piece, Signature]]:
+        """The pieces that lanes can come to, by block and place in its body."""
+        return {
+            (number, place): (item, _signature(self.program, item))
+            for number in sorted(effects.reachable(self.program))
+            for place, item in enumerate(self.program.blocks[number].body)
+            if isinstance(item, Piece) and not item.speculative
+        }
+
+    @cached_property
+    def module(self) -> hlo.Module:
+        """The operations of all pieces."""
+        text = self.backend.hlo([*self._pieces.values()])
+        if text is None:
+            raise UnsupportedError("the array library has no HLO")
+        return hlo.parse(text)
+
+    @cached_property
+    def pieces(self) -> dict[tuple[int, int], PieceCode]:
+        """Where in the module each piece is."""
+        roots = self.module.entry.root
+        results = roots.operands if roots.opcode == "tuple" else (roots.name,)
+        found, first, behind = {}, 0, 0
+        for key, (piece, signature) in self._pieces.items():
+            taken = sum(1 for type_ in (*signature.reads, *signature.shared) for _ in leaves(type_))
+            given = sum(1 for type_ in signature.writes for _ in leaves(type_)) + bool(piece.sites)
+            found[key] = PieceCode(first, results[behind : behind + given], bool(piece.sites))
+            first, behind = first + taken, behind + given
+        return found
+
+    @cached_property
+    def function(self) -> Function:
+        """The native function."""
+        return self._built(counts=False)
+
+    @cached_property
+    def counting(self) -> Function:
+        """The same, one that counts how often each block runs."""
+        return self._built(counts=True)
+
+    def _built(self, counts: bool) -> Function:
+        if not is_framed(self.program):
+            raise UnsupportedError("a call that keeps more than one value of a variable on its stack")
+        pieces = self.pieces if self._pieces else {}
+        module = self.module if self._pieces else hlo.EMPTY
+        return build(self.program, module, pieces, self.limits, counts=counts)
+
+
+def _signature(program: Program, piece: Piece) -> Signature:
+    return Signature(
+        reads=[program.types[name] for name in piece.reads],
+        shared=[program.shared_types[name] for name in piece.shared],
+        writes=[program.types[name] for name in piece.writes],
+    )

@@ -1,0 +1,71 @@
+"""The types of numbers: HLO's names, LLVM's types, NumPy's dtypes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import llvmlite.ir as ir
+
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Number:
+    """A type of numbers: as a register holds it (`type`) and as memory does (`stored`), which for bools is a byte."""
+
+    name: str
+    kind: str
+    """"bool", "signed", "unsigned" or "float"."""
+    bits: int
+    dtype: str
+    type: ir.Type
+    stored: ir.Type
+
+    @property
+    def bytes(self) -> int:
+        """The size of one in memory."""
+        return max(self.bits // 8, 1)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "signed"
+
+    def constant(self, value: float | int | bool) -> ir.Constant:
+        """A constant of the type."""
+        return ir.Constant(self.type, float(value) if self.is_float else int(value))
+
+
+BYTE, INT32, INT64, BIT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.IntType(1)
+
+
+def _numbers() -> dict[str, Number]:
+    found = {"pred": Number("pred", "bool", 1, "bool", BIT, BYTE)}
+    for bits in (8, 16, 32, 64):
+        of = ir.IntType(bits)
+        found[f"s{bits}"] = Number(f"s{bits}", "signed", bits, f"int{bits}", of, of)
+        found[f"u{bits}"] = Number(f"u{bits}", "unsigned", bits, f"uint{bits}", of, of)
+    for bits, kind in ((16, ir.HalfType()), (32, ir.FloatType()), (64, ir.DoubleType())):
+        found[f"f{bits}"] = Number(f"f{bits}", "float", bits, f"float{bits}", kind, kind)
+    return found
+
+
+_BY_NAME = _numbers()
+_BY_DTYPE = {number.dtype: number for number in _BY_NAME.values()}
+
+
+def by_name(name: str) -> Number:
+    """The type that HLO calls so; `UnsupportedError` for those of which no native code is made."""
+    if name not in _BY_NAME:
+        raise UnsupportedError(f"numbers of the type {name}")
+    return _BY_NAME[name]
+
+
+def by_dtype(dtype: str) -> Number:
+    """The type of NumPy's dtype of this name."""
+    if dtype not in _BY_DTYPE:
+        raise UnsupportedError(f"numbers of the dtype {dtype}")
+    return _BY_DTYPE[dtype]
