@@ -127,20 +127,16 @@ def _executable(
     if backend.place() == "GPU":  # XLA would run one lane after another there, an operation at a time
         found: Obstacle | None = Obstacle(_without(backend))
     else:
+        try:
+            return LlvmProgram(machine)
+        except UnsupportedError as error:
+            why = str(error)
         found = obstacle(program, backend, machine.context.limits.max_depth)
     if found is None:
-        return _native(machine)
+        return NativeProgram(machine, because=why or "")
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return _mixed(machine, found.why, options)
-
-
-def _native(machine: Machine) -> LlvmProgram | NativeProgram:
-    """The native form of a program that can have it: by LLVM where code is made of all that it does."""
-    try:
-        return LlvmProgram(machine)
-    except UnsupportedError as obstacle:
-        return NativeProgram(machine, because=str(obstacle))
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:

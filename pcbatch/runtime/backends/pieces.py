@@ -267,10 +267,11 @@ class Pieces(Protocol):
         """
 
     def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
-        """The text of an HLO module with the operations of `pieces`, as they are for one example; None without HLO.
+        """The text of an HLO module with the operations of `pieces`, as they are for one example.
 
         Its entry takes the leaves of what every piece reads and shares, one piece after another, and gives the leaves
-        of what each writes, then the fault site plus one of its first failed check, or 0, where it has `sites`.
+        of what each writes, then the fault site plus one of its first failed check, or 0, where it has `sites`. None
+        if the library has no HLO, or none of what a piece does for one example.
         """
 
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:

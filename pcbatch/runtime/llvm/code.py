@@ -57,6 +57,12 @@ def scalar(number: Number, value: Any) -> Array:
     return Array(number, (), lambda index: value)
 
 
+def untyped(address: Any) -> Any:
+    """An address as LLVM has them, which llvmlite types by what it was made for."""
+    address.type = ir.PointerType()
+    return address
+
+
 @dataclass
 class Code:
     """The body of one function. Small temporary arrays lie on its stack, large ones in the `arena` it is handed."""
@@ -126,10 +132,7 @@ class Code:
         """The address of uninitialised memory for so many numbers, until `scratch` ends."""
         size = number.bytes * count
         if size <= ON_STACK:
-            with self.builder.goto_entry_block():
-                address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
-                address.align = 32 if size >= 32 else 8
-                return address
+            return self._on_stack(number, count)
         start = self._used
         self._used = (start + size + 63) // 64 * 64
         self.arena_bytes = max(self.arena_bytes, self._used)
@@ -138,14 +141,18 @@ class Code:
     def reserved(self, number: Number, count: int) -> Any:
         """The address of memory that stays the function's own to its end."""
         assert not self._used, "inside scratch memory"
+        if number.bytes * count <= ON_STACK:
+            return self._on_stack(number, count)
         with self.builder.goto_entry_block():
-            if number.bytes * count <= ON_STACK:
-                address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
-                address.align = 32 if number.bytes * count >= 32 else 8
-                return address
             start = self.arena_bytes
             self.arena_bytes = (start + number.bytes * count + 63) // 64 * 64
             return self.builder.gep(self.arena, [self.place(start)], inbounds=True, source_etype=BYTE)
+
+    def _on_stack(self, number: Number, count: int) -> Any:
+        with self.builder.goto_entry_block():
+            address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
+        address.align = 32 if number.bytes * count >= 32 else 8
+        return untyped(address)
 
     @contextmanager
     def scratch(self) -> Iterator[None]:

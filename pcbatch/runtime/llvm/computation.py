@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.ir as ir
 
 from pcbatch.runtime.llvm import elementwise
-from pcbatch.runtime.llvm.code import Array, Code, Index, Value, scalar
+from pcbatch.runtime.llvm.code import Array, Code, Index, Value, scalar, untyped
 from pcbatch.runtime.llvm.hlo import Computation, Instruction, Module, TupleShape, UnsupportedError, constant
 from pcbatch.runtime.llvm.types import Number, by_name
 
@@ -170,18 +170,19 @@ class Evaluation:
             return scalar(of, of.constant(numbers[0]))
         module = self.code.builder.module
         data = ir.Constant(
-            ir.ArrayType(of.stored, len(numbers)), [ir.Constant(of.stored, number) for number in numbers]
+            ir.ArrayType(of.stored, len(numbers)), [ir.Constant(of.stored, _stored(of, number)) for number in numbers]
         )
         table = ir.GlobalVariable(module, data.type, module.get_unique_name("table"))
         table.initializer, table.global_constant, table.linkage, table.align = data, True, "private", 32
-        found = self.code.memory(of, sizes, table)
+        address = untyped(table)
+        found = self.code.memory(of, sizes, address)
 
         def at(index: Sequence[Index]) -> Any:
             if all(isinstance(place, int) for place in index):
                 return of.constant(numbers[int(self.code.offset(sizes, index))])
             return found.at(index)
 
-        return Array(of, sizes, at, 1, table, reads=found.reads)
+        return Array(of, sizes, at, 1, address, reads=found.reads)
 
     def inner(self, name: str, arguments: Sequence[Value]) -> Value:
         """The value of another computation."""
@@ -199,6 +200,10 @@ def flat(value: Value) -> list[Array]:
 def _called(instruction: Instruction) -> str:
     target = instruction.attributes.get("custom_call_target")
     return f"{instruction.opcode} of {target}" if target else instruction.opcode
+
+
+def _stored(of: Number, number: float | int | bool) -> float | int:
+    return number if of.is_float else int(number)
 
 
 def _literal(of: Number, text: str) -> float | int | bool:

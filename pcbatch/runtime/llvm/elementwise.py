@@ -236,7 +236,7 @@ def _call(builder: Builder, of: Number, name: str, *values: Any) -> Any:
     return call(builder, name if of.bits == 64 else f"{name}f", of.type, *values)
 
 
-PURE = ("nounwind", "readnone", "willreturn")
+PURE = ("nounwind", "readnone")
 """Attributes of functions that only compute."""
 
 

@@ -222,10 +222,11 @@ class _Builder:
         builder.cbranch(builder.icmp_signed("!=", told, ir.Constant(INT32, 0)), failed, fine)
         builder.position_at_end(failed)
         builder.store(ir.Constant(INT64, 1), _place(builder, control, FAILED))
-        for result, pointer in zip(self.shown, shown, strict=True):
-            self._hand_out(code, body.shown_top(*self._held(result)), result, pointer, number)
         builder.branch(fine)
         builder.position_at_end(fine)
+        # Messages are of lanes that have failed, and of those that print.
+        for result, pointer in zip(self.shown, shown, strict=True):
+            self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
         builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
         done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
         builder.store(done, work)

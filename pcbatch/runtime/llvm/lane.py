@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import llvmlite.ir as ir
@@ -87,8 +88,6 @@ class LaneCode:
         self.poll, self.executions = poll, executions
         self.registers: dict[Leaf, Any] = {}
         self.memory: dict[Leaf, Any] = {}
-        self.shown: dict[Leaf, Any] = {}
-        """What arrays that messages show were at the end of the last block."""
         self.depth = code.variable(INT64)
         self.pointers = {group: code.variable(INT64) for group in storage.frames}
         self._reserve()
@@ -104,8 +103,6 @@ class LaneCode:
                 elif name not in fixed:
                     count = Array(number, sizes, lambda index: None).count
                     self.memory[leaf] = self.code.reserved(number, count)
-                    if name in self.storage.shown:
-                        self.shown[leaf] = self.code.reserved(number, count)
         self.code.arena_base = self.code.arena_bytes
 
     # -- beginning and end ---------------------------------------------------------------------------------------------
@@ -128,7 +125,6 @@ class LaneCode:
                     self.builder.store(number.constant(0), self.registers[leaf])
                 elif name in self.storage.under_predicates:
                     self._clear(number, sizes, self.memory[leaf])
-        self._show(self.storage.shown)
 
     def _clear(self, number: Number, sizes: Sequence[int], pointer: Any) -> None:
         def one(index: Sequence[Index]) -> None:
@@ -142,12 +138,6 @@ class LaneCode:
             return self.code.memory(number, sizes, self.memory[leaf])
         return scalar(number, self.builder.load(self.registers[leaf], typ=number.type))
 
-    def shown_top(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
-        """What a variable that a message shows held when the lane came to the block in which it failed."""
-        if leaf in self.shown:
-            return self.code.memory(number, sizes, self.shown[leaf])
-        return self.top(leaf, number, sizes)
-
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def emit(self) -> None:
@@ -160,12 +150,6 @@ class LaneCode:
             self.builder.position_at_end(self.blocks[number])
             with self.code.scratch():
                 _BlockCode(self, number).emit()
-
-    def _show(self, names: Sequence[str]) -> None:
-        for name in names:
-            for leaf, number, sizes in self.storage.leaves(name):
-                if leaf in self.shown:
-                    self.code.write(self.code.memory(number, sizes, self.memory[leaf]), self.shown[leaf])
 
 
 class _BlockCode:
@@ -289,35 +273,58 @@ class _BlockCode:
             self.now[leaf] = array
 
     def store(self, store: Store) -> None:
-        """`array[indices..] = value`, negative indices as in Python; a row where there are fewer indices than axes."""
+        """`array[indices..] = value`, negative indices as in Python; a row where there are fewer indices than axes.
+
+        An index may be a vector of positions; several of them are for all pairs. All must lie inside, or nothing is
+        stored.
+        """
         ((leaf, number, sizes),) = self.storage.leaves(store.array)
         array, (value,) = self._leaf(leaf, number, sizes), self.read(store.value)
-        builder, inside, place = self.builder, ir.Constant(BIT, 1), []
-        for name, size in zip(store.indices, sizes, strict=False):
-            (index,) = self.read(name)
-            if index.sizes:
-                raise UnsupportedError("several elements of an array are stored at once")
-            wide, length = self.code.wide(index.number, index.value), ir.Constant(INT64, size)
-            if index.number.is_signed:
-                from_end = builder.add(wide, length)
-                wide = builder.select(builder.icmp_signed("<", wide, ir.Constant(INT64, 0)), from_end, wide)
-            inside = builder.and_(inside, builder.icmp_unsigned("<", wide, length))
-            place.append(wide)
-        failed, goes_on = (builder.append_basic_block(name) for name in ("outside", "inside"))
-        builder.cbranch(inside, goes_on, failed)
-        builder.position_at_end(failed)
-        self._fail(ir.Constant(INT32, store.site + 1))
-        builder.position_at_end(goes_on)
-        rest = sizes[len(place) :]
+        indices = [each for name in store.indices for each in self.read(name)]
+        vectors = [index.sizes for index in indices if index.sizes]
+        if any(len(each) > 1 for each in vectors):
+            raise UnsupportedError("elements of an array stored at positions that are no vector")
+        self._inside(store, indices, sizes)
+        outer = [each[0] for each in vectors]
+        rest = (*outer, *sizes[len(indices) :])
         missing = len(rest) - len(value.sizes)
 
         def one(index: tuple[Index, ...]) -> None:
-            own = [0 if size == 1 else at for size, at in zip(value.sizes, index[missing:], strict=True)]
-            cast = elementwise.convert(builder, value.number, number, value.at(own))
-            self.code.store(number, cast, array.pointer, self.code.offset(sizes, [*place, *index]))
+            of_value = zip(value.sizes, index[missing:], strict=True)
+            own = [0 if size == 1 else at for size, at in of_value]
+            places, place = iter(index), []
+            for each, size in zip(indices, sizes, strict=False):
+                place.append(self._position(each, [next(places)] if each.sizes else [], size)[0])
+            cast = elementwise.convert(self.builder, value.number, number, value.at(own))
+            self.code.store(number, cast, array.pointer, self.code.offset(sizes, [*place, *places]))
 
         self.code.each(rest, one)
         self.now[leaf] = array
+
+    def _inside(self, store: Store, indices: Sequence[Array], sizes: Sequence[int]) -> None:
+        """The lane fails at the store's site where an index lies outside of the array."""
+        builder, inside = self.builder, self.code.variable(BIT, ir.Constant(BIT, 1))
+
+        def check(index: Array, place: Sequence[Index], size: int) -> None:
+            _, fits = self._position(index, place, size)
+            builder.store(builder.and_(builder.load(inside, typ=BIT), fits), inside)
+
+        for index, size in zip(indices, sizes, strict=False):
+            self.code.each(index.sizes, partial(check, index, size=size))
+        failed, goes_on = (builder.append_basic_block(name) for name in ("outside", "inside"))
+        builder.cbranch(builder.load(inside, typ=BIT), goes_on, failed)
+        builder.position_at_end(failed)
+        self._fail(ir.Constant(INT32, store.site + 1))
+        builder.position_at_end(goes_on)
+
+    def _position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
+        """One number of an index, counted from the beginning, and whether it lies inside an axis of this size."""
+        builder, length = self.builder, ir.Constant(INT64, size)
+        wide = self.code.wide(index.number, index.at(place))
+        if index.number.is_signed:
+            from_end = builder.add(wide, length)
+            wide = builder.select(builder.icmp_signed("<", wide, ir.Constant(INT64, 0)), from_end, wide)
+        return wide, builder.icmp_unsigned("<", wide, length)
 
     # -- stacks --------------------------------------------------------------------------------------------------------
 
@@ -408,8 +415,6 @@ class _BlockCode:
             name, _ = leaf
             if not array.sizes and name in self.lane.program.storage:
                 self.builder.store(array.value, self.lane.registers[leaf])
-        changed = {name for name, _ in self.now}
-        self.lane._show([name for name in self.storage.shown if name in changed])
 
     def _go(self, target: int | Branch) -> None:
         if isinstance(target, int):

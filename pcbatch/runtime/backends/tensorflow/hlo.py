@@ -10,17 +10,13 @@ import tensorflow as tf
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Signature
-from pcbatch.runtime.backends.tensorflow import xla_cpu
+from pcbatch.runtime.backends.tensorflow import marked, xla_cpu
 from pcbatch.runtime.backends.tensorflow.pieces import run_one
-from pcbatch.runtime.backends.tensorflow.traces import remembering
+from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
 
-def module(pieces: Sequence[tuple[Piece, Signature]]) -> str:
-    """The text of a module with the operations of `pieces`, before XLA optimises anything.
-
-    Its entry takes the leaves of what every piece reads and shares, one piece after another, and gives the leaves of
-    what each writes, then its site if it has any.
-    """
+def module(pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+    """See `pieces.Pieces.hlo`: the text is of what XLA is given, before it optimises anything."""
     specs = [
         tf.TensorSpec(leaf.shape, leaf.dtype)
         for _, signature in pieces
@@ -40,7 +36,12 @@ def module(pieces: Sequence[tuple[Piece, Signature]]) -> str:
             found += [] if site is None else [tf.identity(site)]
         return found
 
+    if any(marked.batched_forms(trace(piece, each.reads, each.shared).graph) for piece, each in pieces):
+        return None  # what is for all lanes at once is not for one
     with xla_cpu.switched(False):
         traced = tf.function(lambda *arrays: remembering(every, *arrays), jit_compile=True, autograph=False)
-        text: str = traced.experimental_get_compiler_ir(*specs)(stage="hlo")
+        try:
+            text: str = traced.experimental_get_compiler_ir(*specs)(stage="hlo")
+        except tf.errors.OpError:  # XLA has no code for an operation
+            return None
     return text
