@@ -26,6 +26,7 @@ LEVELS = (
         "runtime.report",
         "runtime.strategies",
         "runtime.adjoint",
+        "runtime.llvm",
         "runtime.native",
         "runtime.machine",
         "runtime.schedules",

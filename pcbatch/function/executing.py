@@ -24,16 +24,15 @@ from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.costs.device import CPU, device_of
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.llvm.hlo import UnsupportedError
-from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.native.between import Between
 from pcbatch.runtime.native.fitness import Obstacle, loss, mixture, obstacle, signature_of
 from pcbatch.runtime.native.mixed import MixedProgram
-from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
@@ -84,7 +83,7 @@ SEQUEL = 64
 
 def _executable(
     program: Program, backend: Backend, options: Options, digest: Callable[[], str | None], lessons: Lessons
-) -> Machine | ForkedMachine | LlvmProgram | NativeProgram | MixedProgram | StraightLine:
+) -> Machine | ForkedMachine | LlvmProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
     at_once = _of_trips(options) is None and options.max_lanes is None and not options.deterministic
@@ -124,16 +123,13 @@ def _executable(
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return _mixed(machine, why, options)
-    if backend.place() == "GPU":  # XLA would run one lane after another there, an operation at a time
-        found: Obstacle | None = Obstacle(_without(backend))
+    if backend.place() == "GPU":
+        found = Obstacle(_without(backend))
     else:
         try:
             return LlvmProgram(machine)
         except UnsupportedError as error:
-            why = str(error)
-        found = obstacle(program, backend, machine.context.limits.max_depth)
-    if found is None:
-        return NativeProgram(machine, because=why or "")
+            found = obstacle(program, backend) or Obstacle(f"no native code is made of {error}")
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return _mixed(machine, found.why, options)
@@ -153,7 +149,7 @@ def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgr
     if lockstep is None:
         return machine.because(why)
     left = loss(program, costs, lockstep)  # what is expensive may be native, as it runs seldom
-    found = None if left else obstacle(program, backend, machine.context.limits.max_depth)
+    found = None if left else obstacle(program, backend)
     return MixedProgram(machine, lockstep, left or (found.why if found else why))
 
 

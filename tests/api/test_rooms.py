@@ -45,12 +45,11 @@ def power(n):
 
 
 FORMS = [
-    pytest.param(collatz, {}, id="native"),
     pytest.param(collatz, {"form": "lockstep"}, id="lockstep"),
     pytest.param(collatz, {"form": "lockstep", "jit": False}, id="graph"),
     pytest.param(straight, {}, id="straight"),
     pytest.param(straight, {"jit": False}, id="kernels"),
-    pytest.param(products, {}, id="mixed"),
+    pytest.param(products, {"form": "lockstep"}, id="products"),
     pytest.param(power, {"form": "lockstep"}, id="growing stacks"),
 ]
 
@@ -58,6 +57,21 @@ FORMS = [
 def numbers(count: int) -> np.ndarray:
     """Some for each of which the programs do something else."""
     return np.arange(count, dtype=np.int32) * 7 % 30 + 1
+
+
+@pytest.mark.parametrize("function", [collatz, products])
+def test_native_code_is_the_same_for_all(function):
+    function = function.options(name=f"{function.__name__}_in_no_rooms")
+    for count in (2, 3, 4, 5, 3, 1, 8):
+        whole = [function.single(n) for n in numbers(count)]
+        for leaf, wanted in zip(
+            tf.nest.flatten(function(numbers(count))), zip(*map(tf.nest.flatten, whole), strict=True), strict=True
+        ):
+            np.testing.assert_allclose(leaf, np.stack(wanted), rtol=1e-5, atol=1e-6)
+    stats = function.stats()
+    assert stats.forms == ("native",)
+    assert stats.compilations == 1
+    assert stats.rooms == ((),)
 
 
 @pytest.mark.parametrize(("function", "options"), FORMS)

@@ -82,26 +82,6 @@ def test_programs_for_both_are_kept_apart(gpu):
     assert ON_GPU in forms
 
 
-def test_parts_on_all_cores_are_at_their_place(gpu, monkeypatch):
-    """Native parts of a batch that other threads run."""
-    monkeypatch.setattr("pcbatch.runtime.native.cores.available", lambda: 3)
-    monkeypatch.setattr("pcbatch.runtime.native.cores.Cores.would_split", lambda self, lanes: lanes in self._runs)
-    places = []
-    direct = private.direct
-
-    def noted(concrete, compiled=False):
-        call = direct(concrete, compiled)
-        return call and (lambda arrays: (places.append(private.device_now()), call(arrays))[1])
-
-    monkeypatch.setattr(private, "direct", noted)
-    function = made()
-    with tf.device("/CPU:0"):
-        for _ in range(4):
-            np.testing.assert_array_equal(function(N), [function.single(n) for n in N])
-    assert len(places) > 4
-    assert all("CPU:0" in place for place in places)
-
-
 def test_the_native_form_is_refused_on_a_gpu(gpu):
     with pytest.raises(UsageError, match="there is no native form on a GPU") as raised:
         made().options(form="native")(N)

@@ -1,4 +1,4 @@
-"""The native form on tables written by hand, against the reference; and how its code is made."""
+"""The native form on tables written by hand, against the reference; and the order of a region's code."""
 
 import dataclasses
 
@@ -6,23 +6,20 @@ import numpy as np
 import pytest
 
 from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest
-from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
+from pcbatch.ir.machine import Block, Jump, Return
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.native import arrangement, code
-from pcbatch.runtime.native.fitness import obstacle
-from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.strategies.reference import run_reference
 from tests.runtime import tables
-from tests.runtime.libraries import STORAGES, ints, on_both
-from tests.runtime.tables import BOOL, INT, piece
+from tests.runtime.libraries import STORAGES, ints
 
 CASES = [(case, storage) for case in tables.CASES for storage in STORAGES]
-FEW = [("fibonacci with little depth", "stack"), ("bools", "cached stack"), ("faults", "stack")]
 
 
 def native(program, library, **limits):
-    return NativeProgram(Machine(program, library.backend, **limits))
+    return LlvmProgram(Machine(program, library.backend, **limits))
 
 
 def assert_as_the_reference(library, program, arguments, **limits):
@@ -39,29 +36,14 @@ def assert_as_the_reference(library, program, arguments, **limits):
     assert [fault.render() for fault in one.errors] == [fault.render() for fault in other.errors]
 
 
-@on_both("case, storage", CASES, FEW)
+@pytest.mark.parametrize(("case", "storage"), CASES)
+@pytest.mark.parametrize("library", ["tensorflow"], indirect=True)
 def test_native_code_equals_the_reference(library, case, storage):
     program, arguments, limits = tables.case(case, library.ops)
     assert_as_the_reference(library, tables.stored(program, storage), arguments, **limits)
 
 
-@pytest.mark.parametrize("case", tables.CASES)
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
-def test_expensive_blocks_are_jumped_over(library, case, monkeypatch):
-    monkeypatch.setattr(code, "CPU", dataclasses.replace(code.CPU, native_select=0.0))
-    program, arguments, limits = tables.case(case, library.ops)
-    assert_as_the_reference(library, program, arguments, **limits)
-
-
-@pytest.mark.parametrize("case", tables.CASES)
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
-def test_blocks_in_groups(library, case, monkeypatch):
-    monkeypatch.setattr(code, "CPU", dataclasses.replace(code.CPU, native_row=1, native_group=2))
-    program, arguments, limits = tables.case(case, library.ops)
-    assert_as_the_reference(library, program, arguments, **limits)
-
-
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+@pytest.mark.parametrize("library", ["tensorflow"], indirect=True)
 def test_a_lane_finds_its_stacks_as_if_no_other_had_been_there(library):
     """A lane that makes no call, and one that fails in the depth of a recursion, come before one that returns."""
     for numbers in ([0, 2], [9, 0, 5], [9, 9, 3, 0, 9, 2]):
@@ -97,27 +79,3 @@ def test_what_is_not_recursive_stands_apart_in_large_programs():
     seldom, often = arrangement.arranged(program, nodes)
     assert [*blocks_of([seldom])] == [*range(5, 15)]
     assert [*blocks_of([often])] == [4, 3, 0, 2, 1]
-
-
-def looping(body):
-    """A loop of three blocks, the first of which sends lanes on or out."""
-    blocks = (
-        Block("b0", (piece(lambda n: (n > 0,), "n", "t"),), Branch("t", 1, 3)),
-        Block("b1", (piece(lambda n: (n - 1, n % 2 == 0), "n", "n even"),), Branch("even", 2, 0)),
-        Block("b2", (piece(body, "total n", "total"),), Jump(0)),
-        Block("b3", (), Return()),
-    )
-    types = {"n": INT, "total": INT, "t": BOOL, "even": BOOL}
-    return Program("looping", ("n", "total"), ("total",), types, {"n": "register", "total": "register"}, blocks)
-
-
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
-def test_a_loop_with_a_branch_in_it(library):
-    program = looping(lambda total, n: (total + n,))
-    assert_as_the_reference(library, program, [ints(0, 5, 8), ints(1, 1, 1)])
-
-
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
-def test_what_stands_against_it(library):
-    assert obstacle(tables.fibonacci(), library.backend, 8192) is None
-    assert "larger than 64 MiB" in obstacle(tables.fibonacci(), library.backend, 2**24).why

@@ -1,13 +1,10 @@
 """Vectors in native code: saved on stacks across calls, and added up."""
 
-import re
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import pcbatch
-from tests.runtime.test_native_compiled import computations, optimized
 
 
 @pcbatch.autobatch(form="native", max_depth=300)
@@ -33,19 +30,10 @@ def summed(n, x, k):
 
 
 @pytest.mark.parametrize("function", [saved, summed], ids=lambda f: f.__name__)
-def test_large_entries_of_stacks_are_moved_by_blocks_that_are_jumped_over(function):
-    """They have no copies in registers, and no stack of them is copied; values, messages and steps are as ever."""
+def test_vectors_on_stacks(function):
     numbers = np.arange(7, dtype=np.int32)
     rows = np.random.default_rng(0).normal(size=(7, 20)).astype(np.float32)
     arguments = tuple(map(tf.constant, (numbers, rows, numbers)))
-    text = optimized(function, *arguments, lanes=7)
-    machine = function.session.pipeline(arguments, {})[1].machine
-    assert machine.registers.uncopied
-    entries = machine.stack_entries
-    assert f"f32[{entries},20]" in text
-    for computation, lines in computations(text).items():
-        copied = [line for line in lines if re.search(rf"= \w+\[{entries}[\],].* copy\(", line)]
-        assert not copied or computation.startswith("native"), "each once, where they are made"
     run = function.run(*arguments)
     for lane, fault in enumerate(run.status):
         if fault:
@@ -59,7 +47,7 @@ def test_large_entries_of_stacks_are_moved_by_blocks_that_are_jumped_over(functi
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_sums_of_many_numbers_are_products(dtype):
+def test_sums(dtype):
     @pcbatch.autobatch(form="native")
     def total(n, x):
         found = tf.reduce_sum(x)
@@ -72,8 +60,6 @@ def test_sums_of_many_numbers_are_products(dtype):
     rows[2, 7], rows[3, 33] = np.nan, np.inf
     numbers = np.arange(4, dtype=np.int32)
     found = total(numbers, rows)
-    text = optimized(total, tf.constant(numbers), tf.constant(rows), lanes=4)
-    assert " dot(" in text
     for lane in range(4):
         for one, wanted in zip(found, total.single(numbers[lane], rows[lane]), strict=True):
             np.testing.assert_allclose(one[lane], wanted, rtol=1e-5 if dtype == "float32" else 1e-13)

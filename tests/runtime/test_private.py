@@ -57,7 +57,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 20
+    assert len(PATHS) == 21
     assert all(lookup.find(path) is not None for path in PATHS)
 
 

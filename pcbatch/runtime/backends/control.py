@@ -207,6 +207,12 @@ class Control(Protocol):
         or one for each block in which a lane may have failed.
         """
 
+    def version(self) -> tuple[Any, ...]:
+        """What the library says of itself: another one may trace and compile otherwise."""
+
+    def settings(self) -> tuple[Any, ...]:
+        """What can be set in a process, and is part of what is traced or compiled."""
+
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.
 

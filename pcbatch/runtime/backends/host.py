@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.arrays import Array
 
 OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "vectorized_map", "zeros_like")
 """What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
@@ -63,9 +60,6 @@ class Host(Protocol):
 
     def is_steady(self, value: Any) -> bool:
         """Whether a captured array is one of the library's that never changes, neither its numbers nor its type."""
-
-    def as_numpy(self, array: Array) -> np.ndarray:
-        """The elements of an array that is known now, without a copy where they lie in the memory of the host."""
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         """An array or number of `type_` repeated for every lane: a `[lanes, ...]` array."""

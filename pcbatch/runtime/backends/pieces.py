@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
@@ -104,6 +106,14 @@ class Backward:
     deltas: list[Array]
     parts: list[Array]
     elements: list[tuple[list[Array], Array]]
+
+
+@dataclass(frozen=True)
+class Hlo:
+    """The text of an HLO module, and the values of the last parameters of its entry, which are always the same."""
+
+    text: str
+    captured: Sequence[np.ndarray]
 
 
 class Linear(Protocol):
@@ -266,8 +276,8 @@ class Pieces(Protocol):
         See `Control.natively`.
         """
 
-    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
-        """The text of an HLO module with the operations of `pieces`, as they are for one example.
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
+        """An HLO module with the operations of `pieces`, as they are for one example.
 
         Its entry takes the leaves of what every piece reads and shares, one piece after another, and gives the leaves
         of what each writes, then the fault site plus one of its first failed check, or 0, where it has `sites`. None
@@ -279,12 +289,6 @@ class Pieces(Protocol):
 
         In units of one in float32: in float64 it is two, a special function is five. Larger arrays, which fill a CPU's
         vectors, count as four numbers.
-        """
-
-    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        """The same, for each of some lanes of which a native function computes several at a time.
-
-        Functions of which a CPU does so count nothing. Infinite where not all of `piece` is done number by number.
         """
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:

@@ -205,15 +205,6 @@ class Device:
     0.99 and 0.99, 0.89 and 1.04, 0.77 and 1.06, 0.64 and 0.85 of the time so. Edit distance, quicksort, insertion sort,
     a sieve, a histogram and a heap of 24 numbers 0.70, 1.10, 0.81, 0.98, 1.09 and 1.08, of 16 0.96, 1.18, 0.82, 0.97,
     1.25 and 1.06, of 8 0.94 to 1.17."""
-    native_tile: int
-    """Lanes that native code runs at a time, if they hold numbers only. At 16,384 lanes Collatz takes 0.66 of the
-    time so that it takes one after another, bisection 0.17, rejection 0.71; ten other loops, at 4,096, 0.19 to 0.8. 16
-    lanes take 1.4 to 3 times as long as 64, 32 1.0 to 1.6, 128 1.1 to 1.3. At 64 lanes, one tile, calls take 0.6 to 1.1
-    times as long as one after another; but one lane that is much longer than all others takes 5 to 30 times as long."""
-    native_tile_calls: float
-    """Calls of functions of which a CPU computes one number at a time, in units of `native_calls`, up to which a block
-    is run for a tile. One `sin` in float64 takes 0.9 of its time so, `pow` 0.6, `sin` in float32 0.4; RK45 with 14 of
-    them 2 to 5 times as long, in float32 0.96: XLA's code computes some anew for each variable."""
     quartered: int
     """Numbers of a row from which on they are summed in four parts, in lockstep. Gradients of a logistic regression of
     1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains, all included; two parts less, eight and twenty no more.
@@ -221,27 +212,14 @@ class Device:
     native_sum: int
     """Numbers of one lane from which on their sum is a product with ones in native code, which is added up several at a
     time. The sampler takes 0.91 of the time so with two sums of 100 numbers in each leaf, 1.04 with two of 9 and 10."""
-    native_stacks: int
-    """Bytes of one lane's stacks, at their full size, up to which the native form takes a program."""
-    native_low: int
-    """Bytes of one lane's stacks as they are at first, until a lane needs more. To make the six of n-queens with room
-    for 8,192 calls, 200 kB, takes 15 us of a call that else takes 35."""
     native_split: float
     """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
-    native_split_always: float
-    """From so many on it is split even if the last time it took longer so, as when other programs have the cores."""
     native_chunk: float
     """Seconds after which a native run returns to Python for a moment. Half a second of n-queens, and of one long lane,
     in such chunks takes 0.8 and 1.05 times the CPU time of one chunk: within the noise."""
     native_pace: float
     """Work of a second of native code, for the first chunk, of which nothing is known yet. Not measured: a quarter of
     what a core does otherwise, as it is better to begin with too little."""
-    native_moved: float
-    """Seconds that a chunk lasts for each byte that it moves, whatever it does. Not measured: 30 times what moving
-    takes, at three bytes a nanosecond."""
-    native_kept: int
-    """Bytes of one lane's stacks up to which empty ones are kept from run to run. To make the sampler's 80 arrays, some
-    kilobytes, takes a quarter of its host time of a call."""
     native_register: int
     """Numbers from which on a native region reads and writes an array where a block needs it, not once for each lane.
     A sampler in 31 dimensions, 512 chains, takes 1.2 to 1.3 times as long with its vectors in registers. And from which
@@ -402,18 +380,11 @@ CPU = Device(
     native_row=12,
     native_group=8,
     native_ordered=24,
-    native_tile=64,
-    native_tile_calls=2.0,
     quartered=512,
     native_sum=32,
-    native_stacks=64 * 1024 * KIB,
-    native_low=16 * KIB,
     native_split=0.0005,
-    native_split_always=0.002,
     native_chunk=0.05,
     native_pace=1e9,
-    native_moved=1e-8,
-    native_kept=1024 * KIB,
     native_register=8,
     native_visit=2**22,
     native_least=2**10,

@@ -10,6 +10,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.types import BYTE, INT64, Number
 
 Index = Any
@@ -166,14 +167,14 @@ class Code:
 
     def load(self, number: Number, pointer: Any, offset: Index = 0) -> Any:
         """The number at a place of memory."""
-        loaded = self.builder.load(self._at(number, pointer, offset), typ=number.stored)
+        loaded = self.builder.load(self._at(number, pointer, offset), typ=number.stored, align=min(number.bytes, 8))
         return self.builder.trunc(loaded, number.type) if number.kind == "bool" else loaded
 
     def store(self, number: Number, value: Any, pointer: Any, offset: Index = 0) -> None:
         """Write a number to a place of memory."""
         if number.kind == "bool":
             value = self.builder.zext(value, number.stored)
-        self.builder.store(value, self._at(number, pointer, offset))
+        self.builder.store(value, self._at(number, pointer, offset), align=min(number.bytes, 8))
 
     def _at(self, number: Number, pointer: Any, offset: Index) -> Any:
         if isinstance(offset, int) and offset == 0:
@@ -188,6 +189,27 @@ class Code:
             return self.load(number, pointer, self.offset(sizes, index))
 
         return Array(number, sizes, at, 1, pointer, owned, frozenset([pointer]))
+
+    def table(self, number: Number, sizes: Sequence[int], numbers: Sequence[Any]) -> Array:
+        """The array of numbers that never change, row by row."""
+        if number.kind == "bits":
+            raise UnsupportedError(f"a constant of the dtype {number.dtype}")
+        sizes = tuple(sizes)
+        if not sizes:
+            return scalar(number, number.constant(numbers[0]))
+        elements = [number.stored(each if number.is_float else int(each)) for each in numbers]
+        data = ir.Constant(ir.ArrayType(number.stored, len(elements)), elements)
+        table = ir.GlobalVariable(self.builder.module, data.type, self.builder.module.get_unique_name("table"))
+        table.initializer, table.global_constant, table.linkage, table.align = data, True, "private", 32
+        address = untyped(table)
+        found = self.memory(number, sizes, address)
+
+        def at(index: Sequence[Index]) -> Any:
+            if all(isinstance(place, int) for place in index):
+                return number.constant(numbers[int(self.offset(sizes, index))])
+            return found.at(index)
+
+        return Array(number, sizes, at, 1, address, reads=found.reads)
 
     def write(self, array: Array, pointer: Any) -> None:
         """Write all numbers of an array to memory, row by row, that it does not read anything else of."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from pcbatch.runtime.llvm.function import NAME
@@ -46,21 +47,13 @@ def _machine(level: int) -> Any:
     return target.create_target_machine(opt=level, cpu=cpu, features=features, jit=True)
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """A function of machine code, which lives as long as this does."""
-
-    call: Callable[..., None]
-    engine: Any
-
-
 def optimized(text: str) -> tuple[Any, Any]:
-    """A module of this text after LLVM's passes, and the target it is for."""
+    """A module of this text after LLVM's passes, and the target that it is for."""
     _prepared()
-    machine = _machine(_level(text))
+    level = _level(text)
+    machine = _machine(level)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
-    level = _level(text)
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = level > 1
     builder = llvm.create_pass_builder(machine, options)
@@ -68,12 +61,35 @@ def optimized(text: str) -> tuple[Any, Any]:
     return module, machine
 
 
-def compiled(text: str, arguments: int) -> Compiled:
-    """The function `run` of a module of this text, which takes so many arguments of 64 bits."""
+def object_code(text: str) -> bytes:
+    """The machine code of a module of this text, as an object file."""
     with _lock:
         module, machine = optimized(text)
-        engine = llvm.create_mcjit_compiler(module, machine)
+        found: bytes = machine.emit_object(module)
+    return found
+
+
+def target() -> tuple[str, ...]:
+    """What machine code depends on beside its text."""
+    _prepared()
+    return llvmlite.__version__, llvm.get_process_triple(), *_features()
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The function `run` of an object file, which lives as long as this does."""
+
+    call: Callable[..., None]
+    engine: Any
+
+
+def loaded(code: bytes, arguments: int) -> Loaded:
+    """The function `run` of machine code, which takes so many arguments of 64 bits."""
+    _prepared()
+    with _lock:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address(NAME)
     prototype = ctypes.PYFUNCTYPE(None, *[ctypes.c_size_t] * arguments)
-    return Compiled(prototype(address), engine)
+    return Loaded(prototype(address), engine)

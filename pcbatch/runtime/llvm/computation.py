@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.ir as ir
 
 from pcbatch.runtime.llvm import elementwise
-from pcbatch.runtime.llvm.code import Array, Code, Index, Value, scalar, untyped
+from pcbatch.runtime.llvm.code import Array, Code, Index, Value, scalar
 from pcbatch.runtime.llvm.hlo import Computation, Instruction, Module, TupleShape, UnsupportedError, constant
 from pcbatch.runtime.llvm.types import Number, by_name
 
@@ -21,6 +21,8 @@ CHEAP = 4
 """An element that takes more instructions than this is computed once, if it is needed more often."""
 FOR_EVER = 1 << 62
 
+Arguments = Sequence[Value] | Mapping[int, Value]
+"""The arguments of a computation by number: those that are needed."""
 Operations = Mapping[str, Callable[["Evaluation", Instruction], Value]]
 """How code is made of operations that are not elementwise, by opcode."""
 
@@ -33,7 +35,7 @@ class Evaluation:
         code: Code,
         module: Module,
         computation: Computation,
-        arguments: Sequence[Value],
+        arguments: Arguments,
         operations: Operations,
     ):
         self.code, self.module, self.computation, self.operations = code, module, computation, operations
@@ -121,8 +123,9 @@ class Evaluation:
     def settle(self, pointer: Any) -> None:
         """Compute all that is still to be read from memory that is about to change."""
         for name, value in self.values.items():
-            is_needed = self._last.get(name, -1) > self._now and isinstance(value, Array)
-            if is_needed and pointer in value.reads and value.pointer is not pointer:
+            if not isinstance(value, Array) or self._last.get(name, -1) <= self._now:
+                continue
+            if pointer in value.reads and value.pointer is not pointer:
                 self.values[name] = self._computed(value)
 
     def _computed(self, array: Array) -> Array:
@@ -168,21 +171,7 @@ class Evaluation:
         numbers = [_literal(of, text) for text in constant(instruction)]
         if not sizes:
             return scalar(of, of.constant(numbers[0]))
-        module = self.code.builder.module
-        data = ir.Constant(
-            ir.ArrayType(of.stored, len(numbers)), [ir.Constant(of.stored, _stored(of, number)) for number in numbers]
-        )
-        table = ir.GlobalVariable(module, data.type, module.get_unique_name("table"))
-        table.initializer, table.global_constant, table.linkage, table.align = data, True, "private", 32
-        address = untyped(table)
-        found = self.code.memory(of, sizes, address)
-
-        def at(index: Sequence[Index]) -> Any:
-            if all(isinstance(place, int) for place in index):
-                return of.constant(numbers[int(self.code.offset(sizes, index))])
-            return found.at(index)
-
-        return Array(of, sizes, at, 1, address, reads=found.reads)
+        return self.code.table(of, sizes, numbers)
 
     def inner(self, name: str, arguments: Sequence[Value]) -> Value:
         """The value of another computation."""
@@ -202,11 +191,9 @@ def _called(instruction: Instruction) -> str:
     return f"{instruction.opcode} of {target}" if target else instruction.opcode
 
 
-def _stored(of: Number, number: float | int | bool) -> float | int:
-    return number if of.is_float else int(number)
-
-
 def _literal(of: Number, text: str) -> float | int | bool:
+    if of.kind == "bits":
+        raise UnsupportedError(f"a constant of the dtype {of.dtype}")
     if of.kind == "bool":
         return text in ("true", "1")
     if of.is_float:

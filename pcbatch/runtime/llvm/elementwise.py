@@ -32,8 +32,10 @@ def emit(
     attributes: Mapping[str, str],
 ) -> Any:
     """The number that `opcode` makes of `values`, which are of these `kinds`."""
+    if opcode not in ("select", "copy") and "bits" in (result.kind, *(kind.kind for kind in kinds)):
+        raise UnsupportedError(f"{opcode} of numbers of the dtype {result.dtype}")
     if opcode == "compare":
-        return _compare(builder, kinds[0], *values, attributes["direction"], attributes.get("type"))
+        return _compare(builder, kinds[0], values[0], values[1], attributes["direction"], attributes.get("type"))
     if opcode == "convert":
         return convert(builder, kinds[0], result, values[0])
     if opcode == "bitcast-convert":

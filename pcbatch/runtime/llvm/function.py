@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.ir as ir
+import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.llvm import elementwise
+from pcbatch.runtime.llvm import block, elementwise
 from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
 from pcbatch.runtime.llvm.hlo import Module
-from pcbatch.runtime.llvm.lane import Exits, LaneCode, Limits, PieceCode
+from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, PieceCode
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
 
@@ -47,77 +48,69 @@ class Result:
     sizes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Function:
-    """A module with the native function `run`, and what has to be known to call it."""
+class Interface:
+    """What the native function of a program takes and gives; one that `counts` counts how often blocks run."""
 
-    text: str
-    storage: Storage
-    arena_bytes: int
-    results: Sequence[Result]
-    shown: Sequence[Result]
-    counts: bool
-    arguments: int
-    """How many arguments of 64 bits `run` takes."""
-
-
-def build(
-    program: Program,
-    module: Module,
-    pieces: Mapping[tuple[int, int], PieceCode],
-    limits: Limits,
-    *,
-    counts: bool = False,
-) -> Function:
-    """The native function of a program whose pieces are in `module`; one that `counts` counts how often blocks run.
-
-    `UnsupportedError` if there is something in it of which no native code is made.
-    """
-    return _Builder(program, module, pieces, limits, counts).build()
-
-
-class _Builder:
-    def __init__(
-        self,
-        program: Program,
-        module: Module,
-        pieces: Mapping[tuple[int, int], PieceCode],
-        limits: Limits,
-        counts: bool,
-    ):
-        self.program, self.hlo, self.pieces, self.limits, self.counts = program, module, pieces, limits, counts
-        self.storage = Storage(program)
-        self.module = ir.Module(name=program.name)
-        self.results = [Result(*each) for each in self.storage.results]
-        self.shown = [Result(*each) for name in self.storage.shown for each in self.storage.leaves(name)]
+    def __init__(self, program: Program, counts: bool):
+        self.program, self.counts, self.storage = program, counts, Storage(program)
         self.given = [each for name in program.parameters for each in self.storage.leaves(name)]
         self.shared = [
             ((name, place), by_dtype(type_.dtype), type_.shape)
             for name in program.shared
             for place, type_ in enumerate(leaves(program.shared_types[name]))
         ]
+        self.results = [Result(*each) for each in self.storage.results]
+        self.shown = [Result(*each) for name in self.storage.shown for each in self.storage.leaves(name)]
+
+    @property
+    def types(self) -> list[ir.Type]:
+        """The types of the function's arguments, each of 64 bits."""
+        arrays = len(self.storage.frames) + len(self.given) + len(self.shared) + 2
+        arrays += len(self.results) + len(self.shown) + self.counts
+        return [POINTER, INT64, INT64, INT64, POINTER, POINTER] + [POINTER] * arrays
+
+
+@dataclass(frozen=True)
+class Function:
+    """The text of a module with the native function `run`, and the bytes of memory that a thread works in there."""
+
+    text: str
+    arena_bytes: int
+
+
+def build(
+    interface: Interface,
+    module: Module,
+    pieces: Mapping[tuple[int, int], PieceCode],
+    captured: Sequence[np.ndarray],
+    limits: Limits,
+) -> Function:
+    """The native function of a program whose pieces are in `module`, the entry of which takes `captured` arrays last.
+
+    `UnsupportedError` if there is something in it of which no native code is made.
+    """
+    return _Builder(interface, module, pieces, captured, limits).build()
+
+
+class _Builder:
+    def __init__(
+        self,
+        interface: Interface,
+        module: Module,
+        pieces: Mapping[tuple[int, int], PieceCode],
+        captured: Sequence[np.ndarray],
+        limits: Limits,
+    ):
+        self.interface, self.storage = interface, interface.storage
+        self.hlo, self.pieces, self.captured, self.limits = module, pieces, captured, limits
+        self.module = ir.Module(name=interface.program.name)
 
     def build(self) -> Function:
         """Emit everything."""
         self.poll = self._poll()
         lanes, code = self._lanes()
         self._run(lanes)
-        return Function(
-            str(self.module),
-            self.storage,
-            code.arena_bytes,
-            self.results,
-            self.shown,
-            self.counts,
-            len(self._types()),
-        )
-
-    def _types(self) -> list[ir.Type]:
-        """The types of what the function is handed."""
-        arrays = len(self.storage.frames) + len(self.given) + len(self.shared) + 2 + len(self.results)
-        return [POINTER, INT64, INT64, INT64, POINTER, POINTER] + [POINTER] * (
-            arrays + len(self.shown) + self.counts
-        )
+        return Function(str(self.module), code.arena_bytes)
 
     # -- Python --------------------------------------------------------------------------------------------------------
 
@@ -144,7 +137,7 @@ class _Builder:
         return poll
 
     def _run(self, lanes: Any) -> None:
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self._types()), NAME)
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), NAME)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         thread = _place(builder, function.args[0], THREAD)
         builder.store(builder.call(self.save, []), thread)
@@ -155,7 +148,7 @@ class _Builder:
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
     def _lanes(self) -> tuple[Any, Code]:
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self._types()), "lanes")
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), "lanes")
         function.linkage = "internal"
         for argument in function.args:
             if argument.type == POINTER:
@@ -165,14 +158,16 @@ class _Builder:
         arrays = iter(rest)
         code = Code(builder, arena)
         stacks = {group: next(arrays) for group in self.storage.frames}
-        given = {leaf: (number, sizes, next(arrays)) for leaf, number, sizes in self.given}
-        shared = {leaf: _shared(code, number, sizes, next(arrays)) for leaf, number, sizes in self.shared}
+        given = {leaf: (number, sizes, next(arrays)) for leaf, number, sizes in self.interface.given}
+        shared = {leaf: _shared(code, number, sizes, next(arrays)) for leaf, number, sizes in self.interface.shared}
         failures, all_steps = next(arrays), next(arrays)
-        results, shown = [next(arrays) for _ in self.results], [next(arrays) for _ in self.shown]
-        executions = next(arrays) if self.counts else None
+        results, shown = [next(arrays) for _ in self.interface.results], [next(arrays) for _ in self.interface.shown]
+        executions = next(arrays) if self.interface.counts else None
         lane, work, steps, limit = (code.variable(INT64) for _ in range(4))
         failure = code.variable(INT32)
-        ended, room, stopped, left = (function.append_basic_block(name) for name in ("ended", "room", "stopped", "left"))
+        ended, room, stopped, left = (
+            function.append_basic_block(name) for name in ("ended", "room", "stopped", "left")
+        )
         most = BETWEEN_POLLS if self.limits.max_steps is None else min(BETWEEN_POLLS, self.limits.max_steps)
 
         def poll(now: Any) -> Any:
@@ -184,7 +179,7 @@ class _Builder:
             is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
             return builder.select(is_over, ir.Constant(INT64, -1), further)
 
-        body = LaneCode(
+        body = Lane(
             code,
             self.storage,
             self.hlo,
@@ -192,6 +187,7 @@ class _Builder:
             self.limits,
             Exits(ended, room, stopped, failure, steps, limit),
             shared=shared,
+            captured=self._captured(code),
             stacks=stacks,
             calls=calls,
             capacity=capacity,
@@ -209,14 +205,14 @@ class _Builder:
         builder.position_at_end(start)
         builder.store(ir.Constant(INT64, most), limit)
         body.start({leaf: _row(code, *each, number) for leaf, each in given.items()})
-        body.emit()
+        block.emit(body)
 
         builder.position_at_end(ended)
         number, told = builder.load(lane, typ=INT64), builder.load(failure, typ=INT32)
         _store(builder, INT32, failures, number, told)
         made = builder.load(steps, typ=INT64)
         _store(builder, INT32, all_steps, number, builder.trunc(made, INT32))
-        for result, pointer in zip(self.results, results, strict=True):
+        for result, pointer in zip(self.interface.results, results, strict=True):
             self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
         failed, fine = function.append_basic_block("has_failed"), function.append_basic_block("fine")
         builder.cbranch(builder.icmp_signed("!=", told, ir.Constant(INT32, 0)), failed, fine)
@@ -225,7 +221,7 @@ class _Builder:
         builder.branch(fine)
         builder.position_at_end(fine)
         # Messages are of lanes that have failed, and of those that print.
-        for result, pointer in zip(self.shown, shown, strict=True):
+        for result, pointer in zip(self.interface.shown, shown, strict=True):
             self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
         builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
         done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
@@ -239,11 +235,20 @@ class _Builder:
         builder.store(beyond, _place(builder, control, REACHED))
         builder.cbranch(is_over, stopped, head)
 
-        for block, status in ((left, ENDED), (room, NEEDS_ROOM), (stopped, STOPPED)):
-            builder.position_at_end(block)
+        for label, status in ((left, ENDED), (room, NEEDS_ROOM), (stopped, STOPPED)):
+            builder.position_at_end(label)
             builder.store(ir.Constant(INT64, status), _place(builder, control, STATUS))
             builder.ret_void()
         return function, code
+
+    def _captured(self, code: Code) -> dict[int, Array]:
+        """The arrays that the entry of the module takes last, by number."""
+        first = len(self.hlo.entry.parameters) - len(self.captured)
+        arrays = [(by_dtype(array.dtype.name), array) for array in self.captured]
+        return {
+            first + place: code.table(number, array.shape, array.ravel().tolist())
+            for place, (number, array) in enumerate(arrays)
+        }
 
     def _held(self, result: Result) -> tuple[Leaf, Number, tuple[int, ...]]:
         """A result as the lane holds it: a weak float is wider there."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from pcbatch.runtime.llvm.function import CONTROL, Function
+from pcbatch.runtime.llvm.function import CONTROL
+from pcbatch.runtime.llvm.stacks import Storage
 
 LARGE = 1 << 26
 """Bytes of stacks that are laid out at once. The system hands out memory where it is written to, so it costs little."""
@@ -21,12 +22,11 @@ SLACK = 2
 class Workspace:
     """Memory of one thread; stacks have room for `capacity` live calls."""
 
-    def __init__(self, function: Function, capacity: int):
-        storage = function.storage
+    def __init__(self, storage: Storage, arena_bytes: int, capacity: int):
         self.capacity = capacity
         self.control = np.zeros(CONTROL, np.int64)
         entries = capacity + SLACK
-        self._arrays = [np.empty(function.arena_bytes + 64, np.uint8), np.empty(entries * 4, np.uint8)]
+        self._arrays = [np.empty(arena_bytes + 64, np.uint8), np.empty(entries * 4, np.uint8)]
         self._arrays += [np.empty(entries * frame.bytes + 64, np.uint8) for frame in storage.frames.values()]
         arena, calls, *stacks = self._arrays
         self.addresses = (_aligned(arena), calls.ctypes.data, *map(_aligned, stacks))
@@ -39,12 +39,12 @@ def _aligned(array: np.ndarray) -> int:
 
 
 class Workspaces:
-    """The memory of all threads that run a function."""
+    """The memory of all threads that run a program."""
 
-    def __init__(self, function: Function, max_depth: int):
-        self._function, self._max_depth = function, max_depth
-        entry = max(function.storage.entry_bytes, 1)
-        self.capacity = max_depth if function.storage.has_calls else 0
+    def __init__(self, storage: Storage, arena_bytes: int, max_depth: int):
+        self._storage, self._arena_bytes, self._max_depth = storage, arena_bytes, max_depth
+        entry = max(storage.entry_bytes, 1)
+        self.capacity = max_depth if storage.has_calls else 0
         self.capacity = min(self.capacity, max(32, LARGE // entry))
         self._free: list[Workspace] = []
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Workspaces:
             while self._free and (found is None or found.capacity < self.capacity):
                 found = self._free.pop()
         if found is None or found.capacity < self.capacity:
-            found = Workspace(self._function, self.capacity)
+            found = Workspace(self._storage, self._arena_bytes, self.capacity)
         try:
             yield found
         finally:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pcbatch.runtime.llvm.code import Array, Code, Value
-from pcbatch.runtime.llvm.computation import BASIC, Evaluation, Operations
+from pcbatch.runtime.llvm.code import Array, Code
+from pcbatch.runtime.llvm.computation import BASIC, Arguments, Evaluation, Operations
 from pcbatch.runtime.llvm.control import CONTROL
 from pcbatch.runtime.llvm.hlo import Module
 from pcbatch.runtime.llvm.reducing import REDUCING
@@ -14,7 +14,7 @@ from pcbatch.runtime.llvm.shaping import SHAPING
 OPERATIONS: Operations = {**BASIC, **SHAPING, **REDUCING, **CONTROL}
 
 
-def evaluate(code: Code, module: Module, names: Sequence[str], arguments: Sequence[Value]) -> list[Array]:
+def evaluate(code: Code, module: Module, names: Sequence[str], arguments: Arguments) -> list[Array]:
     """Some results of a module's entry, of these arguments; they are arrays."""
     found = Evaluation(code, module, module.entry, arguments, OPERATIONS).results(names)
     assert all(isinstance(each, Array) for each in found), "a result that is a tuple"

@@ -17,9 +17,10 @@ from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import function as native
 from pcbatch.runtime.llvm import threads
-from pcbatch.runtime.llvm.compiler import Compiled, compiled
-from pcbatch.runtime.llvm.function import Function, Result
+from pcbatch.runtime.llvm.compiler import loaded
+from pcbatch.runtime.llvm.function import Interface, Result
 from pcbatch.runtime.llvm.lane import Limits
+from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
 from pcbatch.runtime.llvm.memory import Workspaces
 from pcbatch.runtime.llvm.threads import LaneCost, Part
 from pcbatch.runtime.llvm.translation import Translation
@@ -40,12 +41,10 @@ class LlvmProgram(WholeRuns):
 
     def __init__(self, machine: Machine):
         super().__init__(machine)
-        limits = machine.context.limits
-        self._depth = limits.max_depth
-        self.translation = Translation(self.program, self.backend, Limits(limits.max_depth, limits.max_steps))
-        with self.statistics.timed(), self.statistics.tracing(counts=True):
-            self.function: Function = self.translation.function
+        self.limits = Limits(machine.context.limits.max_depth, machine.context.limits.max_steps)
+        self.translation = Translation(self.program, self.backend, self.limits)
         self._cost = LaneCost()
+        self._whole = self._made(counts=False)
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -54,7 +53,7 @@ class LlvmProgram(WholeRuns):
 
     @property
     def stack_entries(self) -> int:
-        return self._whole.workspaces.capacity + 1 if self.function.storage.has_calls else 0
+        return self._whole.workspaces.capacity + 1 if self._whole.interface.storage.has_calls else 0
 
     @property
     def rooms(self) -> Rooms:
@@ -64,22 +63,25 @@ class LlvmProgram(WholeRuns):
         return replace(self.program, native=tuple(range(len(self.program.blocks))))
 
     def check(self, lanes: int) -> None:
-        if lanes == 0:
+        if lanes == 0:  # native code is made with the program
             self.machine.check(lanes)
-        else:
-            self._whole  # noqa: B018
-
-    @once
-    def _whole(self) -> NativeCode:
-        return self._made(self.function)
 
     @once
     def _counting(self) -> NativeCode:
-        return self._made(self.translation.counting)
+        return self._made(counts=True)
 
-    def _made(self, function: Function) -> NativeCode:
+    def _made(self, counts: bool) -> NativeCode:
+        """The native code, which may be found on disk."""
         with self.statistics.timed():
-            return NativeCode(function, self._depth)
+            name = self.machine.programs.name_of("llvm", counts, self.limits)
+            kept = Kept(name, self.backend)
+            code = kept.found
+            if code is None:
+                with self.statistics.tracing(counts=True):
+                    function = self.translation.function(counts)
+                code = MachineCode.of(function)
+                kept.keep(code)
+            return NativeCode(Interface(self.program, counts), code, self.limits.max_depth)
 
     def _compiled_for(self, lanes: int) -> Callable[..., Any]:
         raise AssertionError("native code is compiled for any number of lanes")
@@ -106,10 +108,10 @@ class LlvmProgram(WholeRuns):
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Lanes:
-        given = [np.ascontiguousarray(self.backend.as_numpy(array)) for array in arrays]
-        found = Lanes(code.function, lanes)
+        given = [np.ascontiguousarray(array) for array in arrays]
+        found = Lanes(code.interface, lanes)
         addresses = [array.ctypes.data for array in (*given, *found.arrays)]
-        if code.function.counts:
+        if code.interface.counts:
             code.run(addresses, found, (0, lanes))
             return found
         started, parts = time.perf_counter(), self._cost.parts(lanes)
@@ -129,7 +131,7 @@ class LlvmProgram(WholeRuns):
         legs = self.machine.legs
         blocks, codes = np.divmod(found.failures, len(self.program.faults) + 1)
         status = self._statuses[codes]
-        shown: dict[str, list[Array]] = {name: [] for name in self.function.storage.shown}
+        shown: dict[str, list[Array]] = {name: [] for name in self._whole.interface.storage.shown}
         for result, array in found.of_shown():
             shown[result.leaf[0]].append(self.backend.array(array, result.number.dtype))
 
@@ -155,14 +157,14 @@ class LlvmProgram(WholeRuns):
 class Lanes:
     """What a run writes: of every lane how it has ended, its steps and results."""
 
-    def __init__(self, function: Function, lanes: int):
-        self._function = function
+    def __init__(self, interface: Interface, lanes: int):
+        self._interface = interface
         self.failures, self.steps = np.empty(lanes, np.int32), np.empty(lanes, np.int32)
-        self._results = [_empty(result, lanes) for result in function.results]
-        self._shown = [_empty(result, lanes) for result in function.shown]
-        self.executions = np.zeros(len(function.storage.program.blocks), np.int64)
+        self._results = [_empty(result, lanes) for result in interface.results]
+        self._shown = [_empty(result, lanes) for result in interface.shown]
+        self.executions = np.zeros(len(interface.program.blocks), np.int64)
         self.arrays = [self.failures, self.steps, *self._results, *self._shown]
-        self.arrays += [self.executions] if function.counts else []
+        self.arrays += [self.executions] if interface.counts else []
         self.failed = self.stopped = False
         self._running: dict[int, np.ndarray] = {}
 
@@ -184,11 +186,11 @@ class Lanes:
 
     def of_results(self) -> list[tuple[Result, np.ndarray]]:
         """The arrays of the program's results, `[lanes, ...]`."""
-        return list(zip(self._function.results, self._results, strict=True))
+        return list(zip(self._interface.results, self._results, strict=True))
 
     def of_shown(self) -> list[tuple[Result, np.ndarray]]:
         """The same of what messages show, of lanes that have failed."""
-        return list(zip(self._function.shown, self._shown, strict=True))
+        return list(zip(self._interface.shown, self._shown, strict=True))
 
 
 def _empty(result: Result, lanes: int) -> np.ndarray:
@@ -198,10 +200,10 @@ def _empty(result: Result, lanes: int) -> np.ndarray:
 class NativeCode:
     """A native function, and the memory that it works in."""
 
-    def __init__(self, function: Function, max_depth: int):
-        self.function = function
-        self.workspaces = Workspaces(function, max_depth)
-        self._compiled: Compiled = compiled(function.text, function.arguments)
+    def __init__(self, interface: Interface, code: MachineCode, max_depth: int):
+        self.interface = interface
+        self.workspaces = Workspaces(interface.storage, code.arena_bytes, max_depth)
+        self._loaded = loaded(code.object_file, len(interface.types))
 
     def run(self, addresses: Sequence[int], found: Lanes, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
@@ -210,7 +212,7 @@ class NativeCode:
             with self.workspaces.one() as space, found.running(space.control):
                 if found.stopped:
                     return
-                self._compiled.call(space.control_address, first, behind, space.capacity, *space.addresses, *addresses)
+                self._loaded.call(space.control_address, first, behind, space.capacity, *space.addresses, *addresses)
                 status, first, failed = space.control[:3].tolist()
             found.failed |= bool(failed)
             if status == native.NEEDS_ROOM:

@@ -80,8 +80,7 @@ def _slice(evaluation: Evaluation, instruction: Instruction) -> Array:
     def index_of(index: Sequence[Index]) -> tuple[Index, ...]:
         steps = [bound[2] if len(bound) > 2 else 1 for bound in bounds]
         return tuple(
-            code.add(code.times(place, step), bound[0])
-            for place, step, bound in zip(index, steps, bounds, strict=True)
+            code.add(code.times(place, step), bound[0]) for place, step, bound in zip(index, steps, bounds, strict=True)
         )
 
     return _view(array, instruction.array.sizes, index_of)
@@ -299,17 +298,16 @@ def _scatter(evaluation: Evaluation, instruction: Instruction) -> Array:
 
 
 SHAPING: Operations = {
-        "broadcast": _broadcast,
-        "reshape": _reshape,
-        "transpose": _transpose,
-        "slice": _slice,
-        "reverse": _reverse,
-        "iota": _iota,
-        "pad": _pad,
-        "concatenate": _concatenate,
-        "dynamic-slice": _dynamic_slice,
-        "dynamic-update-slice": _dynamic_update_slice,
-        "gather": _gather,
-        "scatter": _scatter,
-    }
-
+    "broadcast": _broadcast,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "slice": _slice,
+    "reverse": _reverse,
+    "iota": _iota,
+    "pad": _pad,
+    "concatenate": _concatenate,
+    "dynamic-slice": _dynamic_slice,
+    "dynamic-update-slice": _dynamic_update_slice,
+    "gather": _gather,
+    "scatter": _scatter,
+}

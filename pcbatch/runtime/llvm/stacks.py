@@ -133,5 +133,3 @@ class Storage:
     def entry_bytes(self) -> int:
         """The bytes of an entry of all stacks, the place to come back to included."""
         return 4 * self.has_calls + sum(frame.bytes for frame in self.frames.values())
-
-

@@ -9,10 +9,10 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.pieces import Hlo, Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import hlo
-from pcbatch.runtime.llvm.function import Function, build
+from pcbatch.runtime.llvm.function import Function, Interface, build
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Limits, PieceCode
 
@@ -38,10 +38,14 @@ class Translation:
     @cached_property
     def module(self) -> hlo.Module:
         """The operations of all pieces."""
-        text = self.backend.hlo([*self._pieces.values()])
-        if text is None:
-            raise UnsupportedError("the array library has no HLO")
-        return hlo.parse(text)
+        return hlo.parse(self._hlo.text)
+
+    @cached_property
+    def _hlo(self) -> Hlo:
+        found = self.backend.hlo([*self._pieces.values()])
+        if found is None:
+            raise UnsupportedError("something that is not code for one example, or that XLA has no code for")
+        return found
 
     @cached_property
     def pieces(self) -> dict[tuple[int, int], PieceCode]:
@@ -56,22 +60,14 @@ class Translation:
             first, behind = first + taken, behind + given
         return found
 
-    @cached_property
-    def function(self) -> Function:
-        """The native function."""
-        return self._built(counts=False)
-
-    @cached_property
-    def counting(self) -> Function:
-        """The same, one that counts how often each block runs."""
-        return self._built(counts=True)
-
-    def _built(self, counts: bool) -> Function:
+    def function(self, counts: bool) -> Function:
+        """The native function; one that `counts` counts how often blocks run."""
         if not is_framed(self.program):
             raise UnsupportedError("a call that keeps more than one value of a variable on its stack")
         pieces = self.pieces if self._pieces else {}
         module = self.module if self._pieces else hlo.EMPTY
-        return build(self.program, module, pieces, self.limits, counts=counts)
+        captured = self._hlo.captured if self._pieces else ()
+        return build(Interface(self.program, counts), module, pieces, captured, self.limits)
 
 
 def _signature(program: Program, piece: Piece) -> Signature:

@@ -15,7 +15,7 @@ class Number:
 
     name: str
     kind: str
-    """"bool", "signed", "unsigned" or "float"."""
+    """"bool", "signed", "unsigned", "float" or "bits", of which nothing is known but how many there are."""
     bits: int
     dtype: str
     type: ir.Type
@@ -50,6 +50,8 @@ def _numbers() -> dict[str, Number]:
         found[f"u{bits}"] = Number(f"u{bits}", "unsigned", bits, f"uint{bits}", of, of)
     for bits, kind in ((16, ir.HalfType()), (32, ir.FloatType()), (64, ir.DoubleType())):
         found[f"f{bits}"] = Number(f"f{bits}", "float", bits, f"float{bits}", kind, kind)
+    for name, dtype, bits in (("bf16", "bfloat16", 16), ("c64", "complex64", 64), ("c128", "complex128", 128)):
+        found[name] = Number(name, "bits", bits, dtype, ir.IntType(bits), ir.IntType(bits))
     return found
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis import effects
@@ -20,7 +17,6 @@ from pcbatch.ir.types import elements, leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.native.registers import Registers
 
 
 class Obstacle(NamedTuple):
@@ -31,23 +27,11 @@ class Obstacle(NamedTuple):
     """The user's statement that it is about, if it is about one."""
 
 
-def obstacle(program: Program, backend: Backend, max_depth: int) -> Obstacle | None:
-    """Why `program`, whose lanes may have `max_depth` live calls, cannot have the native form; None where it can."""
-    return (
-        _of_stacks(program, max_depth)
-        or next(filter(None, (_of_block(program, block) for block in program.blocks)), None)
-        or _of_pieces(program, backend)
-    )
-
-
-def _of_stacks(program: Program, max_depth: int) -> Obstacle | None:
+def obstacle(program: Program, backend: Backend) -> Obstacle | None:
+    """What in `program` keeps it from the native form, where that can be told by its line; else None."""
     if not is_framed(program):
         return Obstacle("a call keeps more than one value of a variable on its stack")
-    registers = Registers(program, max_depth)
-    entry = sum(np.dtype(type_.dtype).itemsize * math.prod(type_.shape) for type_ in registers.stacks.values())
-    if entry * registers.entries > CPU.native_stacks:
-        return Obstacle(f"the stacks of {max_depth} live calls are larger than {CPU.native_stacks >> 20} MiB")
-    return None
+    return _of_pieces(program, backend)
 
 
 def _of_block(program: Program, block: Block) -> Obstacle | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -28,8 +28,6 @@ from pcbatch.runtime.costs.device import CPU
 NUMBER = TensorType("int32")
 CALLS = "calls"
 """The group of the stack of places to come back to."""
-LEAST_DEPTH = 32
-"""So many live calls even low stacks have room for."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +81,6 @@ class Registers:
         """How many entries stacks have room for: the most that can be, and what is written beyond by who does not."""
         pushes = (Counter(push.variable for push in block.pushes) for block in self.program.blocks)
         return self.max_depth + 2 + max((max(each.values(), default=0) for each in pushes), default=0)
-
-    def with_low_stacks(self) -> Registers | None:
-        """The same with few live calls, whose stacks take no time to make; None where there are no fewer."""
-        entry = sum(np.dtype(type_.dtype).itemsize * math.prod(type_.shape) for type_ in self.stacks.values())
-        depth = max(LEAST_DEPTH, CPU.native_low // max(entry, 1))
-        return replace(self, max_depth=depth) if self.stacks and depth < self.max_depth else None
 
     @cached_property
     def types(self) -> dict[str, TensorType]:

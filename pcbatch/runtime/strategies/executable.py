@@ -8,14 +8,13 @@ from typing import Any, Protocol
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.machine.rooms import Rooms
-from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.native.mixed import MixedProgram
-from pcbatch.runtime.native.program import NativeProgram
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 
@@ -67,7 +66,7 @@ def resumable(executable: Executable) -> Machine | ForkedSlices:
     machine: Executable = executable
     if isinstance(executable, ForkedMachine):
         return ForkedSlices(executable)
-    if isinstance(executable, LlvmProgram | NativeProgram | MixedProgram | StraightLine):
+    if isinstance(executable, LlvmProgram | MixedProgram | StraightLine):
         machine = executable.machine
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine
@@ -75,7 +74,7 @@ def resumable(executable: Executable) -> Machine | ForkedSlices:
 
 def rooms_of(executable: Executable) -> Rooms | None:
     """For how many lanes it has programs that serve fewer, too; None where it has none such."""
-    if isinstance(executable, Machine | LlvmProgram | NativeProgram | MixedProgram | StraightLine):
+    if isinstance(executable, Machine | LlvmProgram | MixedProgram | StraightLine):
         return executable.rooms
     return executable.pools.rooms if isinstance(executable, ForkedMachine) else None
 

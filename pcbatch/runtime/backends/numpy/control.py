@@ -141,6 +141,12 @@ class NumPyControl:
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         raise NotImplementedError("NumPy traces no program of a caller's: a run ends before its values are used")
 
+    def version(self) -> tuple[Any, ...]:
+        return ("numpy", np.__version__)
+
+    def settings(self) -> tuple[Any, ...]:
+        return ()
+
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return function  # NumPy takes none
 

@@ -59,9 +59,6 @@ class NumPyHost:
     def is_steady(self, value: Any) -> bool:
         return False  # whoever has it may change it
 
-    def as_numpy(self, array: Any) -> np.ndarray:
-        return np.asarray(array)
-
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         _refuse()
 

@@ -24,7 +24,7 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Together, Wanted
+from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Together, Wanted
 
 
 class NumPyPieces:
@@ -128,14 +128,11 @@ class NumPyPieces:
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
-    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
         return None
 
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
         return 0.0  # nobody sees what Python calls
-
-    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        return 0.0
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return False  # it would be one of Python's, which no one can see

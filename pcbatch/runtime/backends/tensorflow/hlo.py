@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.backends.pieces import Signature
-from pcbatch.runtime.backends.tensorflow import marked, xla_cpu
+from pcbatch.runtime.backends.pieces import Hlo, Signature
+from pcbatch.runtime.backends.tensorflow import marked, private, xla_cpu
 from pcbatch.runtime.backends.tensorflow.pieces import run_one
 from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
 
-def module(pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+def module(pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
     """See `pieces.Pieces.hlo`: the text is of what XLA is given, before it optimises anything."""
     specs = [
         tf.TensorSpec(leaf.shape, leaf.dtype)
@@ -41,7 +43,31 @@ def module(pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
     with xla_cpu.switched(False):
         traced = tf.function(lambda *arrays: remembering(every, *arrays), jit_compile=True, autograph=False)
         try:
-            text: str = traced.experimental_get_compiler_ir(*specs)(stage="hlo")
+            captured = traced.get_concrete_function(*specs).captured_inputs
+            if any(each.dtype == tf.resource for each in captured):
+                return None  # a variable may have another value at each call
+            compiler_ir = traced.experimental_get_compiler_ir(*specs)
+            text: str = compiler_ir(stage="hlo")
         except tf.errors.OpError:  # XLA has no code for an operation
             return None
-    return text
+        text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
+    return Hlo(text, [np.asarray(each) for each in captured])
+
+
+_LEFT_OUT = "constant({...})"
+"""What is printed in place of a constant of many numbers."""
+_CONSTANT = re.compile(r"%(\S+) = [^=]*" + re.escape(_LEFT_OUT))
+
+
+def _whole(text: str, compiler_ir: Callable[..., Any]) -> str:
+    """The text with all numbers of all constants, as far as they can be read."""
+    constants = private.hlo_constants(compiler_ir(stage="hlo_serialized")) or {}
+
+    def written_out(found: re.Match[str]) -> str:
+        numbers = constants.get(found[1])
+        if numbers is None:
+            return found[0]
+        elements = ", ".join(str(number).lower() for number in numbers.tolist())
+        return found[0].replace(_LEFT_OUT, f"constant({{{elements}}})")
+
+    return _CONSTANT.sub(written_out, text)

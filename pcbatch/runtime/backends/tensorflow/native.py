@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -112,28 +111,6 @@ def calls(operations: Iterable[Any]) -> float:
             total += numbers * _CALLS[operation.type] * (2 if result.dtype in (tf.float64, tf.complex128) else 1)
         total += sum(calls(body.get_operations()) for body in work.bodies(operation))
     return total
-
-
-_IN_VECTORS = frozenset(["Erf", "Erfc", "Exp", "Expm1", "Log", "Log1p", "Sigmoid", "Softplus", "Tanh"])
-"""Functions of which XLA's code computes several numbers at a time."""
-_ON_NUMBERS = frozenset(_ELEMENTWISE.split()) - frozenset(
-    ["Bucketize", "Complex", "ComplexAbs", "Conj", "Imag", "Real"]
-) | {
-    *("All", "Any", "EnsureShape", "Identity", "IdentityN", "PreventGradient", "Snapshot", "StopGradient"),
-}
-"""Types of operations that are done number by number, if what they take and give are numbers."""
-
-
-def calls_in_tile(operations: Iterable[Any]) -> float:
-    """How many calls some operations make of functions that are not of `_IN_VECTORS`; see `Pieces.calls_in_tile`."""
-    found = list(operations)
-    if not all(map(_is_on_numbers, found)):
-        return math.inf
-    return calls(operation for operation in found if operation.type not in _IN_VECTORS)
-
-
-def _is_on_numbers(operation: Any) -> bool:
-    return operation.type in _ON_NUMBERS and all(each.shape.rank == 0 for each in operation.outputs)
 
 
 def has_loop(operations: Iterable[Any]) -> bool:

@@ -177,11 +177,6 @@ def calls(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
     return native.calls(operation for operation, _ in _costs(piece, reads, shared))
 
 
-def calls_in_tile(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-    """The same of functions of which a CPU computes one number at a time, infinite where there is more than numbers."""
-    return native.calls_in_tile(operation for operation, _ in _costs(piece, reads, shared))
-
-
 def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
     """Whether the piece has a loop inside."""
     return native.has_loop(trace(piece, reads, shared).graph.get_operations())

@@ -47,7 +47,7 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
         name.note(False)
         return None
     specs = [(array.dtype.name, tuple(array.shape)) for array in arrays]
-    entry = store.entry(digest, [*name.part, specs, *_settings()], _library())
+    entry = store.entry(digest, [*name.part, specs, *settings()], library())
 
     def traced() -> Run:
         concrete = function.get_concrete_function(*arrays)
@@ -62,13 +62,13 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
     return None if made is None else Kept(made, store, entry, traced, is_new=True)
 
 
-def _library() -> tuple[Any, ...]:
+def library() -> tuple[Any, ...]:
     """What TensorFlow says of itself."""
     devices = [device.device_type for device in tf.config.list_logical_devices()]
     return tf.__version__, tf.version.GIT_VERSION, tf.version.COMPILER_VERSION, *devices
 
 
-def _settings() -> tuple[Any, ...]:
+def settings() -> tuple[Any, ...]:
     """What can be set in a process, and is part of what is traced or compiled."""
     rules = sorted(_own_rules())
     options = sorted(tf.config.optimizer.get_experimental_options().items())

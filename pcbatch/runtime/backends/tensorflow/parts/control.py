@@ -19,6 +19,7 @@ from pcbatch.runtime.backends.tensorflow import (
     native,
     private,
     refusals,
+    stored,
     traces,
 )
 from pcbatch.runtime.backends.tensorflow import records as record_lists
@@ -179,6 +180,12 @@ class TensorFlowControl:
             # What XLA reads must have no length unknown; the trace, which is kept, may have some.
             fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
             fixed.experimental_get_compiler_ir(*signature)(stage="hlo")
+
+    def version(self) -> tuple[Any, ...]:
+        return stored.library()
+
+    def settings(self) -> tuple[Any, ...]:
+        return stored.settings()
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)

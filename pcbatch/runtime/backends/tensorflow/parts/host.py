@@ -52,9 +52,6 @@ class TensorFlowHost:
     def is_steady(self, value: Any) -> bool:
         return self.spec_of(value) is not None
 
-    def as_numpy(self, array: Any) -> np.ndarray:
-        return np.asarray(memoryview(array)) if isinstance(array, tf.Tensor) else np.asarray(array)
-
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
         return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])
 

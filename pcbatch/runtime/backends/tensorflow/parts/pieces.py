@@ -12,7 +12,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.pieces import Kernels, Leaves, Linear, Note, Signature, Together, Wanted
+from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Together, Wanted
 from pcbatch.runtime.backends.tensorflow import (
     described,
     equivalents,
@@ -51,7 +51,7 @@ class TensorFlowPieces:
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         return pieces.abstract_eval(piece, reads, shared)
 
-    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> str | None:
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
         return hlo.module(pieces)
 
     def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
@@ -97,9 +97,6 @@ class TensorFlowPieces:
 
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
         return pieces.calls(piece, reads, shared)
-
-    def calls_in_tile(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        return pieces.calls_in_tile(piece, reads, shared)
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)

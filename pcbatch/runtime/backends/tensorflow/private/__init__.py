@@ -85,6 +85,7 @@ from pcbatch.runtime.backends.tensorflow.private.xla import (
     call_module,
     dynamic_slice,
     has_modules,
+    hlo_constants,
     in_xla,
     update_slice,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "has_own_gradient",
     "has_rule",
     "has_tangents",
+    "hlo_constants",
     "in_operator",
     "in_product_of_bool",
     "in_vectorized_map",

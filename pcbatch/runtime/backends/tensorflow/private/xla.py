@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.private import lookup
@@ -61,3 +62,31 @@ def call_module(
             function_list=called,
         )
     )
+
+
+_LITERALS: dict[str, str] = {
+    **{f"s{bits}s": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}s": f"<u{bits // 8}" for bits in (8, 16, 32, 64)},
+    "f16s": "<f2",
+    "f32s": "<f4",
+    "f64s": "<f8",
+    "preds": "?",
+}
+"""The fields of a constant of HLO, each with the dtype of its numbers, as NumPy writes it."""
+
+
+def hlo_constants(module: bytes) -> dict[str, np.ndarray] | None:
+    """The numbers of each constant of a serialised HLO module, row by row; None where TensorFlow cannot read one."""
+    kind = lookup.find(lookup.HLO)
+    if kind is None:
+        return None
+    read = kind()
+    read.ParseFromString(module)
+    found = {}
+    for instruction in (each for computation in read.computations for each in computation.instructions):
+        for field, value in instruction.literal.ListFields() if instruction.opcode == "constant" else ():
+            if field.name in _LITERALS:
+                dtype = np.dtype(_LITERALS[field.name])
+                numbers = np.frombuffer(value, dtype) if isinstance(value, bytes) else np.array(list(value), dtype)
+                found[instruction.name] = numbers
+    return found

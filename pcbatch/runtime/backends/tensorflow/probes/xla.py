@@ -37,6 +37,13 @@ def _modules_are_called() -> bool:
     return private.has_modules() and native.are_made()
 
 
+def _constants_are_read() -> bool:
+    traced = tf.function(lambda x: x + tf.range(64), jit_compile=True, autograph=False)
+    module = traced.experimental_get_compiler_ir(tf.TensorSpec([64], tf.int32))(stage="hlo_serialized")
+    found = private.hlo_constants(module)
+    return found is not None and any(numbers.tolist() == [*range(64)] for numbers in found.values())
+
+
 USES = (
     Use(
         "being inside XLA",
@@ -50,5 +57,10 @@ USES = (
         "reading large arrays under XLA takes longer; as without native functions",
     ),
     Use("part of an array", _slices_are_read, "as without native functions"),
+    Use(
+        "constants of HLO",
+        _constants_are_read,
+        "cheap programs with a constant of a few dozen numbers run in lockstep, which takes several times as long",
+    ),
     Use("native functions", _modules_are_called, "cheap programs run in lockstep, which takes several times as long"),
 )

@@ -1,0 +1,375 @@
+"""Blocks of a machine program as LLVM's, control as jumps.
+
+The program counter is where the code is. A call pushes the number of the place that it comes back to, a return jumps
+to the one that it finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import llvmlite.ir as ir
+
+from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.llvm import elementwise
+from pcbatch.runtime.llvm.code import Array, Index, scalar
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.lane import Lane, PieceCode
+from pcbatch.runtime.llvm.operations import evaluate
+from pcbatch.runtime.llvm.stacks import Leaf
+from pcbatch.runtime.llvm.types import BIT, BYTE, INT32, INT64, Number
+
+
+def emit(lane: Lane) -> None:
+    """All blocks that a lane can come to, from where the builder stands: there it begins."""
+    builder, order = lane.builder, sorted(effects.reachable(lane.program))
+    labels = {number: builder.append_basic_block(lane.program.blocks[number].label) for number in order}
+    builder.branch(labels[0])
+    for number in order:
+        builder.position_at_end(labels[number])
+        with lane.code.scratch():
+            _BlockCode(lane, number, labels).emit()
+
+
+class _BlockCode:
+    """One block: what it has given to names so far is in `now`; the state changes at its end."""
+
+    def __init__(self, lane: Lane, number: int, labels: Mapping[int, Any]):
+        self.lane, self.code, self.builder, self.storage = lane, lane.code, lane.builder, lane.storage
+        self.number, self.block, self.labels = number, lane.program.blocks[number], labels
+        self.now: dict[Leaf, Array] = {}
+        self.pops = Counter(self.block.pops)
+        self.counts = Counter(push.variable for push in self.block.pushes)
+
+    def emit(self) -> None:
+        """The whole block."""
+        if self.lane.executions is not None:
+            self._count()
+        self._pop()
+        unnamed = [push.variable for push in self.block.pushes if push.saved is None]
+        early = {name for name in unnamed if self.is_written(name)}
+        for name in early:
+            self._save(name, name)
+        for place, item in enumerate(self.block.body):
+            match item:
+                case Piece(speculative=True):
+                    continue  # calls are made one after the other here
+                case Piece():
+                    with self._if(item):
+                        self.piece(item, self.lane.pieces[self.number, place])
+                case Store():
+                    with self._if(item):
+                        self.store(item)
+        for push in self.block.pushes:
+            if push.variable not in early:
+                self._save(push.variable, push.variable if push.saved is None else push.saved)
+        self._leave()
+
+    def is_written(self, name: str) -> bool:
+        """Whether an item of the block writes a variable."""
+        items = self.block.body
+        return any(name in (item.writes if isinstance(item, Piece) else (item.array,)) for item in items)
+
+    def _count(self) -> None:
+        place = self.builder.gep(self.lane.executions, [ir.Constant(INT64, self.number)], source_etype=INT64)
+        self.builder.store(self.builder.add(self.builder.load(place, typ=INT64), ir.Constant(INT64, 1)), place)
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> list[Array]:
+        """The leaves of the value that a name has at this point of the block."""
+        return [self._leaf(*each) for each in self.storage.leaves(name)]
+
+    def _leaf(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
+        return self.now[leaf] if leaf in self.now else self.lane.top(leaf, number, sizes)
+
+    def bool_of(self, name: str) -> Any:
+        """The value of a condition."""
+        (leaf,) = self.read(name)
+        return leaf.value
+
+    @contextmanager
+    def _if(self, item: Piece | Store) -> Iterator[None]:
+        """Code of an item that is there where its predicate holds; numbers are as they were elsewhere."""
+        if item.predicate is None:
+            yield
+            return
+        names = item.writes if isinstance(item, Piece) else ()
+        numbers = [each for name in names for each in self.storage.leaves(name) if not each[2]]
+        held = {leaf: self.code.variable(number.type) for leaf, number, _ in numbers}
+        for leaf, number, sizes in numbers:
+            self.builder.store(self._leaf(leaf, number, sizes).value, held[leaf])
+        with self.code.when(self.bool_of(item.predicate)):
+            yield
+            for leaf, number, sizes in numbers:
+                self.builder.store(self._leaf(leaf, number, sizes).value, held[leaf])
+        for leaf, number, _ in numbers:
+            self.now[leaf] = scalar(number, self.builder.load(held[leaf], typ=number.type))
+
+    # -- the body ------------------------------------------------------------------------------------------------------
+
+    def piece(self, piece: Piece, place: PieceCode) -> None:
+        """What a piece computes; the lane fails where one of its checks does."""
+        given = [leaf for name in piece.reads for leaf in self.read(name)]
+        for name in piece.shared:
+            types = leaves(self.lane.program.shared_types[name])
+            given += [self.lane.shared[name, i] for i, _ in enumerate(types)]
+        arguments = {**self.lane.captured, **{place.first + i: each for i, each in enumerate(given)}}
+        found = evaluate(self.code, self.lane.module, place.results, arguments)
+        if place.has_site:
+            self._check(found.pop().value)
+        targets = [each for name in piece.writes for each in self.storage.leaves(name)]
+        self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
+
+    def _check(self, site: Any) -> None:
+        """The lane fails at a site, plus one, that is not 0."""
+        failed, goes_on = (self.builder.append_basic_block(name) for name in ("failed", "checked"))
+        self.builder.cbranch(self.builder.icmp_signed(">", site, ir.Constant(INT32, 0)), failed, goes_on)
+        self.builder.position_at_end(failed)
+        self._fail(site)
+        self.builder.position_at_end(goes_on)
+
+    def _write(self, found: Mapping[Leaf, Array]) -> None:
+        """Give variables new values, all at once: some may be computed from others' old ones."""
+        code = self.code
+        targets = {self.lane.memory[leaf] for leaf, array in found.items() if array.sizes}
+        settled = {}
+        for leaf, array in found.items():
+            target = self.lane.memory.get(leaf)
+            if not array.sizes:
+                array = scalar(array.number, array.value)
+            elif array.pointer is not target and array.reads & targets:
+                pointer = code.room(array.number, array.count)
+                code.write(array, pointer)
+                array = code.memory(array.number, array.sizes, pointer)
+            settled[leaf] = array
+        for leaf, array in settled.items():
+            if array.sizes:
+                target = self.lane.memory[leaf]
+                if array.pointer is not target:
+                    code.write(array, target)
+                array = code.memory(array.number, array.sizes, target)
+            self.now[leaf] = array
+
+    def store(self, store: Store) -> None:
+        """`array[indices..] = value`, negative indices as in Python; a row where there are fewer indices than axes.
+
+        An index may be a vector of positions; several of them are for all pairs. All must lie inside, or nothing is
+        stored.
+        """
+        ((leaf, number, sizes),) = self.storage.leaves(store.array)
+        array, (value,) = self._leaf(leaf, number, sizes), self.read(store.value)
+        indices = [each for name in store.indices for each in self.read(name)]
+        vectors = [index.sizes for index in indices if index.sizes]
+        if any(len(each) > 1 for each in vectors):
+            raise UnsupportedError("elements of an array stored at positions that are no vector")
+        self._inside(store, indices, sizes)
+        outer = [each[0] for each in vectors]
+        rest = (*outer, *sizes[len(indices) :])
+        missing = len(rest) - len(value.sizes)
+
+        def one(index: tuple[Index, ...]) -> None:
+            of_value = zip(value.sizes, index[missing:], strict=True)
+            own = [0 if size == 1 else at for size, at in of_value]
+            places, place = iter(index), []
+            for each, size in zip(indices, sizes, strict=False):
+                place.append(self._position(each, [next(places)] if each.sizes else [], size)[0])
+            cast = elementwise.convert(self.builder, value.number, number, value.at(own))
+            self.code.store(number, cast, array.pointer, self.code.offset(sizes, [*place, *places]))
+
+        self.code.each(rest, one)
+        self.now[leaf] = array
+
+    def _inside(self, store: Store, indices: Sequence[Array], sizes: Sequence[int]) -> None:
+        """The lane fails at the store's site where an index lies outside of the array."""
+        builder, inside = self.builder, self.code.variable(BIT, ir.Constant(BIT, 1))
+
+        def check(index: Array, place: Sequence[Index], size: int) -> None:
+            _, fits = self._position(index, place, size)
+            builder.store(builder.and_(builder.load(inside, typ=BIT), fits), inside)
+
+        for index, size in zip(indices, sizes, strict=False):
+            self.code.each(index.sizes, partial(check, index, size=size))
+        failed, goes_on = (builder.append_basic_block(name) for name in ("outside", "inside"))
+        builder.cbranch(builder.load(inside, typ=BIT), goes_on, failed)
+        builder.position_at_end(failed)
+        self._fail(ir.Constant(INT32, store.site + 1))
+        builder.position_at_end(goes_on)
+
+    def _position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
+        """One number of an index, counted from the beginning, and whether it lies inside an axis of this size."""
+        builder, length = self.builder, ir.Constant(INT64, size)
+        wide = self.code.wide(index.number, index.at(place))
+        if index.number.is_signed:
+            from_end = builder.add(wide, length)
+            wide = builder.select(builder.icmp_signed("<", wide, ir.Constant(INT64, 0)), from_end, wide)
+        return wide, builder.icmp_unsigned("<", wide, length)
+
+    # -- stacks --------------------------------------------------------------------------------------------------------
+
+    def _entry(self, name: str, above: int) -> Any:
+        """The address of an entry of a stack, counted from the first free one as the block finds it."""
+        group = self.storage.group(name)
+        count = self.builder.load(self.lane.pointers[group], typ=INT64)
+        size = self.storage.frames[group].bytes
+        place = self.code.times(self.code.add(count, above), size)
+        return self.builder.gep(self.lane.stacks[group], [place], inbounds=True, source_etype=BYTE)
+
+    def _fields(self, name: str, entry: Any) -> Iterator[tuple[Leaf, Number, tuple[int, ...], Any]]:
+        frame = self.storage.frames[self.storage.group(name)]
+        for leaf, number, sizes in self.storage.leaves(name):
+            at = ir.Constant(INT64, frame.fields[leaf].offset)
+            yield leaf, number, sizes, self.builder.gep(entry, [at], inbounds=True, source_etype=BYTE)
+
+    def _pop(self) -> None:
+        """Variables get back the newest entries of their stacks."""
+        if any(count > 1 for count in (*self.pops.values(), *self.counts.values())):
+            raise UnsupportedError("a block that takes several entries from a stack, or adds several")
+        for name in self.pops:
+            entry = self._entry(name, -1)
+            for leaf, number, sizes, address in self._fields(name, entry):
+                if sizes:
+                    self.code.write(self.code.memory(number, sizes, address), self.lane.memory[leaf])
+                    self.now[leaf] = self.code.memory(number, sizes, self.lane.memory[leaf])
+                else:
+                    self.now[leaf] = scalar(number, self.code.load(number, address))
+
+    def _save(self, variable: str, saved: str) -> None:
+        """Write a value where the next entry of a stack will be. Until its pointer moves that does not count."""
+        entry, values = self._entry(variable, -self.pops[variable]), self.read(saved)
+        for (_, number, sizes, address), value in zip(self._fields(variable, entry), values, strict=True):
+            if sizes:
+                self.code.write(value, address)
+            else:
+                self.code.store(number, elementwise.convert(self.builder, value.number, number, value.value), address)
+
+    def _move_pointers(self) -> None:
+        moved: dict[str, int] = {}
+        for name in {*self.pops, *self.counts}:
+            moved[self.storage.group(name)] = self.counts[name] - self.pops[name]
+        for group, by in moved.items():
+            if by:
+                address = self.lane.pointers[group]
+                count = self.builder.load(address, typ=INT64)
+                self.builder.store(self.code.add(count, by), address)
+
+    # -- the end of the block ------------------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        """Let the block take effect, and go on."""
+        builder, terminator = self.builder, self.block.terminator
+        match terminator:
+            case Fault(site=site):
+                self._commit()
+                self._fail(ir.Constant(INT32, site + 1))
+            case Branch():
+                self._commit()
+                self._go(terminator)
+            case Jump(target=target):
+                if effects.is_step(self.block):
+                    self._step()
+                self._commit()
+                self._go(target)
+            case PushJump(target=target, back=back, site=site):
+                depth = builder.load(self.lane.depth, typ=INT64)
+                self._call_fits(depth, site)
+                self._step()
+                if len(self.storage.returns) > 1:
+                    number = ir.Constant(INT32, self.storage.returns.index(back))
+                    builder.store(number, self._called_from(depth))
+                builder.store(builder.add(depth, ir.Constant(INT64, 1)), self.lane.depth)
+                self._commit()
+                self._go(target)
+            case Return():
+                if effects.is_step(self.block):
+                    self._step()
+                self._commit()
+                self._return()
+            case _:
+                raise TypeError(f"not a terminator: {terminator!r}")
+
+    def _commit(self) -> None:
+        self._move_pointers()
+        for leaf, array in self.now.items():
+            name, _ = leaf
+            if not array.sizes and name in self.lane.program.storage:
+                self.builder.store(array.value, self.lane.registers[leaf])
+
+    def _go(self, target: int | Branch) -> None:
+        if isinstance(target, int):
+            self.builder.branch(self._label(target))
+        elif target.true == target.false:
+            self.builder.branch(self._label(target.true))
+        else:
+            self.builder.cbranch(self.bool_of(target.condition), self._label(target.true), self._label(target.false))
+
+    def _label(self, number: int) -> Any:
+        return self.labels[number]
+
+    def _fail(self, code: Any) -> None:
+        """The lane ends here with a failure: a fault site plus one."""
+        base = self.number * (len(self.lane.program.faults) + 1)
+        self.builder.store(self.builder.add(code, ir.Constant(INT32, base)), self.lane.exits.code)
+        self.builder.branch(self.lane.exits.ended)
+
+    def _called_from(self, depth: Any) -> Any:
+        return self.builder.gep(self.lane.calls, [depth], inbounds=True, source_etype=INT32)
+
+    def _call_fits(self, depth: Any, site: int) -> None:
+        """One more call is allowed, and there is room for it; `depth` calls are live."""
+        builder, lane = self.builder, self.lane
+        full, fits = (builder.append_basic_block(name) for name in ("full", "fits"))
+        builder.cbranch(builder.icmp_signed("<", depth, lane.capacity), fits, full)
+        builder.position_at_end(full)
+        deep = builder.append_basic_block("too_deep")
+        most = ir.Constant(INT64, lane.limits.max_depth)
+        builder.cbranch(builder.icmp_signed(">=", depth, most), deep, lane.exits.room)
+        builder.position_at_end(deep)
+        self._fail(ir.Constant(INT32, site + 1))
+        builder.position_at_end(fits)
+
+    def _step(self) -> None:
+        """Count a loop turn or a call; now and then ask whether the lane may go on."""
+        builder, exits = self.builder, self.lane.exits
+        steps, limit = builder.load(exits.steps, typ=INT64), builder.load(exits.limit, typ=INT64)
+        ask, counted = (builder.append_basic_block(name) for name in ("ask", "counted"))
+        builder.cbranch(builder.icmp_signed("<", steps, limit), counted, ask)
+        builder.position_at_end(ask)
+        if self.lane.limits.max_steps is not None:
+            over, other = (builder.append_basic_block(name) for name in ("too_many", "other"))
+            most = ir.Constant(INT64, self.lane.limits.max_steps)
+            builder.cbranch(builder.icmp_signed(">=", steps, most), over, other)
+            builder.position_at_end(over)
+            self._fail(ir.Constant(INT32, self.block.steps_site + 1))
+            builder.position_at_end(other)
+        further = self.lane.poll(steps)
+        builder.store(further, exits.limit)
+        builder.cbranch(builder.icmp_signed("<", further, ir.Constant(INT64, 0)), exits.stopped, counted)
+        builder.position_at_end(counted)
+        builder.store(builder.add(steps, ir.Constant(INT64, 1)), exits.steps)
+
+    def _return(self) -> None:
+        """To the place that the newest call is to come back to, or to the end."""
+        builder, lane, returns = self.builder, self.lane, self.storage.returns
+        if not returns:
+            builder.branch(lane.exits.ended)
+            return
+        depth = builder.load(lane.depth, typ=INT64)
+        back = builder.append_basic_block("back")
+        builder.cbranch(builder.icmp_signed("==", depth, ir.Constant(INT64, 0)), lane.exits.ended, back)
+        builder.position_at_end(back)
+        below = builder.sub(depth, ir.Constant(INT64, 1))
+        builder.store(below, lane.depth)
+        if len(returns) == 1:
+            builder.branch(self._label(returns[0]))
+            return
+        place = builder.load(self._called_from(below), typ=INT32)
+        switch = builder.switch(place, self._label(returns[-1]))
+        for number, to in enumerate(returns[:-1]):
+            switch.add_case(ir.Constant(INT32, number), self._label(to))
