@@ -69,7 +69,8 @@ class Plan:
         """
         backend, lanes = pipeline.environment.backend, arguments.lanes
         is_watched = not backend.runs_unseen()
-        taken = _Binding(pipeline, arguments, captured, given).taken()
+        as_numpy = not is_watched and pipeline.machine.takes_numpy
+        taken = _Binding(pipeline, arguments, captured, given, as_numpy).taken()
         if taken is None or (is_watched and not (pipeline.may_be_taped and lanes)):
             return None
         every = [*given, *(leaf for each in captured.leaves.values() for leaf in each)]
@@ -107,7 +108,10 @@ def _made(every: Sequence[Any], taken: Taken) -> Any:
 class _Binding:
     """From the leaves of one call to the arrays of its program."""
 
-    def __init__(self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any]):
+    def __init__(
+        self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any], as_numpy: bool
+    ):
+        self.as_numpy = as_numpy
         self.backend: Backend = pipeline.environment.backend
         self.program, self.users = pipeline.table, pipeline.parameters()
         self.arguments, self.given = arguments, given
@@ -154,8 +158,13 @@ class _Binding:
             if type_.dtype != own.dtype:
                 found.append((place, partial(self._cast, own=own.dtype, dtype=type_.dtype)))
             else:
-                found.append((place, None if is_array else partial(self.backend.array, dtype=type_.dtype)))
+                found.append((place, None if is_array else self._array_of(self.every[place], type_.dtype)))
         return found
+
+    def _array_of(self, value: Any, dtype: str) -> Callable[[Any], Any]:
+        if self.as_numpy and isinstance(value, np.ndarray):
+            return partial(np.asarray, dtype=dtype)
+        return partial(self.backend.array, dtype=dtype)
 
     def _cast(self, value: Any, own: str, dtype: str) -> Any:
         return self.backend.cast(self.backend.array(value, own), dtype)

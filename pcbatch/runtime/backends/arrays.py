@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from pcbatch.ir.types import TensorType
 
 Array = Any
@@ -35,6 +37,9 @@ class Arrays(Protocol):
 
     def array(self, value: Any, dtype: str) -> Array:
         """`value` (an array, a NumPy array, a number) as an array of `dtype`; a variable is read."""
+
+    def adopted(self, array: np.ndarray) -> Array:
+        """The array whose elements lie in `array`, from an address that 64 divides, where nobody writes any more."""
 
     def lane_numbers(self, lanes: Array | int) -> Array:
         """int32 `[0, 1, .., lanes - 1]`."""

@@ -9,6 +9,7 @@ lanes run; now and then it takes the lock again and lets Python handle signals, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
 from pcbatch.runtime.llvm.hlo import Module
 from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, PieceCode
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
-from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
+from pcbatch.runtime.llvm.types import ALIGNED, BYTE, INT32, INT64, Number, by_dtype
 
 POINTER = ir.PointerType()
 NAME = "run"
@@ -35,6 +36,8 @@ ENDED, NEEDS_ROOM, STOPPED = range(3)
 """Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
 STATUS, REACHED, FAILED, STOP, THREAD = range(5)
 """What is at the places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
+SIZES_KEPT = 64
+"""For so many numbers of lanes at most it is known where the outputs lie."""
 CONTROL = 8
 """How many places `control` has."""
 
@@ -46,6 +49,15 @@ class Result:
     leaf: Leaf
     number: Number
     sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where in one piece of memory the arrays lie that a run writes: dtypes, sizes, offsets from its beginning."""
+
+    arrays: tuple[tuple[np.dtype, tuple[int, ...]], ...]
+    offsets: tuple[int, ...]
+    bytes: int
 
 
 class Interface:
@@ -61,6 +73,32 @@ class Interface:
         ]
         self.results = [Result(*each) for each in self.storage.results]
         self.shown = [Result(*each) for name in self.storage.shown for each in self.storage.leaves(name)]
+
+        self.failures, self.steps = 0, 1
+        """The places of these among the outputs: int32 of every lane, see `Exits`."""
+        self.result_places = range(2, 2 + len(self.results))
+        self.shown_places = range(self.result_places.stop, self.result_places.stop + len(self.shown))
+        self.executions = self.shown_places.stop
+        self._outputs: dict[int, Outputs] = {}
+
+    def outputs(self, lanes: int) -> Outputs:
+        """The outputs of so many lanes."""
+        found = self._outputs.get(lanes)
+        if found is None:
+            if len(self._outputs) >= SIZES_KEPT:
+                self._outputs = {}
+            found = self._outputs[lanes] = self._laid_out(lanes)
+        return found
+
+    def _laid_out(self, lanes: int) -> Outputs:
+        arrays: list[tuple[np.dtype, tuple[int, ...]]] = [(np.dtype(np.int32), (lanes,))] * 2
+        arrays += [(np.dtype(each.number.dtype), (lanes, *each.sizes)) for each in (*self.results, *self.shown)]
+        arrays += [(np.dtype(np.int64), (len(self.program.blocks),))] * self.counts
+        offsets, end = [], 0
+        for dtype, sizes in arrays:
+            offsets.append(end)
+            end += (dtype.itemsize * math.prod(sizes) + ALIGNED - 1) // ALIGNED * ALIGNED
+        return Outputs(tuple(arrays), tuple(offsets), end)
 
     @property
     def types(self) -> list[ir.Type]:

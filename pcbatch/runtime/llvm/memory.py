@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from pcbatch.runtime.llvm.function import CONTROL
 from pcbatch.runtime.llvm.stacks import Storage
+from pcbatch.runtime.llvm.types import ALIGNED
 
 LARGE = 1 << 26
 """Bytes of stacks that are laid out at once. The system hands out memory where it is written to, so it costs little."""
@@ -24,18 +24,18 @@ class Workspace:
 
     def __init__(self, storage: Storage, arena_bytes: int, capacity: int):
         self.capacity = capacity
-        self.control = np.zeros(CONTROL, np.int64)
+        self.control = (ctypes.c_int64 * CONTROL)()
         entries = capacity + SLACK
-        self._arrays = [np.empty(arena_bytes + 64, np.uint8), np.empty(entries * 4, np.uint8)]
-        self._arrays += [np.empty(entries * frame.bytes + 64, np.uint8) for frame in storage.frames.values()]
+        self._arrays = [np.empty(arena_bytes + ALIGNED, np.uint8), np.empty(entries * 4, np.uint8)]
+        self._arrays += [np.empty(entries * frame.bytes + ALIGNED, np.uint8) for frame in storage.frames.values()]
         arena, calls, *stacks = self._arrays
         self.addresses = (_aligned(arena), calls.ctypes.data, *map(_aligned, stacks))
-        self.control_address: int = self.control.ctypes.data
+        self.control_address = ctypes.addressof(self.control)
 
 
 def _aligned(array: np.ndarray) -> int:
-    """The first address of an array that is a multiple of 64."""
-    return (int(array.ctypes.data) + 63) // 64 * 64
+    """The first address of an array that is a multiple of `ALIGNED`."""
+    return (int(array.ctypes.data) + ALIGNED - 1) // ALIGNED * ALIGNED
 
 
 class Workspaces:
@@ -49,20 +49,19 @@ class Workspaces:
         self._free: list[Workspace] = []
         self._lock = threading.Lock()
 
-    @contextmanager
-    def one(self) -> Iterator[Workspace]:
-        """Memory that nobody else uses inside."""
-        found: Workspace | None = None
-        with self._lock:
-            while self._free and (found is None or found.capacity < self.capacity):
+    def take(self) -> Workspace:
+        """Memory that nobody else uses until it is put back."""
+        while True:
+            try:
                 found = self._free.pop()
-        if found is None or found.capacity < self.capacity:
-            found = Workspace(self._storage, self._arena_bytes, self.capacity)
-        try:
-            yield found
-        finally:
-            with self._lock:
-                self._free.append(found)
+            except IndexError:
+                return Workspace(self._storage, self._arena_bytes, self.capacity)
+            if found.capacity >= self.capacity:
+                return found
+
+    def put_back(self, space: Workspace) -> None:
+        """Others may use it now."""
+        self._free.append(space)
 
     def grow(self, beyond: int) -> None:
         """Let stacks have room for more live calls than those that had room for so many."""

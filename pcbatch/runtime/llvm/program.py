@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,12 +17,13 @@ from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import function as native
 from pcbatch.runtime.llvm import threads
 from pcbatch.runtime.llvm.compiler import loaded
-from pcbatch.runtime.llvm.function import Interface, Result
+from pcbatch.runtime.llvm.function import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
-from pcbatch.runtime.llvm.memory import Workspaces
+from pcbatch.runtime.llvm.memory import Workspace, Workspaces
 from pcbatch.runtime.llvm.threads import LaneCost, Part
 from pcbatch.runtime.llvm.translation import Translation
+from pcbatch.runtime.llvm.types import ALIGNED
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
 from pcbatch.runtime.machine.rooms import Rooms
@@ -38,6 +38,7 @@ class LlvmProgram(WholeRuns):
     """
 
     form = "native"
+    takes_numpy = True
 
     def __init__(self, machine: Machine):
         super().__init__(machine)
@@ -103,15 +104,16 @@ class LlvmProgram(WholeRuns):
             found.append(self._run(self._whole, given, lanes))
             return self._tensors(found[-1])
 
-        found: list[Lanes] = []
+        found: list[Written] = []
         values = self.backend.forbid_gradients(run, self.program.name)(*arrays)
         return self._outcome(found[-1], arrays, lanes, values)
 
-    def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Lanes:
+    def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
         given = [np.ascontiguousarray(array) for array in arrays]
-        found = Lanes(code.interface, lanes)
-        addresses = [array.ctypes.data for array in (*given, *found.arrays)]
+        found = Written(code.interface.outputs(lanes))
+        addresses = [*map(_address, given), *found.addresses]
         if code.interface.counts:
+            found.of(code.interface.executions)[:] = 0
             code.run(addresses, found, (0, lanes))
             return found
         started, parts = time.perf_counter(), self._cost.parts(lanes)
@@ -122,21 +124,22 @@ class LlvmProgram(WholeRuns):
             self._cost.note(lanes, code.run_parts(addresses, found, parts))
         return found
 
-    def _tensors(self, found: Lanes) -> list[Array]:
-        return [self.backend.array(array, result.number.dtype) for result, array in found.of_results()]
+    def _tensors(self, found: Written) -> list[Array]:
+        return [self.backend.adopted(found.of(place)) for place in self._whole.interface.result_places]
 
     def _outcome(
-        self, found: Lanes, arrays: Sequence[Array], lanes: int, values: Sequence[Array] | None = None
+        self, found: Written, arrays: Sequence[Array], lanes: int, values: Sequence[Array] | None = None
     ) -> Outcome:
         legs = self.machine.legs
-        blocks, codes = np.divmod(found.failures, len(self.program.faults) + 1)
+        interface = self._whole.interface
+        blocks, codes = np.divmod(found.of(interface.failures), len(self.program.faults) + 1)
         status = self._statuses[codes]
-        shown: dict[str, list[Array]] = {name: [] for name in self._whole.interface.storage.shown}
-        for result, array in found.of_shown():
-            shown[result.leaf[0]].append(self.backend.array(array, result.number.dtype))
+        shown: dict[str, list[Array]] = {name: [] for name in interface.storage.shown}
+        for result, place in zip(interface.shown, interface.shown_places, strict=True):
+            shown[result.leaf[0]].append(self.backend.adopted(found.of(place)))
 
         def counting() -> Counts:
-            executions = self._run(self._counting, arrays, lanes).executions
+            executions = self._run(self._counting, arrays, lanes).of(interface.executions)
             return Counts(executions, active=executions, rows=executions, trips=np.int64(0))
 
         return Outcome(
@@ -146,7 +149,7 @@ class LlvmProgram(WholeRuns):
             place=np.where(codes > 0, blocks, -1).astype(np.int32),
             fault_values=shown,
             counting=counting,
-            steps=found.steps,
+            steps=found.of(interface.steps),
             stack_entries=self.stack_entries,
             backend=self.backend,
             can_fail=legs.loop.can_fail,
@@ -154,47 +157,34 @@ class LlvmProgram(WholeRuns):
         )
 
 
-class Lanes:
-    """What a run writes: of every lane how it has ended, its steps and results."""
+class Written:
+    """What a run writes, all in one piece of memory; and how its calls are told to stop."""
 
-    def __init__(self, interface: Interface, lanes: int):
-        self._interface = interface
-        self.failures, self.steps = np.empty(lanes, np.int32), np.empty(lanes, np.int32)
-        self._results = [_empty(result, lanes) for result in interface.results]
-        self._shown = [_empty(result, lanes) for result in interface.shown]
-        self.executions = np.zeros(len(interface.program.blocks), np.int64)
-        self.arrays = [self.failures, self.steps, *self._results, *self._shown]
-        self.arrays += [self.executions] if interface.counts else []
+    def __init__(self, outputs: Outputs):
+        self._outputs = outputs
+        self._memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
+        address = _address(self._memory)
+        self._start = -address % ALIGNED
+        first = address + self._start
+        self.addresses = [first + offset for offset in outputs.offsets]
         self.failed = self.stopped = False
-        self._running: dict[int, np.ndarray] = {}
+        self.running: dict[int, Workspace] = {}
 
-    @contextmanager
-    def running(self, control: np.ndarray) -> Iterator[None]:
-        """Within, the lanes whose call has this `control` may be told to stop."""
-        control[native.FAILED] = control[native.STOP] = 0
-        self._running[id(control)] = control
-        try:
-            yield
-        finally:
-            del self._running[id(control)]
+    def of(self, place: int) -> np.ndarray:
+        """One of the outputs."""
+        dtype, sizes = self._outputs.arrays[place]
+        return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
 
     def stop(self) -> None:
         """Let no lane run on."""
         self.stopped = True
-        for control in [*self._running.values()]:
-            control[native.STOP] = 1
-
-    def of_results(self) -> list[tuple[Result, np.ndarray]]:
-        """The arrays of the program's results, `[lanes, ...]`."""
-        return list(zip(self._interface.results, self._results, strict=True))
-
-    def of_shown(self) -> list[tuple[Result, np.ndarray]]:
-        """The same of what messages show, of lanes that have failed."""
-        return list(zip(self._interface.shown, self._shown, strict=True))
+        for space in [*self.running.values()]:
+            space.control[native.STOP] = 1
 
 
-def _empty(result: Result, lanes: int) -> np.ndarray:
-    return np.empty((lanes, *result.sizes), result.number.dtype)
+def _address(array: np.ndarray) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 class NativeCode:
@@ -205,20 +195,28 @@ class NativeCode:
         self.workspaces = Workspaces(interface.storage, code.arena_bytes, max_depth)
         self._loaded = loaded(code.object_file, len(interface.types))
 
-    def run(self, addresses: Sequence[int], found: Lanes, part: Part) -> None:
+    def run(self, addresses: Sequence[int], found: Written, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
         first, behind = part
         while first < behind:
-            with self.workspaces.one() as space, found.running(space.control):
+            space = self.workspaces.take()
+            control = space.control
+            control[native.FAILED] = control[native.STOP] = 0
+            found.running[id(space)] = space
+            try:
                 if found.stopped:
                     return
                 self._loaded.call(space.control_address, first, behind, space.capacity, *space.addresses, *addresses)
-                status, first, failed = space.control[:3].tolist()
-            found.failed |= bool(failed)
-            if status == native.NEEDS_ROOM:
-                self.workspaces.grow(space.capacity)
+                first = control[native.REACHED]
+                if control[native.FAILED]:
+                    found.failed = True
+                if control[native.STATUS] == native.NEEDS_ROOM:
+                    self.workspaces.grow(space.capacity)
+            finally:
+                del found.running[id(space)]
+                self.workspaces.put_back(space)
 
-    def run_parts(self, addresses: Sequence[int], found: Lanes, parts: Sequence[Part]) -> float:
+    def run_parts(self, addresses: Sequence[int], found: Written, parts: Sequence[Part]) -> float:
         """Run parts of the lanes on all cores: the seconds that they have taken of one core."""
         taken: list[float] = []
 

@@ -42,8 +42,7 @@ class LaneCost:
 
     def parts(self, lanes: int) -> Sequence[Part]:
         """The parts in which to run: one where the work is not worth a thread."""
-        cores = available()
-        if cores < 2 or lanes < 2 or min(self._last) * lanes <= CPU.native_split:
+        if lanes < 2 or min(self._last) * lanes <= CPU.native_split or (cores := available()) < 2:
             return [(0, lanes)]
         count = min(cores * PARTS, lanes)
         bounds = [lanes * place // count for place in range(count + 1)]

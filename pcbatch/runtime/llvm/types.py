@@ -39,6 +39,8 @@ class Number:
         return ir.Constant(self.type, float(value) if self.is_float else int(value))
 
 
+ALIGNED = 64
+"""What divides the addresses of outputs: TensorFlow takes them over as they are then."""
 BYTE, INT32, INT64, BIT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.IntType(1)
 
 

@@ -77,6 +77,8 @@ class ForkedMachine:
     bytes in all; `limit` how many bytes they may take. A lane for each example there is in any case.
     """
 
+    takes_numpy = False
+
     def __init__(
         self,
         program: Program,

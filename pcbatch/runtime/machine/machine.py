@@ -51,6 +51,8 @@ class Machine:
     None if it cannot: by this a cache on disk knows it.
     """
 
+    takes_numpy = False
+
     def __init__(
         self,
         program: Program,

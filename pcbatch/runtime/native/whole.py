@@ -23,6 +23,8 @@ class WholeRuns(ABC):
     Runs in slices, runs in a caller's graph and runs of no lanes are the affair of the `machine`.
     """
 
+    takes_numpy = False
+
     form: str
     """What `f.stats()` says of it."""
 

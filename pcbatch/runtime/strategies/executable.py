@@ -45,6 +45,10 @@ class Executable(Protocol):
     def stack_entries(self) -> int:
         """How many entries the stacks of the next run have at first; 0 if there are none."""
 
+    @property
+    def takes_numpy(self) -> bool:
+        """Whether a run that is `ready` takes NumPy's arrays, of the dtypes of its parameters, as they are."""
+
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes on the `[lanes, ...]` leaves of all parameters and the leaves of all shared operands."""
 

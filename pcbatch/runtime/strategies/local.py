@@ -45,6 +45,8 @@ Launch = Callable[..., Sequence[Array]]
 class LocalMachine:
     """Runs one program frame by frame, its blocks compiled by XLA ("hybrid") or not ("local")."""
 
+    takes_numpy = False
+
     def __init__(
         self,
         program: Program,

@@ -28,6 +28,8 @@ from pcbatch.runtime.strategies.walk import Walk
 class ReferenceMachine:
     """Runs one program as `Machine` does, by `run_reference`."""
 
+    takes_numpy = False
+
     def __init__(
         self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None
     ):

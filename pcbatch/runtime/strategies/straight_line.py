@@ -43,6 +43,8 @@ class StraightLine:
     is said of this one, too. Of no lanes there is none.
     """
 
+    takes_numpy = False
+
     def __init__(self, machine: Machine, form: str):
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
         self.statistics: Statistics = machine.statistics

@@ -29,6 +29,9 @@ class NumPyArrays:
         kinds = {array.dtype.kind, np.dtype(dtype).kind}
         return array.astype(dtype, casting="unsafe" if kinds == {"i", "u"} else "same_kind")[()]
 
+    def adopted(self, array: np.ndarray) -> Any:
+        return array
+
     def lane_numbers(self, lanes: Any) -> Any:
         return np.arange(lanes, dtype=np.int32)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType
@@ -23,6 +24,8 @@ from pcbatch.runtime.backends.tensorflow.xla_cpu import (
     succession,
     writing,
 )
+
+_from_dlpack = tf.experimental.dlpack.from_dlpack
 
 
 class TensorFlowArrays:
@@ -44,6 +47,11 @@ class TensorFlowArrays:
 
     def array(self, value: Any, dtype: str) -> tf.Tensor:
         return ready.array(value, dtype)
+
+    def adopted(self, array: np.ndarray) -> tf.Tensor:
+        if array.dtype.isbuiltin != 1:  # such as bfloat16, of which NumPy knows no name that others know
+            return ready.array(array, array.dtype.name)
+        return _from_dlpack(array.__dlpack__())
 
     def lane_numbers(self, lanes: Any) -> tf.Tensor:
         return ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
