@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pcbatch.function.batched import Batched
     from pcbatch.runtime.report.run import Run
 
-STAGES = ("cfg", "stack", "optimized", "machine")
+STAGES = ("cfg", "stack", "optimized", "machine", "llvm")
 TRACED = 1000
 """How many trips `--trace` shows."""
 WALKED = 50
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--dump-ir",
         choices=STAGES,
         metavar="STAGE",
-        help="print the IR: --dump-ir cfg (default), stack, optimized, machine",
+        help="print the IR: --dump-ir cfg (default), stack, optimized, machine, llvm",
     )
     compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
     compile_.add_argument(
@@ -198,9 +198,9 @@ def _compile(given: argparse.Namespace) -> int:
         raise UsageError(
             "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
         )
-    if given.args is None and given.dump_ir == "machine":
+    if given.args is None and given.dump_ir in ("machine", "llvm"):
         raise UsageError(
-            "PCB520", "what the machine executes depends on types and shapes: give --args with --dump-ir=machine"
+            "PCB520", f"what is executed depends on types and shapes: give --args with --dump-ir={given.dump_ir}"
         )
     if given.dump_ast:
         print(_trees(path, name), end="")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, UsageError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.cache import Cache
@@ -37,6 +37,7 @@ from pcbatch.once import once
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named, following
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.learned import LessonsByKey
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
@@ -169,6 +170,16 @@ class Session:
         arguments, pipeline, captured = self.pipeline(args, kwargs)
         with self._compiling(arguments, pipeline, captured):
             return pipeline.reverse.text(arguments.lanes)
+
+    def llvm(self, args: Any, kwargs: Any) -> str:
+        """The text of the native code for these arguments; UsageError PCB534 where they are run in another form."""
+        arguments, pipeline, captured = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline, captured):
+            machine = pipeline.machine
+            if isinstance(machine, LlvmProgram):
+                return machine.text
+        name = self._function.__name__
+        raise UsageError("PCB534", f"{name} is not run as native code for these arguments, but as: {machine.form}")
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""

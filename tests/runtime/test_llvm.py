@@ -308,3 +308,16 @@ def test_hlo_of_which_no_code_is_made():
         hlo.parse(TEXT.replace("f32[2]{0} parameter", "f32[<=2]{0} parameter"))
     with pytest.raises(UnsupportedError, match="not printed whole"):
         hlo.constant(hlo.parse(TEXT.replace("{ { 1, -2 }, { 3, 4 } }", "{...}")).entry.instructions["c"])
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def test_its_text_is_shown():
+    text = down.ir("llvm", N)
+    assert 'define void @"run"' in text
+    assert text == down.ir("llvm", N)
+    with pytest.raises(pcbatch.UsageError, match=r"PCB534: down is not run as native code .* as: lockstep"):
+        down.options(form="lockstep").ir("llvm", N)
+    with pytest.raises(pcbatch.UsageError, match="PCB506"):
+        down.ir("llvm")

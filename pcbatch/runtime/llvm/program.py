@@ -67,6 +67,11 @@ class LlvmProgram(WholeRuns):
         if lanes == 0:  # native code is made with the program
             self.machine.check(lanes)
 
+    @cached_property
+    def text(self) -> str:
+        """The program as LLVM is given it."""
+        return self.translation.function(counts=False).text
+
     @once
     def _counting(self) -> NativeCode:
         return self._made(counts=True)
