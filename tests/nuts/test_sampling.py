@@ -246,7 +246,10 @@ def square(q, data):
     return -0.5 * tf.reduce_sum((q - data["seen"]) ** 2) + 0.0 * tf.cast(data["counts"][1], q.dtype)
 
 
-@pytest.mark.parametrize("start", [0.0, np.zeros(()), np.float32(0.0), 0])
+SLOW_STARTS = [pytest.param(each, marks=pytest.mark.slow) for each in (np.zeros(()), np.float32(0.0), 0)]
+
+
+@pytest.mark.parametrize("start", [0.0, *SLOW_STARTS])
 def test_floats_are_cast_to_the_dtype_of_the_sampler(start):
     found = [
         nuts.sample(

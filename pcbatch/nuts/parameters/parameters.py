@@ -104,8 +104,7 @@ def dtype_of(structure: Any) -> tf.DType:
 def cast(structure: Any, dtype: str, name: str) -> Any:
     """The structure with all its arrays of floats in the `dtype` of the sampler; ints, and what is no number, stay.
 
-    UsageError PCB551, for the argument of this `name`, where numbers would be lost: complex ones, and those that are
-    too large.
+    UsageError PCB551, for the argument of this `name`, where numbers are too large for it.
 
     >>> cast({"x": np.ones(2), "n": np.arange(2)}, "float32", "data")["x"].dtype
     dtype('float32')
@@ -122,7 +121,8 @@ def cast(structure: Any, dtype: str, name: str) -> Any:
 def _cast_array(array: Any, dtype: tf.DType, name: str) -> Any:
     is_tensor = isinstance(array, (tf.Tensor, tf.Variable))
     found = array if is_tensor or isinstance(array, (bool, int, str, bytes)) else np.asarray(array)
-    kind = tf.as_dtype(found.dtype) if is_tensor or getattr(found, "dtype", None) in FLOATS else None
+    is_known = is_tensor or (isinstance(found, np.ndarray) and found.dtype in FLOATS)
+    kind = tf.as_dtype(found.dtype) if is_known else None
     if kind is None or not kind.is_floating or kind == dtype:
         if is_tensor or kind is None:
             return array

@@ -101,7 +101,10 @@ def starts_of(
             raise UsageError("PCB551", f"initial_per_chain must have the arrays {expected}, not {given}")
     structure, batch = (initial, 0) if initial_per_chain is None else (initial_per_chain, 1)
     name = "initial" if initial_per_chain is None else "initial_per_chain"
-    point = transform.inverse(ravel(cast(structure, settings.dtype, name), batch)).astype(settings.dtype)
+    given_point = ravel(cast(structure, settings.dtype, name), batch)
+    if np.iscomplexobj(given_point):
+        raise UsageError("PCB551", f"{name} has complex numbers, and parameters are real")
+    point = transform.inverse(given_point).astype(settings.dtype)
     return Starts(settings, point, pairs[:, 0]), pairs[:, 1]
 
 
