@@ -21,12 +21,13 @@ from pcbatch.frontend import FunctionSource
 from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
-from pcbatch.function.inside import compiling
+from pcbatch.function.inside import compiling, noting
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.mapped import as_batch, asking
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session
 from pcbatch.function.singly import Plainly
+from pcbatch.function.whole import Whole
 from pcbatch.ir.records import fields_of
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
@@ -112,7 +113,7 @@ class Calls(Linkable, Generic[P, R]):
             if _running_singly.get():
                 return self.plain(*args, **kwargs)
             if compiling() is not None:
-                self._refuse_inside_pieces()
+                return self._called_inside_piece(args, kwargs)
             warm = None if kwargs else self._session.run_warm(args)
             if warm is not None:
                 plan, finished = warm
@@ -165,6 +166,18 @@ class Calls(Linkable, Generic[P, R]):
         entries.show(pipeline.table, outcome)
         return pipeline, outcome
 
+    def _called_inside_piece(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """One operation of the piece, where somebody heeds which lanes fail there."""
+        noted = noting()
+        if noted is None or fields_of(self.receiver) is not None:
+            self._refuse_inside_pieces()
+        from pcbatch.runtime.backends.tensorflow.runs import call_batched
+
+        value, fine = call_batched(Whole(self), args, kwargs)
+        assert noted is not None
+        noted.append(fine)
+        return value
+
     def _refuse_inside_pieces(self) -> None:
         """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
         caller = compiling()
@@ -174,6 +187,12 @@ class Calls(Linkable, Generic[P, R]):
                 "PCB405",
                 f"the batched method `{owner}` is called on a value of `{caller}`",
                 f"call it by its class: `{owner}(value, ..)`",
+            )
+        if caller is not None and noting() is not None:
+            raise PieceRefusalError(
+                "PCB405",
+                f"`{self.__name__}.run` is called inside of a piece of `{caller}`",
+                f"call `{self.__name__}(..)`, which gives the value",
             )
         if caller is not None:
             raise PieceRefusalError(

@@ -56,14 +56,20 @@ def make_executable(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
     backend = backend_named(options.backend)
+    called = called_within(program, backend)
     if options.strategy != "pc":
         return LocalMachine(
             program,
             backend,
-            compiled=options.strategy == "hybrid",
+            compiled=options.strategy == "hybrid" and not called,
             max_depth=options.max_depth,
             max_steps=options.max_steps,
         )
+    if called and options.form == "native":
+        raise UsageError("PCB534", f"{program.name} cannot run in the native form: {_CALLS.format(called[0])}")
+    if called:
+        machine = _machine(program, backend, replace(options, jit=False), lambda: None)(max_lanes=options.max_lanes)
+        return machine.because(_CALLS.format(called[0]))
     stored = functools.cache(lambda: _stored_as(program, options, digest()))
     jit = options.jit is True
     with backend.tracing_once(traces, jit):
@@ -77,6 +83,7 @@ def make_executable(
     return executable
 
 
+_CALLS = "a piece of it calls `{}`, and a run of that grows, as no compiled program can"
 SEQUEL = 64
 """How many of the examples that forks have given up are run at a time."""
 
@@ -92,20 +99,7 @@ def _executable(
     program = without_forks(program)
     chosen = choice(program, backend) if options.jit == "auto" and straight else None
     jit = bool(options.jit) if chosen is None else chosen.jit
-    make = partial(
-        Machine,
-        program,
-        backend,
-        schedule=options.schedule,
-        jit=jit,
-        max_depth=options.max_depth,
-        max_steps=options.max_steps,
-        compaction=_compaction(options, backend, PAIRED),
-        merging=replace(MERGING, device=device_of(backend.place())),
-        predication=replace(PREDICATION, device=device_of(backend.place())),
-        trace=options.trace,
-        digest=digest,
-    )
+    make = _machine(program, backend, replace(options, jit=jit), digest)
     machine = make(max_lanes=options.max_lanes)
     if forked is not None and options.may_fork:
         sequel = make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL))
@@ -133,6 +127,33 @@ def _executable(
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
     return _mixed(machine, found.why, options)
+
+
+def _machine(
+    program: Program, backend: Backend, options: Options, digest: Callable[[], str | None]
+) -> partial[Machine]:
+    """The machine that runs `program` in lockstep, but for how many lanes it has at most."""
+    return partial(
+        Machine,
+        program,
+        backend,
+        schedule=options.schedule,
+        jit=bool(options.jit),
+        max_depth=options.max_depth,
+        max_steps=options.max_steps,
+        compaction=_compaction(options, backend, PAIRED),
+        merging=replace(MERGING, device=device_of(backend.place())),
+        predication=replace(PREDICATION, device=device_of(backend.place())),
+        trace=options.trace,
+        digest=digest,
+    )
+
+
+def called_within(program: Program, backend: Backend) -> list[str]:
+    """The names of the batched functions that pieces of `program` call as operations."""
+    pieces = (item for block in program.blocks for item in block.body if isinstance(item, Piece))
+    given = ((piece, signature_of(program, piece)) for piece in pieces)
+    return [name for piece, types in given for name in backend.called(piece, types.reads, types.shared)]
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 _inside: ContextVar[str | None] = ContextVar("inside", default=None)
 """The batched function that is being compiled or traced: whatever calls another one then is one of its pieces."""
@@ -23,3 +24,37 @@ def pieces_of(name: str) -> Iterator[None]:
         yield
     finally:
         _inside.reset(token)
+
+
+_noting: ContextVar[list[Any] | None] = ContextVar("noting", default=None)
+"""Where calls of batched functions, which are made from code that is one piece, note whether the lane failed there."""
+
+
+@contextmanager
+def calls_as_operations() -> Iterator[list[Any]]:
+    """Inside a piece calls of batched functions are operations of it, each of which runs for all lanes at once.
+
+    For each call the list has a bool scalar, whether the lane has not failed there: whoever is here heeds it.
+    """
+    noted: list[Any] = []
+    token = _noting.set(noted)
+    try:
+        yield noted
+    finally:
+        _noting.reset(token)
+
+
+def noting() -> list[Any] | None:
+    """Where a call of a batched function is to note whether the lane has not failed; None where it is refused."""
+    return _noting.get()
+
+
+@contextmanager
+def ordinary_code() -> Iterator[None]:
+    """What runs inside is no piece, though one is being traced around it."""
+    inside, noted = _inside.set(None), _noting.set(None)
+    try:
+        yield
+    finally:
+        _inside.reset(inside)
+        _noting.reset(noted)

@@ -137,7 +137,7 @@ class Session:
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
         """The program for these arguments, the arguments as it takes them, and the values of its free names."""
         arguments = self._bind(args, kwargs)
-        return arguments, *self._compiled_for(arguments)
+        return arguments, *self.compiled_for(arguments)
 
     def _bind(self, args: Any, kwargs: Any) -> Arguments:
         """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
@@ -271,7 +271,7 @@ class Session:
         else:
             arguments = longruns.saved_arguments(saved, self._function.__signature__, options, args, kwargs)
             try:
-                pipeline, captured = self._compiled_for(arguments)
+                pipeline, captured = self.compiled_for(arguments)
             except CompileError as error:
                 why = (
                     f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
@@ -300,7 +300,8 @@ class Session:
             tuple(made_rooms(each.machine) for each in pipelines),
         )
 
-    def _compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
+    def compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
+        """The program for these arguments, and the values of its free names."""
         fewest = Grants(forking=self._options.may_fork)
         find = partial(self._of_relatives, lambda relative: relative._grants.get(arguments.signature))
         known = self._grants.get(arguments.signature) or find() or fewest

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 import tensorflow as tf
 
-from pcbatch.errors import UsageError
+from pcbatch.errors import CompileError, Diagnostic, UsageError
 from pcbatch.nuts.parameters.bijectors import Bijector, Transform
-from pcbatch.nuts.parameters.parameters import dtype_of, layout_of
+from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import programs, resuming, starts
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.settings import Settings
+
+MIXED = re.compile(r"is (float32|float64) and .* is (float32|float64), and nothing is cast")
+"""What is said where floats of two dtypes meet."""
 
 
 def sample(
@@ -57,12 +62,14 @@ def sample(
             of arguments.
         initial: parameters of one example in any structure of dicts, tuples, dataclasses and arrays.
         data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
+            Floats are cast to `dtype`, ints stay ints.
         chains: how many; a chain's random numbers depend on `seed` and its own number alone.
         warmup: trajectories that come before the first draw, in which step size and metric are adapted as Stan does.
         draws: of each chain.
         seed: of the random numbers.
         init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter"), uniformly in
-            (-2, 2) ("uniform"), or at `initial` ("exact"); coordinates are those before bijectors.
+            (-2, 2) ("uniform"), or at `initial` ("exact"); coordinates are those before bijectors. Where the density
+            or its gradient is not finite another point is drawn, a hundred times at most.
         initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
             exactly.
         step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
@@ -95,8 +102,9 @@ def sample(
         there, and `Samples.save` and `resume` go on with it.
 
     Raises:
-        UsageError: PCB551 for options that make no sense, PCB554 for bijectors that do not fit.
-        ValueError: if every chain failed, since the log density is not finite where they start.
+        UsageError: PCB551 for options that make no sense, PCB554 for bijectors that do not fit, PCB557 where chains
+            find no point to start at, or where the one that they are given has no finite density.
+        ValueError: if every chain failed, since the posterior is improper.
     """
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
     transform = Transform.of(layout_of(initial), bijectors)
@@ -120,12 +128,16 @@ def sample(
         strategy=strategy,
         chunk=chunk_size(chains, transform.layout.size) if chunk is None else chunk,
     )
-    positions, keys = starts.starting_points(settings, transform, initial, initial_per_chain)
+    data = None if data is None else cast(data, settings.dtype, "data")
+    places, keys = starts.starts_of(settings, transform, initial, initial_per_chain)
+    positions = places.positions()
     state = starts.starting_state(settings, positions, step_size, inverse_mass_matrix)
     if jit == "auto":
         settings = replace(settings, jit=programs.faster(log_density, transform, data, positions))
+    savefile.hand_over(log_density)
     origin = Origin(log_density, data, transform, keys, state, 0)
-    return _told(Course(settings, Standing(origin)).run(progress))
+    with _naming_dtype(settings.dtype):
+        return _told(Course(settings, Standing(origin), places).run(progress))
 
 
 def resume(
@@ -140,7 +152,8 @@ def resume(
     Args:
         path: the file.
         draws: how many more draws of each chain; by default what is left of those that were asked for.
-        log_density: the density, where the file cannot find it by its module and name (a local function, say).
+        log_density: the density, in a process that has not sampled it yet. Nothing is imported or run for a name in a
+            file: classes of the data and the parameters must be loaded, too.
         progress: whether a bar is shown.
 
     Returns:
@@ -154,10 +167,29 @@ def resume(
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
     saved = savefile.read(path)
+    if log_density is not None:
+        savefile.hand_over(log_density)
     samples = resuming.samples_of(saved, saved.density(log_density))
     if draws is not None:
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
     return _told(Course.after(samples).run(progress))
+
+
+@contextmanager
+def _naming_dtype(dtype: str) -> Iterator[None]:
+    """What is refused inside since floats of two dtypes meet in a density says that there is `dtype=` beside casts."""
+    try:
+        yield
+    except CompileError as error:
+        raise type(error)([_with_dtype(each, dtype) for each in error.diagnostics]) from None
+
+
+def _with_dtype(found: Diagnostic, dtype: str) -> Diagnostic:
+    met = MIXED.search(found.message)
+    other = next((each for each in met.groups() if each != dtype), None) if met else None
+    if other is None or not found.help:
+        return found
+    return replace(found, help=f"{found.help}, or have the sampler compute in it: nuts.sample(.., dtype=tf.{other})")
 
 
 def _told(samples: Samples) -> Samples:

@@ -285,6 +285,38 @@ def test_a_record_in_the_place_of_another_is_a_miss(tmp_path: Path, folder: Path
     assert found(again) == (1, 1)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes are others there")
+def test_what_others_own_or_may_write_to_is_a_miss(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def calls() -> tuple[int, int]:
+        powers = loaded(tmp_path, POWERS).powers
+        checked(powers, N, X)
+        return found(powers)
+
+    assert calls() == (0, 1)
+    (program,) = entries(folder)
+    assert program.parent.stat().st_mode & 0o777 == program.parent.parent.stat().st_mode & 0o777 == 0o700
+    for place, mode in ((program, 0o600), (program.parent, 0o700), (program.parent.parent, 0o700)):
+        place.chmod(0o722 if place.is_dir() else 0o622)
+        if place.is_dir():
+            with pytest.warns(RuntimeWarning, match="cannot be written: a folder in it is another user's"):
+                assert calls() == (0, 1), place
+            opening.current()._warned = False
+        else:
+            assert calls() == (0, 1), place
+        place.chmod(mode)
+        assert calls() == (1, 0), place
+    program.rename(tmp_path / "elsewhere")
+    program.symlink_to(tmp_path / "elsewhere")
+    assert calls() == (0, 1)
+    assert calls() == (1, 0)
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        assert calls() == (0, 1)
+
+
 def test_what_tensorflow_cannot_run_is_run_as_it_is_traced(tmp_path: Path, folder: Path) -> None:
     """A file whose checksum is right and which is nonsense."""
     from pcbatch.runtime.store import records

@@ -39,6 +39,15 @@ def test_value_and_gradient_of_a_batch(name):
     assert slope.stats().notes
 
 
+def test_what_xla_cannot_compile_is_shown_in_the_density():
+    def nested(p):
+        rows = tf.reshape(p, [2, 3])
+        return tf.reduce_sum(tf.map_fn(lambda row: tf.scan(lambda h, e: 0.9 * h + e, row, 0.0 * row[0])[-1], rows))
+
+    with pytest.raises(pcbatch.CompileError, match=r"(?s)PCB414.*test_loops\.py.*tf\.map_fn.*call a batched function"):
+        nuts.sample(nested, np.zeros(6, np.float32), progress=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_posterior_is_that_of_quadrature(name, record_property):
@@ -53,3 +62,36 @@ def test_the_posterior_is_that_of_quadrature(name, record_property):
     assert table["r_hat"] < 1.01
     assert table["ess_bulk"] > 1000
     assert max(map(abs, found)) < 4, found
+
+
+def decayed(p):
+    """A chain of states that forget."""
+    return tf.scan(lambda h, e: 0.9 * h + e, p, 0.0 * p[0])
+
+
+def in_reverse(p):
+    return tf.scan(lambda h, e: tf.tanh(0.9 * h + e), p, 0.0 * p[0], reverse=True)
+
+
+def of_each(p):
+    return tf.map_fn(lambda e: tf.sin(e) * e, p)
+
+
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("states", [decayed, pytest.param(in_reverse, marks=pytest.mark.slow), of_each])
+def test_loops_over_parameters_have_gradients(states, jit):
+    """Of the list of parameters that a loop reads the gradient is such a list, as long as that."""
+
+    def single(p):
+        with tf.GradientTape() as tape:
+            tape.watch(p)
+            y = tf.reduce_sum((states(p) - 1.0) ** 2)
+        return y, tape.gradient(y, p)
+
+    slope = pcbatch.autobatch(single, form="lockstep", jit=jit) if jit else pcbatch.autobatch(single, jit=jit)
+    points = np.random.default_rng(0).normal(size=(3, 100)).astype(np.float32)
+    values, gradients = slope(points)
+    for value, gradient, p in zip(values, gradients, tf.constant(points), strict=True):
+        wanted, slopes = single(p)
+        np.testing.assert_allclose(value, wanted, rtol=1e-4)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-3, atol=1e-4)

@@ -8,6 +8,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -133,11 +134,17 @@ def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeyp
 @pytest.mark.slow
 @pytest.mark.parametrize("draws", [0, 4])
 def test_another_process_goes_on(draws, whole, path):
-    """It finds the density and the classes of the data, and its digests are those of this process."""
+    """It is handed the density, and its digests are those of this process; for a file alone nothing is imported."""
     code = """
 import sys, numpy as np, json
 from pcbatch import nuts
-samples = nuts.resume(sys.argv[1], draws=int(sys.argv[2]), progress=False)
+try:
+    nuts.resume(sys.argv[1], progress=False)
+except nuts.api.UsageError as error:
+    assert "this process has not sampled 'tests.nuts.test_resuming:log_density'; give it as log_density=" in str(error)
+assert not any(name.startswith("tests") for name in sys.modules)
+from tests.nuts.test_resuming import log_density
+samples = nuts.resume(sys.argv[1], draws=int(sys.argv[2]), log_density=log_density, progress=False)
 print(json.dumps(samples["x"].tolist()))
 """
     (path.parent / "again.py").write_text(code)
@@ -163,8 +170,7 @@ def test_a_local_density_is_given_again(tmp_path):
 
     options = {"warmup": 0, "step_size": 0.5, "chains": 2, "chunk": 4, **QUIET}
     nuts.sample(local, np.zeros(2), draws=4, **options).save(tmp_path / "local.npz")
-    with pytest.raises(UsageError, match=r"PCB592: .*there is no .*local.* in the module .*; give it as log_density="):
-        resume(tmp_path / "local.npz")
+    assert resume(tmp_path / "local.npz")["x"].shape == (2, 4, 2)
     with pytest.raises(UsageError, match=r"PCB592: .*is another density now"):
         resume(tmp_path / "local.npz", log_density=other)
     longer = resume(tmp_path / "local.npz", log_density=local, draws=4)
@@ -251,3 +257,21 @@ def test_no_class_of_a_forged_file_is_called(path, tmp_path):
     saving.write(path, {**header, "data": command}, arrays)
     with pytest.raises(UsageError, match=r"PCB590: .*'subprocess:Popen' is no structure"):
         resume(path)
+
+
+def test_nothing_is_imported_or_asked_for_a_name_in_a_file(path, tmp_path, monkeypatch):
+    (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lazy = ModuleType("lazy")
+    lazy.__getattr__ = lambda name: pytest.fail("asked")
+    monkeypatch.setitem(sys.modules, "lazy", lazy)
+    header, arrays = saving.read(path)
+    for name in ("evil:Data", "lazy:Data", "no.such:Data", "os:path.join"):
+        command = {**header["data"], "kind": name}
+        saving.write(path, {**header, "data": command}, arrays)
+        with pytest.raises(UsageError, match=r"PCB59[02]"):
+            resume(path, log_density=log_density)
+        saving.write(path, {**header, "density": {**header["density"], "name": name}}, arrays)
+        with pytest.raises(UsageError, match=r"PCB592: .*this process has not sampled"):
+            resume(path)
+    assert "evil" not in sys.modules

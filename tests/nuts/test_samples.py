@@ -108,7 +108,12 @@ def test_trajectories_that_did_not_turn():
     depth = np.full((4, 200), 3)
     depth[1, :7] = 6
     (text,) = samples(tree_depth=depth).warnings
-    assert text.startswith("7 of 800 trajectories reached max_tree_depth=6")
+    assert text.startswith("7 of 800 trajectories reached max_tree_depth=6 before they turned; draws are right")
+    apart = np.random.default_rng(1).normal(size=(4, 200)) + 5.0 * np.arange(4)[:, None]
+    text, _ = samples(tree_depth=depth, loc=apart).warnings
+    assert "no draw is right" in text
+    text, *_ = samples(step_size=np.full((4, 200), 1e83)).warnings
+    assert text.startswith("steps of 4 of 4 chains (0, 1, 2, 3) grew to 1e+83: the posterior is improper")
 
 
 def test_energies_that_move_slowly():

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import nuts
+from pcbatch import UsageError, nuts
 from pcbatch.nuts import api
 from pcbatch.nuts.running import driver
 from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
@@ -221,19 +221,68 @@ def test_progress_is_shown(capsys):
     assert "0 diverged" in shown
 
 
-@pytest.mark.slow
-def test_a_chain_that_cannot_start_fails_alone():
-    def half_line(q):
-        return tf.where(q > 0, -q, tf.constant(-np.inf, q.dtype))
+def half_line(q):
+    return tf.where(q > 0, -q, tf.constant(-np.inf, q.dtype))
 
-    options = {"chains": 3, "draws": 5, "chunk": 5, **FIXED, "data": None}
-    with pytest.warns(nuts.SamplerWarning, match=r"1 of 3 chains failed \(1\).*not finite at the initial position"):
-        samples = nuts.sample(half_line, 1.0, initial_per_chain=np.array([1.0, -1.0, 2.0]), **options)
-    assert list(samples.failed) == [1]
-    assert np.isnan(samples["x"][1]).all()
-    assert (samples["x"][[0, 2]] > 0).all()
-    with pytest.raises(ValueError, match="all 3 chains failed"):
-        nuts.sample(half_line, -1.0, init="exact", **options)
+
+def test_starts_outside_of_the_support_are_drawn_again_or_refused():
+    options = {"chains": 8, "draws": 5, "chunk": 5, **FIXED, "data": None}
+    samples = nuts.sample(half_line, 0.0, **options)
+    assert not samples.failed
+    assert (samples["x"] > 0).all()
+    alone = nuts.sample(half_line, 0.0, **{**options, "chains": 2})
+    np.testing.assert_array_equal(alone["x"], samples["x"][:2])
+    few = {**options, "chains": 3}
+    given = np.array([1.0, -1.0, 2.0])
+    with pytest.raises(UsageError, match=r"PCB557: 1 of 3 chains \(1\) cannot start where they are told to"):
+        nuts.sample(half_line, 1.0, initial_per_chain=given, **few)
+    with pytest.raises(UsageError, match=r"PCB557: 3 of 3 chains \(0, 1, 2\) cannot start where they are told to"):
+        nuts.sample(half_line, -1.0, init="exact", **few)
+    with pytest.raises(UsageError, match=r"PCB557: 3 of 3 .* at any of 100 points .*\(-1, 1\) around `initial`, \[-3"):
+        nuts.sample(half_line, -3.0, **few)
+
+
+def square(q, data):
+    return -0.5 * tf.reduce_sum((q - data["seen"]) ** 2) + 0.0 * tf.cast(data["counts"][1], q.dtype)
+
+
+SLOW_STARTS = [pytest.param(each, marks=pytest.mark.slow) for each in (np.zeros(()), np.float32(0.0), 0)]
+
+
+@pytest.mark.parametrize("start", [0.0, *SLOW_STARTS])
+def test_floats_are_cast_to_the_dtype_of_the_sampler(start):
+    found = [
+        nuts.sample(
+            square,
+            start,
+            data={"seen": seen, "counts": np.arange(3)},
+            chains=2,
+            draws=2,
+            chunk=2,
+            warmup=0,
+            step_size=0.5,
+            **QUIET,
+        )
+        for seen in (np.linspace(0, 1, 5), np.linspace(0, 1, 5, dtype=np.float32), tf.linspace(0.0, 1.0, 5))
+    ]
+    data = found[0].origin.data
+    assert data["seen"].dtype == found[0]["x"].dtype == (np.float64 if isinstance(start, np.ndarray) else np.float32)
+    assert data["counts"].dtype == np.int64
+    for each in found:
+        np.testing.assert_allclose(each["x"], found[0]["x"], rtol=1e-4)
+
+
+def test_what_cannot_be_cast_says_so():
+    with pytest.raises(UsageError, match=r"PCB551: data\['seen'\] has numbers .* too large .* give dtype=tf.float64"):
+        nuts.sample(square, 0.0, data={"seen": np.array([1e60]), "counts": np.arange(3)})
+    seen = tf.constant([1.0], tf.float64)
+    with pytest.raises(pcbatch.CompileError, match=r"(?s)`seen` is float64.*test_sampling.*dtype=tf.float64\)"):
+        nuts.sample(lambda q: -tf.reduce_sum((q - seen) ** 2), 0.0, progress=False)
+
+
+def test_an_improper_posterior_is_said_to_be_one():
+    with pytest.raises(ValueError, match=r"all 2 chains failed, the first with: .* an improper posterior"):
+        nuts.sample(lambda q: 0.0 * q, 0.0, chains=2, warmup=30, draws=5, progress=False)
 
 
 def test_starting_points():

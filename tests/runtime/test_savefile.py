@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +99,35 @@ def altered(path, change):
     change(arrays)
     savefile.write(path, header, arrays)
     return checkpoint.read(str(path), "1")
+
+
+def forged(path, name, head, size):
+    """A file with a member that has the `head` of an array, and so many bytes."""
+    with replacing.replacing(path) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each, content in {"header": np.frombuffer(b"{}", np.uint8), name: np.zeros(0, np.uint8)}.items():
+                start = io.BytesIO()
+                np.lib.format.write_array(start, content if each != name else np.zeros(head, np.uint8))
+                raw = start.getvalue()
+                with archive.open(f"{each}.npy", "w") as member:
+                    member.write(raw)
+                    for _ in range(0 if each != name else size // 2**20):
+                        member.write(bytes(2**20))
+            archive.comment = savefile.MAGIC + b"0" * savefile.DIGEST
+        digest = savefile._digest(file, file.seek(0, os.SEEK_END) - savefile.DIGEST)
+        file.seek(-savefile.DIGEST, os.SEEK_END)
+        file.write(digest)
+
+
+def test_what_unpacks_to_more_than_its_array_needs_is_not_unpacked(tmp_path):
+    path = tmp_path / "run.npz"
+    forged(path, "x", 10, 2**28)
+    assert path.stat().st_size < 2**20
+    tracemalloc.start()
+    with pytest.raises(UsageError, match=r"PCB590: .*'x' has not the bytes of uint8\[10\]"):
+        savefile.read(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**25
+    tracemalloc.stop()
 
 
 def test_a_run_that_fits_goes_on(tmp_path):

@@ -3,9 +3,10 @@
 Hoffman and Gelman, JMLR 15, 2014: algorithm 4 (a reasonable first step size) and section 3.2 (dual averaging). Where
 Stan differs from it Stan is followed: each trial of a step size draws its momentum anew and is to reach an acceptance
 of 0.8, the first trial only tells the direction, and after each window of the metric a step size is searched and dual
-averaging begins anew. Two differences from Stan: the first dual averaging too is anchored at the step size that was
-searched (as in the paper; Stan's at the one it was given), and a search that finds nothing, where the density is flat,
-or NaN wherever one goes, is no error: it ends with the last step tried, and the chain's statistics show what is wrong.
+averaging begins anew. Where every step is accepted, up to 1e7, the posterior is improper, and the chain fails, as in
+Stan. Two differences from Stan: the first dual averaging too is anchored at the step size that was searched (as in the
+paper; Stan's at the one it was given), and a search that finds nothing, as the density is NaN wherever one goes, is no
+error: it ends with the last step tried, and the chain's statistics show what is wrong.
 
 Everything is plain TensorFlow on one example.
 """
@@ -108,7 +109,7 @@ and START_AND_SEARCH compute log density and gradient where the chain stands.
 
 TRIAL_TARGET = 0.8
 SMALLEST_STEP, LARGEST_STEP = 1e-12, 1e7
-"""A search ends when it leaves this range."""
+"""A search ends when it leaves this range; a posterior in which steps may be longer is improper (as in Stan)."""
 
 
 def after_trial(phase: Tensor, step_size: Tensor, acceptance: Tensor) -> tuple[Tensor, Tensor]:

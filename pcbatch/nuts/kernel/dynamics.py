@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import PlacedError, Span
+from pcbatch.function.inside import calls_as_operations
 from pcbatch.nuts.kernel.metrics import velocity
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
@@ -24,9 +25,10 @@ DIVERGENCE_THRESHOLD = 1000.0
 def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
     """The log density at `q` and its gradient.
 
-    A `PlacedError`, a ValueError, if the density is not a scalar, or no TensorFlow operation leads from `q` to it.
+    NaN where a batched function that the density calls fails. A `PlacedError`, a ValueError, if the density is not a
+    scalar, or no TensorFlow operation leads from `q` to it.
     """
-    with tf.GradientTape() as tape:
+    with calls_as_operations() as fine, tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(q)
         lp = log_density(q, data)
     if tf.convert_to_tensor(lp).shape.rank not in (0, None):
@@ -36,7 +38,7 @@ def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[T
         raise _fault(
             log_density, "the log density has no gradient: compute it from the parameters with TensorFlow operations"
         )
-    return lp, g
+    return tf.where(tf.reduce_all(fine), lp, float("nan")) if fine else lp, g
 
 
 def _fault(log_density: LogDensity, message: str) -> ValueError:

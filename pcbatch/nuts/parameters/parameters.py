@@ -8,12 +8,17 @@ layout ::= Leaf(shape) | Node(kind, names, layouts)      kind: dict, tuple, list
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from pcbatch.errors import UsageError
+
+FLOATS = tuple(np.dtype(each.as_numpy_dtype) for each in (tf.float16, tf.bfloat16, tf.float32, tf.float64))
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,40 @@ def dtype_of(structure: Any) -> tf.DType:
     """float64 if a leaf is a float64 array, else float32."""
     flat = [getattr(array, "dtype", tf.float32) for array in arrays_of(structure)]
     return tf.float64 if any(tf.as_dtype(dtype) == tf.float64 for dtype in flat) else tf.float32
+
+
+def cast(structure: Any, dtype: str, name: str) -> Any:
+    """The structure with all its arrays of floats in the `dtype` of the sampler; ints, and what is no number, stay.
+
+    UsageError PCB551, for the argument of this `name`, where numbers are too large for it.
+
+    >>> cast({"x": np.ones(2), "n": np.arange(2)}, "float32", "data")["x"].dtype
+    dtype('float32')
+    """
+    inner = _children(structure)
+    if inner is None:
+        return _cast_array(structure, tf.as_dtype(dtype), name)
+    parts = [cast(part, dtype, f"{name}[{key!r}]") for key, part in inner.items()]
+    if isinstance(structure, (tuple, list)) and all(map(operator.is_, parts, inner.values())):
+        return structure
+    return made(type(structure), tuple(inner), parts)
+
+
+def _cast_array(array: Any, dtype: tf.DType, name: str) -> Any:
+    is_tensor = isinstance(array, (tf.Tensor, tf.Variable))
+    found = array if is_tensor or isinstance(array, (bool, int, str, bytes)) else np.asarray(array)
+    is_known = is_tensor or (isinstance(found, np.ndarray) and found.dtype in FLOATS)
+    kind = tf.as_dtype(found.dtype) if is_known else None
+    if kind is None or not kind.is_floating or kind == dtype:
+        if is_tensor or kind is None:
+            return array
+        return found
+    wider = "dtype=tf.float64" if dtype == tf.float32 else f"numbers that {dtype.name} has"
+    with np.errstate(over="ignore"):
+        made_ = tf.cast(found, dtype) if is_tensor else found.astype(dtype.as_numpy_dtype)
+    if bool(np.any(np.isfinite(np.asarray(found, np.float64)) & ~np.isfinite(np.asarray(made_)))):
+        raise UsageError("PCB551", f"{name} has numbers that are too large for {dtype.name}; give {wider}")
+    return made_
 
 
 def ravel(structure: Any, batch: int = 0) -> Any:

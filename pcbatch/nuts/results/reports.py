@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pcbatch.nuts.adaptation.adaptation import LARGEST_STEP
 from pcbatch.nuts.results import diagnostics
 from pcbatch.nuts.results.draws import Draws
 
@@ -33,12 +34,14 @@ def findings(samples: Draws) -> tuple[str, ...]:
     if samples.interrupted:
         found.append(f"interrupted: {samples.draws} of {samples.settings.draws} draws of each chain are here")
     if samples.draws and samples.healthy.any():
+        unmixed = [*_r_hats(samples)]
         found += [
             *_frozen(samples),
+            *_improper(samples),
             *_divergences(samples),
-            *_saturation(samples),
+            *_saturation(samples, mixed=not unmixed),
             *_energies(samples),
-            *_r_hats(samples),
+            *unmixed,
         ]
     return tuple(found)
 
@@ -83,14 +86,29 @@ def _divergences(samples: Draws) -> Iterator[str]:
     yield text + "; the draws may miss a region of high curvature: raise target_accept, or write the model otherwise"
 
 
-def _saturation(samples: Draws) -> Iterator[str]:
+def _saturation(samples: Draws, mixed: bool) -> Iterator[str]:
     deepest = samples.settings.max_tree_depth
     saturated = int(np.count_nonzero(samples.sample_stats["tree_depth"] >= deepest))
     if saturated:
+        what = (
+            "draws are right, but cost more than they should: raise it, warm up for longer, or scale the parameters"
+            if mixed
+            else "the chains have not mixed, either: where the density does not fall off in some direction the "
+            "posterior is improper, and no draw is right; else raise it, warm up for longer, or scale the parameters"
+        )
         yield (
             f"{saturated} of {samples.chains * samples.draws} trajectories reached max_tree_depth={deepest} before "
-            "they turned; draws are right, but cost more than they should: raise it, warm up for longer, or scale the "
-            "parameters"
+            f"they turned; {what}"
+        )
+
+
+def _improper(samples: Draws) -> Iterator[str]:
+    largest = samples.sample_stats["step_size"].max(axis=1)
+    chains = np.flatnonzero(largest > LARGEST_STEP).tolist()
+    if chains:
+        yield (
+            f"steps of {len(chains)} of {samples.chains} chains ({_listed(chains)}) grew to {np.nanmax(largest):.0e}: "
+            "the posterior is improper, and no draw is right; give each parameter a prior that falls off"
         )
 
 

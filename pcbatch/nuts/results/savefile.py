@@ -1,7 +1,8 @@
 """Saved samples: draws, settings, data and where the chains stand, in one npz file without pickle.
 
-The file names the density by module and qualified name, as pickle does, and has a digest of its code. The structures of
-parameters and data are written as nested JSON objects:
+The file names the density by module and qualified name, and has a digest of its code. Nothing is imported or run for a
+name: a density is one that the caller has handed over, here or earlier in this process, and a class is one that is
+loaded. The structures of parameters and data are written as nested JSON objects:
 
 ```
 structure ::= {"shape": [..]} | {"kind": kind, "names": [..], "parts": [structure..]}
@@ -12,9 +13,11 @@ kind      ::= "dict" | "tuple" | "list" | "module:Class"
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -115,16 +118,20 @@ class Saved:
             headers.check(written, {"shape": [headers.count]}, "a layout")
             return Leaf(tuple(written["shape"]))
         headers.check(written, {"kind": str, "names": [str], "parts": [dict]}, "a layout")
-        kind = PLAIN.get(written["kind"]) or self._found(written["kind"])
+        kind = PLAIN.get(written["kind"]) or self._class(written["kind"])
         names, parts = tuple(written["names"]), tuple(map(self.read_layout, written["parts"]))
         if len(set(names)) != len(parts) or len(names) != len(parts) or not _is_kind(kind, names):
             raise ValueError(f"{written['kind']!r:.60} is no structure of {names!r:.100}")
         return Node(kind, names, parts)
 
     def density(self, given: Any) -> Any:
-        """The density: `given`, or the one that the file names; PCB592 if it is not the one that was sampled."""
+        """The density: `given`, or the one of its name that was sampled here; PCB592 if it is not what it was."""
         named = self.header["density"]
-        found = given if given is not None else self._found(named["name"], "; give it as log_density=")
+        found = given if given is not None else _handed_over.get(named["name"], lambda: None)()
+        if found is None:
+            raise self.refusal(
+                "PCB592", f"this process has not sampled {named['name']!r:.100}; give it as log_density="
+            )
         if not callable(found) or saving.function_digest(found) != named["digest"]:
             raise self.refusal(
                 "PCB592", f"{named['name']} is another density now, in its code or in what it reads from around it"
@@ -135,15 +142,17 @@ class Saved:
         """The error that says why sampling cannot go on."""
         return UsageError(code, f"the samples in {self.path} cannot go on here: {why}")
 
-    def _found(self, place: str, otherwise: str = "") -> Any:
-        """What `module:path` names; PCB592 if nothing."""
+    def _class(self, place: str) -> Any:
+        """What `module:path` names in a module that is loaded, without running any code; PCB592 if nothing."""
         module, _, path = place.partition(":")
-        try:
-            found = import_module(module)
-            for name in path.split("."):
-                found = getattr(found, name)
-        except Exception:  # whatever the module does when it is imported
-            raise self.refusal("PCB592", f"there is no {path} in the module {module}{otherwise}") from None
+        found: Any = sys.modules.get(module)
+        for name in path.split("."):
+            names = _names(found)
+            if name not in names:
+                raise self.refusal(
+                    "PCB592", f"there is no {path!r:.60} in the module {module!r:.60} as it is loaded; import it before"
+                )
+            found = names[name]
         return found
 
     def _filled(self, layout: Layout, arrays: Any) -> Any:
@@ -177,10 +186,34 @@ def _is_kind(kind: Any, names: tuple[str, ...]) -> bool:
     return issubclass(kind, dict) or kind in (tuple, list)
 
 
+def _names(found: Any) -> Mapping[str, Any]:
+    """What a module or a class has by name, without asking it: an attribute may be made when it is asked for."""
+    kind = ModuleType if isinstance(found, ModuleType) else type
+    names: Mapping[str, Any] = vars(kind)["__dict__"].__get__(found) if isinstance(found, kind) else {}
+    return names
+
+
+_handed_over: dict[str, Callable[[], Any]] = {}
+"""The densities that were sampled in this process, by the names that files have for them."""
+
+
+def hand_over(density: Any) -> None:
+    """Remember a density that somebody samples: files may name it."""
+    try:
+        known: Callable[[], Any] = weakref.ref(density)
+    except TypeError:
+        return  # whoever goes on with it has to say so
+    _handed_over[named(density)] = known
+
+
+def named(density: Any) -> str:
+    """What a file calls a density."""
+    return f"{density.__module__}:{getattr(density, '__qualname__', type(density).__qualname__)}"
+
+
 def described_density(density: Any) -> dict[str, str]:
     """A density for JSON: where to find it, and a digest of what it is."""
-    name = getattr(density, "__qualname__", type(density).__qualname__)
-    return {"name": f"{density.__module__}:{name}", "digest": saving.function_digest(density)}
+    return {"name": named(density), "digest": saving.function_digest(density)}
 
 
 def written_layout(layout: Layout) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pcbatch.api import autobatch
 from pcbatch.nuts.adaptation.adaptation import (
     CLOSE,
     GATHER,
+    LARGEST_STEP,
     LAST,
     READY,
     SAMPLE,
@@ -26,6 +27,7 @@ from pcbatch.nuts.adaptation.adaptation import (
     START,
     START_AND_SEARCH,
     STEP,
+    UP,
     Averaging,
     Plan,
     action_at,
@@ -165,9 +167,11 @@ def make_sampler(
             point = choose((phase == READY) | (phase >= START), Point(q, g, lp), point)
 
             if phase != READY:
-                assert point.lp > float("-inf"), "the log density is not finite at the initial position"
+                assert point.lp > float("-inf"), "the log density, or its slope, is not finite at the initial position"
                 trials = trials + 1
+                grows = phase == UP
                 phase, step_size = after_trial(phase, step_size, acceptance)
+                assert not grows or step_size < LARGEST_STEP, "every step is accepted, up to 1e7: an improper posterior"
                 averaging = restarted(step_size)
             else:
                 positions[done // thin] = q

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ from pcbatch.nuts.running import programs, progress
 from pcbatch.nuts.running.chain import ChainState, padded, together
 from pcbatch.nuts.running.gradients import GradientRows
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
+from pcbatch.nuts.running.starts import ATTEMPTS, NOT_FINITE, Starts
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.costs.device import GPU
@@ -62,9 +63,11 @@ class Standing:
 class Course:
     """A run as it goes on."""
 
-    def __init__(self, settings: Settings, standing: Standing):
+    def __init__(self, settings: Settings, standing: Standing, starts: Starts | None = None):
+        """`starts` are where chains begin that have not begun; None goes on from where they stand."""
         self.settings = settings
         self.standing = standing
+        self._starts = starts
         self._gradient_rows = GradientRows()
 
     @classmethod
@@ -111,6 +114,8 @@ class Course:
 
     def _chunks(self) -> Iterator[None]:
         settings = self.settings
+        if self._starts is not None:
+            self._begin(self._starts)
         if settings.adapt == "pooled":
             yield from pooling.warm_up(self)
         while self.done < settings.warmup:
@@ -120,6 +125,27 @@ class Course:
             left = (settings.trajectories - self.done) // settings.thin
             self.advance(min(settings.chunk, left) * settings.thin, thin=settings.thin, actions=self.actions)
             yield
+
+    def _begin(self, starts: Starts) -> None:
+        """Compute density and gradient where chains start; those that cannot start there try other points.
+
+        UsageError PCB557 where there is none.
+        """
+        fresh, attempts = self.state, 1 if starts.are_given else ATTEMPTS
+        self.advance(0)
+        for attempt in range(1, attempts + 1):
+            failed = {chain: text for chain, text in self.standing.failed.items() if NOT_FINITE in text}
+            if not failed:
+                return
+            if attempt == attempts:
+                raise starts.refused(failed, attempts)
+            point = fresh.point._replace(q=starts.positions(attempt))
+            chosen = np.isin(np.arange(self.settings.chains), [*failed])
+            state = tf.nest.map_structure(partial(_where, chosen), fresh._replace(point=point), self.state)
+            others = {chain: text for chain, text in self.standing.failed.items() if chain not in failed}
+            self.standing = replace(self.standing, failed=others)
+            self.remember(state=state)
+            self.advance(0)
 
     def advance(self, count: int, *, actions: Any = (), thin: int = 1, **changes: Any) -> tuple[np.ndarray, Arrays]:
         """Make `count` trajectories of each chain: positions before bijectors `[chains, rows, size]`, and statistics.
@@ -318,6 +344,12 @@ class Course:
             "warmup_posterior": posterior if kept else {},
             "warmup_sample_stats": statistics if kept else {},
         }
+
+
+def _where(chosen: np.ndarray, one: Any, other: Any) -> np.ndarray:
+    """Arrays `[chains, ..]`: of the `chosen` chains what `one` has."""
+    array = np.asarray(one)
+    return np.where(chosen.reshape(-1, *(1 for _ in array.shape[1:])), array, np.asarray(other))
 
 
 def _joined(parts: Sequence[Arrays]) -> dict[str, np.ndarray]:

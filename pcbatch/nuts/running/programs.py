@@ -13,12 +13,14 @@ import tensorflow as tf
 
 from pcbatch.api import autobatch
 from pcbatch.errors import PcbatchError
+from pcbatch.function.executing import called_within
 from pcbatch.nuts.kernel.dynamics import value_and_gradient
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import unravel
 from pcbatch.nuts.running.chain import make_sampler
 from pcbatch.nuts.running.gradients import gradient_blocks
 from pcbatch.nuts.settings import Settings
+from pcbatch.runtime.backends import backend_named
 
 TRIALS = 5
 """How often a gradient is timed each way."""
@@ -118,7 +120,8 @@ _works: WeakKeyDictionary[Any, dict[tuple[Any, ...], Work]] = WeakKeyDictionary(
 def gradient_work(log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray) -> Work:
     """The estimated work of the gradient at one of `positions` `[chains, size]`.
 
-    Infinite where it cannot be compiled, which will be said when it is run.
+    Infinite where it calls batched functions, each of which is a run of its own, and where it cannot be compiled, which
+    will be said when it is run.
     """
     gradient = _gradient(log_density, transform, data is not None)
     kinds = tuple(map(_kind, tf.nest.flatten((positions[:1], data))))
@@ -126,6 +129,8 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
     if kinds not in known:
         try:
             pipeline = gradient.pipeline(positions[:1], data)
+            if called_within(pipeline.table, backend_named("tensorflow")):
+                return Work(float("inf"))
             rows = [pipeline.row(number) for number in gradient_blocks(pipeline.table)]
             known[kinds] = Work(max(row.cost for row in rows), any(row.shares for row in rows))
         except PcbatchError:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import Transform
-from pcbatch.nuts.parameters.parameters import layout_of, leaves, ravel
+from pcbatch.nuts.parameters.parameters import cast, layout_of, leaves, ravel
 from pcbatch.nuts.running.chain import ChainState, fresh_state
 from pcbatch.nuts.settings import Settings
 from pcbatch.random import host
 
 NOISE = {"jitter": 1.0, "uniform": 2.0}
 """Half the width of the uniform noise."""
+NOT_FINITE = "not finite at the initial position"
+"""What `chain` says of a chain that cannot start."""
+ATTEMPTS = 100
+"""How many points are tried for a chain, as in Stan."""
+SHOWN = 5
+"""How many chains a message names."""
 
 
 def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, inverse_mass_matrix: Any) -> ChainState:
@@ -36,24 +44,68 @@ def key_pairs(seed: int, chains: int) -> np.ndarray:
     return host.splits(host.splits(host.key(seed), chains), 2)
 
 
-def starting_points(
+@dataclass(frozen=True)
+class Starts:
+    """Where chains start, before bijectors: around `point`, by their `keys` `[chains, 2]`, or exactly there."""
+
+    settings: Settings
+    point: np.ndarray
+    """`[size]`, or `[chains, size]` of points of their own."""
+    keys: np.ndarray
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the points are the user's, so that there are no others to try."""
+        return self.point.ndim == 2 or self.settings.init == "exact"
+
+    def positions(self, attempt: int = 0) -> np.ndarray:
+        """The points `[chains, size]` of this attempt; a chain's depend on its own key and the attempt alone."""
+        settings = self.settings
+        if self.are_given:
+            return np.broadcast_to(self.point, (settings.chains, self.point.shape[-1])).copy()
+        keys = self.keys
+        for _ in range(attempt):
+            keys = host.splits(keys, 2)[:, 1]
+        noise = NOISE[settings.init] * (2 * host.uniforms(keys, self.point.shape, settings.dtype) - 1)
+        return (self.point if settings.init == "jitter" else 0 * self.point) + noise
+
+    def refused(self, failed: Mapping[int, str], attempts: int) -> UsageError:
+        """PCB557: at none of so many points the density of the chains that `failed` is finite."""
+        chains = sorted(failed)
+        listed = ", ".join(map(str, chains[:SHOWN])) + (", .." if len(chains) > SHOWN else "")
+        who = f"{len(chains)} of {self.settings.chains} chains ({listed}) cannot start"
+        why = failed[chains[0]].removeprefix("AssertionError: ")
+        if self.are_given:
+            return UsageError(
+                "PCB557",
+                f"{who} where they are told to: {why}\n  help: give points at which the density is finite, or let "
+                "bijectors= say where parameters may be; init='jitter' draws points around `initial` until one does",
+            )
+        where = f"(-1, 1) around `initial`, {self.point!s:.60}" if self.settings.init == "jitter" else "(-2, 2)"
+        return UsageError(
+            "PCB557",
+            f"{who} at any of {attempts} points drawn from {where}, before bijectors: {why}\n  help: say with "
+            "bijectors= where parameters may be, such as nuts.positive, or give an `initial` well inside the support",
+        )
+
+
+def starts_of(
     settings: Settings, transform: Transform, initial: Any, initial_per_chain: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Starting points before bijectors, `[chains, size]`, and the keys of the chains, `[chains, 2]`."""
+) -> tuple[Starts, np.ndarray]:
+    """Where chains start, and the keys that they run with, `[chains, 2]`."""
     pairs = key_pairs(settings.seed, settings.chains)
-    start_keys, run_keys = pairs[:, 0], pairs[:, 1]
     if initial_per_chain is not None:
         expected = [(name, (settings.chains, *leaf.shape)) for name, leaf in leaves(transform.layout)]
         given = [(name, leaf.shape) for name, leaf in leaves(layout_of(initial_per_chain))]
         if given != expected:
             raise UsageError("PCB551", f"initial_per_chain must have the arrays {expected}, not {given}")
-        return transform.inverse(ravel(initial_per_chain, batch=1)).astype(settings.dtype), run_keys
-    point = transform.inverse(ravel(initial)).astype(settings.dtype)
-    if settings.init == "exact":
-        return np.repeat(point[np.newaxis], settings.chains, axis=0), run_keys
-    width = NOISE[settings.init]
-    noise = width * (2 * host.uniforms(start_keys, point.shape, settings.dtype) - 1)
-    return (point if settings.init == "jitter" else 0 * point) + noise, run_keys
+    structure, batch = (initial, 0) if initial_per_chain is None else (initial_per_chain, 1)
+    name = "initial" if initial_per_chain is None else "initial_per_chain"
+    given_point = ravel(cast(structure, settings.dtype, name), batch)
+    if np.iscomplexobj(given_point):
+        raise UsageError("PCB551", f"{name} has complex numbers, and parameters are real")
+    point = transform.inverse(given_point).astype(settings.dtype)
+    return Starts(settings, point, pairs[:, 0]), pairs[:, 1]
 
 
 def starting_metric(settings: Settings, size: int, given: Any) -> np.ndarray:

@@ -24,6 +24,9 @@ class Follower(Protocol):
     def set(self, follows: bool) -> None:
         """Do, or do not."""
 
+    def note(self, owner: Any, get: Callable[[], tuple[Any, ...]]) -> None:
+        """Something of `owner` is part of what is traced, as it is now; `get` says how it is, to be compared."""
+
     def may_reach_users(self, function: Callable[..., Any], types: Iterable[Type]) -> bool:
         """Whether a piece's `function` may run code of the user's, on values of these types."""
 
@@ -39,6 +42,13 @@ def by(follower: Follower) -> Iterator[None]:
         yield
     finally:
         _follower.reset(token)
+
+
+def note(owner: Any, get: Callable[[], tuple[Any, ...]]) -> None:
+    """Something of `owner` is part of what is traced, as it is now; `get` says how it is, to be compared."""
+    follower = _follower.get()
+    if follower is not None:
+        follower.note(owner, get)
 
 
 def apart() -> contextlib.AbstractContextManager[None]:

@@ -229,6 +229,12 @@ class Pieces(Protocol):
         something was found out by before. With `jit` they are such as a program has that is compiled.
         """
 
+    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
+        """The names of batched functions that `piece` calls as operations, each for all lanes at once.
+
+        Such a run grows as it goes, so no compiled program can have it inside.
+        """
+
     def trace_ahead(self, given: Iterable[tuple[Piece, Signature, str]]) -> None:
         """Trace pieces, which are of blocks with these labels, inside `tracing_once`."""
 

@@ -31,6 +31,9 @@ class Device:
     """Work: a turn of the machine's loop, counting the waiting lanes. CPU: 3 us."""
     execution: float
     """Work: to run a block, whatever it computes: program counters, masks, stack pointers. CPU: 3 us."""
+    called: float
+    """Work of a lane in a run of a batched function that a piece calls, and again in its gradient: what the run costs
+    by itself, spread over the usual lanes. CPU: 1 to 3 ms, of the likelihood of a tree of 5 to 30 nodes."""
     usual_lanes: int
     """How many lanes to reckon with while their number is not known."""
 
@@ -323,6 +326,7 @@ CPU = Device(
     guard=4_000.0,
     trip=12_000.0,
     execution=12_000.0,
+    called=200_000.0,
     usual_lanes=64,
     gathered=1_000_000.0,
     gathered_sync=4_000_000.0,

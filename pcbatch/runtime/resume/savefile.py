@@ -18,7 +18,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
@@ -37,6 +37,8 @@ _ARRAY = re.compile(
     re.DOTALL,
 )
 """The head of an array as NumPy writes it: dtype, order, shape."""
+_HEAD = 10
+"""Bytes of it that say how long the rest is."""
 _INFLATION = 1100
 """More than so many bytes cannot come out of one of DEFLATE's."""
 
@@ -111,23 +113,27 @@ def _arrays(file: BinaryIO, length: int) -> dict[str, np.ndarray]:
             name = member.filename.removesuffix(".npy")
             if name in found or member.file_size > _INFLATION * (member.compress_size + 1):
                 raise ValueError(f"the size or the name of {name!r} is forged")
-            found[name] = _array(bytearray(archive.read(member)), name)
+            with archive.open(member) as content:
+                found[name] = _array(content, member.file_size, name)
     return found
 
 
-def _array(content: bytearray, name: str) -> np.ndarray:
-    """The array that a member of the archive holds; its memory is that of `content`."""
-    head = _ARRAY.match(content)
-    if head is None or int.from_bytes(content[8:10], "little") + 10 != head.end():
+def _array(member: IO[bytes], size: int, name: str) -> np.ndarray:
+    """The array that a member of the archive holds, of so many bytes: as many as its head says, or none is unpacked."""
+    start = member.read(_HEAD)
+    head = member.read(int.from_bytes(start[8:], "little"))
+    said = _ARRAY.fullmatch(start + head)
+    if said is None:
         raise ValueError(f"{name!r} is no array")
-    dtype = np.dtype(head[1].decode())
-    shape = tuple(int(size) for size in re.findall(rb"[0-9]+", head[3]))
-    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - head.end():
+    dtype = np.dtype(said[1].decode())
+    shape = tuple(int(size) for size in re.findall(rb"[0-9]+", said[3]))
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != size - len(start) - len(head):
         raise ValueError(f"{name!r} has not the bytes of {dtype}{list(shape)}")
-    order = "F" if head[2] == b"True" else "C"
+    content = bytearray(member.read())
+    order = "F" if said[2] == b"True" else "C"
     if not (dtype.itemsize and math.prod(shape)):
         return np.empty(shape, dtype)
-    return np.frombuffer(content, dtype, offset=head.end()).reshape(shape, order=order)  # type: ignore[call-overload]
+    return np.frombuffer(content, dtype).reshape(shape, order=order)  # type: ignore[call-overload]
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

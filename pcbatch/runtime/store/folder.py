@@ -4,13 +4,15 @@
     FOLDER/ENVIRONMENT/KEY/HASH.compiled  a file of its compiler's, with its name
     FOLDER/running-HOST-PID-xxxx/         where a process's compiler reads and writes, see `executables`
 
-Every file is a record with a checksum and the key, so what is damaged, or lies in another's place, is no entry. Several
-processes may share the folder: files appear whole, and one that another process has removed is a miss.
+Every file is a record with a checksum and the key, so what is damaged, or lies in another's place, is no entry. Nor is
+what another user owns, or may write to: the folders on the way, and each file, are looked at whenever one is read.
+Several processes may share the folder: files appear whole, and one that another process has removed is a miss.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
@@ -43,13 +45,22 @@ def prepared(folder: str | os.PathLike[str]) -> str:
             raise PermissionError(13, "Permission denied")
     except OSError as error:
         raise UsageError("PCB575", f"{path!r} cannot be a cache: {error.strerror or error}") from None
-    if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+    if not records.is_ours(found):
         raise UsageError(
             "PCB575",
             f"{path!r} cannot be a cache: others may write to it, and what is in a cache is run\n"
             "  help: name a folder of your own, which `chmod 700` makes one, or one that is not there yet",
         )
     return path
+
+
+def is_ours(path: str) -> bool:
+    """Whether a path is a folder, no link to one, that belongs to the user, and to which nobody else may write."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and records.is_ours(found)
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class Entry:
     def compiled(self) -> Iterator[tuple[str, bytes]]:
         """The names and contents of its compiler's files."""
         try:
-            names = sorted(os.listdir(self.path))
+            names = sorted(os.listdir(self.path)) if self._is_ours else []
         except OSError:
             return
         for name in (name for name in names if name.endswith(COMPILED)):
@@ -137,8 +148,13 @@ class Entry:
         """Forget the program."""
         shutil.rmtree(self.path, ignore_errors=True)
 
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the folders on the way to its files are the user's alone: a program could be put there else."""
+        return all(is_ours(path) for path in (os.path.dirname(self.path), self.path))
+
     def _read(self, name: str) -> list[bytes] | None:
-        found = records.read(os.path.join(self.path, name))
+        found = records.read(os.path.join(self.path, name)) if self._is_ours else None
         return found[1:] if found and found[0] == self.key.encode() else None
 
     def _write(self, name: str, parts: Sequence[bytes]) -> None:
@@ -149,7 +165,11 @@ class Entry:
         self.folder.make_room(keep=self.path)
 
     def _put(self, name: str, parts: Sequence[bytes]) -> None:
-        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        for path in (os.path.dirname(self.path), self.path):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+        if not self._is_ours:
+            raise PermissionError(errno.EACCES, "a folder in it is another user's, or others may write to it")
         records.write(os.path.join(self.path, name), [self.key.encode(), *parts])
 
 

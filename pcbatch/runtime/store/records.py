@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Sequence
 
 MAGIC = b"pcbatch record 1\n"
@@ -38,12 +39,20 @@ def unpacked(raw: bytes) -> list[bytes] | None:
 
 
 def read(path: str) -> list[bytes] | None:
-    """The parts of the record in a file; None where there is none, or a damaged one."""
+    """The parts of the record in a file; None where there is none, or a damaged one, or one that others could write."""
     try:
-        with open(path, "rb") as file:
-            return unpacked(file.read())
+        with open(
+            os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb"
+        ) as file:
+            found = os.fstat(file.fileno())
+            return unpacked(file.read()) if stat.S_ISREG(found.st_mode) and is_ours(found) else None
     except OSError:
         return None
+
+
+def is_ours(found: os.stat_result) -> bool:
+    """Whether a file or a folder belongs to the user, and nobody else may write to it."""
+    return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def write(path: str, parts: Sequence[bytes]) -> None:

@@ -56,6 +56,10 @@ class Monitored:
         """See `following.Follower`."""
         self.follows = follows
 
+    def note(self, owner: Any, get: Callable[[], tuple[Any, ...]]) -> None:
+        """See `following.Follower`."""
+        self.watch.note(owner, get)
+
     def may_reach_users(self, function: Callable[..., Any], types: Iterable[Type]) -> bool:
         """See `following.Follower`."""
         return self.watch.may_reach_users(function, types)

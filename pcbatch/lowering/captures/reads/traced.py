@@ -47,6 +47,10 @@ class Traced:
             sys._getframe().f_trace_opcodes = True  # Python 3.12 gives opcodes from a settrace on after such a wish
         sys.settrace(self.called if follows else None)
 
+    def note(self, owner: Any, get: Callable[[], tuple[Any, ...]]) -> None:
+        """See `following.Follower`."""
+        self.watch.note(owner, get)
+
     def may_reach_users(self, function: Callable[..., Any], types: Iterable[Type]) -> bool:
         """See `following.Follower`."""
         return self.watch.may_reach_users(function, types)

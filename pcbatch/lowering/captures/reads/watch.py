@@ -171,6 +171,11 @@ class Watch:
                 if isinstance(constant, types.CodeType):
                     self._register(function, constant)
 
+    def note(self, owner: Any, get: Callable[[], tuple[Any, ...]]) -> None:
+        """See `following.Follower`."""
+        self.has_run = True
+        self.record.add(owner, lambda key, missing: get(), "state", get())
+
     # -- what runs -----------------------------------------------------------------------------------------------------
 
     def is_to_follow(self, frame: types.FrameType) -> bool:

@@ -125,6 +125,9 @@ class NumPyPieces:
     def described(self, piece: Piece, signature: Signature) -> str | None:
         return None
 
+    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
+        return []
+
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 

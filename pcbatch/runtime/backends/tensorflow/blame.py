@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import linecache
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import CodeType, TracebackType
@@ -63,7 +64,8 @@ _LANES_RANGE = (
 )
 _HANDED = (
     "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
-    "tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for a loop, or for what a batched function does"
+    "tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for a loop; or call a batched function, which may "
+    "branch, loop and recurse"
 )
 _TENSORS = (
     "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
@@ -87,8 +89,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     if isinstance(error, PieceRefusalError):
         line, notes = _line_of_traceback(piece, error), _notes(_helper(piece, error))
         found = _at(piece, error.code, error.message, line, error.help, notes)
-        if error.code in (CALLED, "PCB414") and found.span is not None and found.span.file.startswith(OWN):
-            return PrimitiveError([replace(found, help=_HANDED)])
+        if notes and found.span is not None and found.span.file.startswith(OWN):
+            help = _HANDED if error.code == "PCB414" else error.help
+            return PrimitiveError([replace(found, span=notes[0].span, notes=(), help=help)])
         if isinstance(error, InPlaceError):
             in_place = None if found.span is None else InPlace(found.span, error.method)
             return PrimitiveError([replace(found, wants=in_place)])
@@ -173,14 +176,38 @@ def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> 
     """
     if isinstance(error, PieceRefusalError):
         found = diagnostic(piece, error.code, error.message, operation=operations[0], help=error.help)
-        is_own = found.span is not None and found.span.file.startswith(OWN)
-        return PrimitiveError([replace(found, help=_HANDED) if is_own and error.code == "PCB414" else found])
+        return PrimitiveError([_of_handed(found, operations[0])])
     missing = re.search(r"No pfor vectorization defined for (\w+)", str(error))
     kind = missing[1] if missing else operations[-1].type
     why = "it has no vectorisation rule" if missing else clean(str(error))
     help = {"StridedSlice": _MOVING_SLICE, "Slice": _MOVING_SLICE, "Range": ONE_SHAPE}.get(kind, _NO_RULE)
     message = f"TensorFlow's {kind} cannot be batched: {why}"
-    return PrimitiveError([diagnostic(piece, "PCB402", message, operation=operations[0], help=help)])
+    return PrimitiveError(
+        [_of_handed(diagnostic(piece, "PCB402", message, operation=operations[0], help=help), operations[0])]
+    )
+
+
+def _of_handed(found: Diagnostic, operation: Any) -> Diagnostic:
+    """A diagnostic about an operation; at the line of what pcbatch's own code was handed, where that code is meant."""
+    if found.span is None or not found.span.file.startswith(OWN):
+        return found
+    return replace(
+        found, span=_made_at(operation) or found.span, help=_HANDED if found.code == "PCB414" else found.help
+    )
+
+
+def _made_at(operation: Any) -> Span | None:
+    """The line of the user's code that made an operation, or what it is computed from: a gradient has no line."""
+    pending, seen = deque([operation]), {operation.name}
+    while pending:
+        each = pending.popleft()
+        for frame in reversed(each.traceback or ()):
+            if not is_installed(frame.filename) and not frame.filename.startswith((OWN, "<")):
+                return Span.of_line(frame.filename, frame.lineno)
+        made = [tensor.op for tensor in each.inputs if tensor.op.name not in seen]
+        seen.update(operation.name for operation in made)
+        pending.extend(made)
+    return None
 
 
 def error(piece: Piece, code: str, message: str, *, name: str, help: str = "") -> PrimitiveError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
@@ -15,12 +16,30 @@ def is_list(tensor: tf.Tensor) -> bool:
     return bool(tensor.dtype == tf.variant)
 
 
-def is_unbounded(operation: Any) -> bool:
-    """Whether an operation is one on a list of a length that is not known, which XLA refuses or gets wrong."""
+def are_bounded(operations: Iterable[Any], given: Mapping[int, int] | None = None) -> bool:
+    """Whether it is known how long the lists are that some operations make, in order, functions that they run included.
+
+    XLA refuses other lists, or gets them wrong. `given` are the lengths of lists from outside, by `id`.
+    """
+    lengths = dict(given or {})
+    for operation in operations:
+        if is_unbounded(operation, lengths):
+            return False
+        for body in work.bodies(operation):
+            outer = operation.inputs[len(operation.inputs) - len(body.inputs) :]
+            pairs = zip(body.inputs, outer, strict=True)
+            inside = {id(inner): lengths[id(each)] for inner, each in pairs if id(each) in lengths}
+            if not are_bounded(body.get_operations(), inside):
+                return False
+        lengths.update(_lengths(operation, lengths))
+    return True
+
+
+def is_unbounded(operation: Any, lengths: Mapping[int, int] = MappingProxyType({})) -> bool:
+    """Whether an operation is one on a list of a length that is not known, though those of `lengths` are."""
     match operation.type:
         case "EmptyTensorList" | "TensorListReserve":
-            length = tf.get_static_value(operation.inputs[1])
-            return length is None or bool(length < 0)
+            return _number(operation.inputs[1], lengths) is None
         case "TensorListLength":  # of a list that grows XLA gives the most that it may have
             return operation.inputs[0].op.type in ("EmptyTensorList", "TensorListPushBack", "TensorListPopBack")
         case "TensorListSetItem":
@@ -28,9 +47,26 @@ def is_unbounded(operation: Any) -> bool:
     return bool(operation.type == "TensorListResize")
 
 
-def are_bounded(operations: Iterable[Any]) -> bool:
-    """Whether there is no such operation among some, functions that they run included."""
-    return all(
-        not is_unbounded(operation) and all(are_bounded(body.get_operations()) for body in work.bodies(operation))
-        for operation in operations
-    )
+def _number(tensor: tf.Tensor, lengths: Mapping[int, int]) -> int | None:
+    """A length, if it is known: a number, or that of a list of `lengths`, as in the gradient of reading an entry."""
+    if tensor.op.type == "TensorListLength":
+        return lengths.get(id(tensor.op.inputs[0]))
+    length = tf.get_static_value(tensor)
+    return None if length is None or length < 0 else int(length)
+
+
+def _lengths(operation: Any, lengths: Mapping[int, int]) -> dict[int, int]:
+    """How long the lists are that an operation gives, by `id`, if that never changes."""
+    match operation.type:
+        case "TensorListFromTensor":
+            shape = operation.inputs[0].shape
+            found = [shape[0] if shape.rank else None]
+        case "TensorListReserve":
+            found = [_number(operation.inputs[1], lengths)]
+        case "TensorListSetItem" | "Identity" | "ZerosLike" | "AddN":
+            found = [lengths.get(id(operation.inputs[0]))]
+        case "While" | "StatelessWhile":
+            found = [lengths.get(id(tensor)) for tensor in operation.inputs]
+        case _:
+            return {}
+    return {id(tensor): each for tensor, each in zip(operation.outputs, found, strict=True) if each is not None}

@@ -9,17 +9,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import private
 
 Body = Callable[..., list[tf.Tensor]]
 
 _lane_graph: ContextVar[Any] = ContextVar("lane_graph", default=None)
+
+
+def is_tracing_lane() -> bool:
+    """Whether what is traced now, in this very graph, is about to be vectorised."""
+    return _lane_graph.get() is tf.compat.v1.get_default_graph()
 
 
 @contextlib.contextmanager
@@ -96,7 +103,77 @@ class Loop:
         return True
 
 
-Rule = Whole | Loop
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of a batched function: `body(varies, *arguments)`, which says of each whether it is `[lanes, ...]`.
+
+    If none is it gives one row. What the function captures is its own affair. Gradients are those by the arguments at
+    the `watched` places, of the others nobody asks for any; they come from the same run as the values, which is taped.
+    """
+
+    body: Callable[..., list[tf.Tensor]]
+    watched: frozenset[int]
+    _taped: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary)
+    """The runs, by the graph that they are in."""
+
+    def outputs(self, call: _Function, inputs: Any) -> list[tf.Tensor]:
+        """`[lanes, ...]` outputs."""
+        return self.taped(inputs, call.arguments)[1]
+
+    def taped(self, inputs: Any, count: int) -> tuple[tf.GradientTape, list[tf.Tensor], list[tf.Tensor]]:
+        """The run on the first `count` of `inputs`: a tape, what it gives, `[lanes, ...]`, and what is watched."""
+        graph, given, lanes = tf.compat.v1.get_default_graph(), inputs.inputs[:count], private.lanes_of(inputs)
+        key = tuple(id(tensor) for tensor, _, _ in given)
+        known = self._taped.setdefault(graph, {})
+        if key not in known:
+            # Each lane has a gradient of its own by what it shares with the others, too.
+            apart = self.watched
+            varies = [is_stacked or place in apart for place, (_, is_stacked, _) in enumerate(given)]
+            rows = [
+                tensor
+                if is_stacked or not differs
+                else tf.broadcast_to(tensor, tf.concat([lanes, tf.shape(tensor)], 0))
+                for (tensor, is_stacked, _), differs in zip(given, varies, strict=True)
+            ]
+            with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+                sources = [rows[place] for place in sorted(self.watched)]
+                tape.watch(sources)
+                found = self.body(varies, *rows)
+                if not any(varies):  # it has run once
+                    found = [tf.broadcast_to(each, tf.concat([lanes, tf.shape(each)[1:]], 0)) for each in found]
+            known[key] = tape, found, sources, given  # whose ids are not used again
+        return known[key][:3]
+
+    def gradient(self, count: int, upstreams: int, vector_jacobian: Callable[[Body], Body]) -> Undone:
+        """The rule for the gradient by the watched arguments."""
+        return Undone(self, count)
+
+    def covers(self, place: int) -> bool:
+        """Whether gradients with respect to the argument at `place` are asked for."""
+        return place in self.watched
+
+
+@dataclass(frozen=True)
+class Undone:
+    """The gradient through a `run` of `count` arguments, from those by its results."""
+
+    run: Run
+    count: int
+
+    def outputs(self, call: _Function, inputs: Any) -> list[tf.Tensor]:
+        """`[lanes, ...]` outputs."""
+        tape, found, sources = self.run.taped(inputs, self.count)
+        lanes = private.lanes_of(inputs)
+        upstreams = [
+            tensor if is_stacked else tf.broadcast_to(tensor, tf.concat([lanes, tf.shape(tensor)], 0))
+            for tensor, is_stacked, _ in inputs.inputs[self.count : call.arguments]
+        ]
+        targets = [each for each in found if _differentiable(each)]
+        gradients = tape.gradient(targets, sources, upstreams, tf.UnconnectedGradients.ZERO)
+        return [tf.convert_to_tensor(each) for each in gradients]
+
+
+Rule = Whole | Loop | Run | Undone
 
 
 @dataclass(frozen=True)
@@ -131,7 +208,7 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
     inputs = [*arguments, *concrete.captured_inputs]
     # XLA must never see the function of one example, which it may have no kernels for; stateful is what pfor converts
     # even where no input differs by lane.
-    always = isinstance(rule, Whole) and _lane_graph.get() is tf.compat.v1.get_default_graph()
+    always = isinstance(rule, (Whole, Run, Undone)) and is_tracing_lane()
     with private.unrecorded():
         outputs = function(inputs, stateful=always)
 
@@ -144,8 +221,9 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
 
     if rule is not None:
         private.set_rule(outputs[0].op, convert)
-    if isinstance(rule, Whole):
+    if isinstance(rule, (Whole, Run, Undone)):
         outputs[0].op.pcbatch_whole = name
+        outputs[0].op.pcbatch_run = not isinstance(rule, Whole)
     for variable in private.trainable_variables(concrete):
         tf.convert_to_tensor(variable)  # reading it is what makes a tape watch it
 
@@ -165,6 +243,16 @@ def batched_forms(graph: Any) -> list[str]:
     return [name for name in names if name is not None]
 
 
+def is_run(operation: Any) -> bool:
+    """Whether an operation is a run of a batched function, see `Run`."""
+    return getattr(operation, "pcbatch_run", False)
+
+
+def runs(graph: Any) -> list[str]:
+    """The names of the batched functions that are run by operations of a graph."""
+    return [operation.pcbatch_whole for operation in graph.get_operations() if is_run(operation)]
+
+
 # -- gradients ---------------------------------------------------------------------------------------------------------
 
 
@@ -181,12 +269,18 @@ def _gradients(
     name: str,
 ) -> list[tf.Tensor | None]:
     """The gradients with respect to the arguments and captured values, None for those that have none."""
+    if isinstance(rule, Undone):
+        raise PieceRefusalError(
+            "PCB604",
+            f"a second derivative through the batched function `{name.removesuffix('_gradient')}` is asked for",
+            "take first derivatives only through calls of batched functions",
+        )
     outputs = concrete.graph.outputs
     carrying = [place for place, output in enumerate(outputs) if _differentiable(output)]
     given = [tf.zeros_like(outputs[i]) if upstreams[i] is None else upstreams[i] for i in carrying]
     found: dict[int, tf.Tensor] = {}
 
-    def taken(places: list[int], rule: Rule | None) -> None:
+    def taken(places: list[int], rule: Whole | Loop | Run | None) -> None:
         def vector_jacobian(function: Body) -> Body:
             return _vector_jacobian(function, places, carrying, len(arguments))
 
@@ -197,7 +291,8 @@ def _gradients(
 
     floats = [place for place, argument in enumerate(arguments) if _differentiable(argument)]
     taken([place for place in floats if rule is None or rule.covers(place)], rule)
-    taken([place for place in floats if place not in found], None)
+    if not isinstance(rule, Run):
+        taken([place for place in floats if place not in found], None)
     captured = _captured_gradients(body, arguments, concrete, carrying, given, rule, name)
     return [found.get(place) for place in range(len(arguments))] + captured
 

@@ -35,7 +35,7 @@ def call_primitive(
     """`fn(*args, **kwargs)`, for which `batched` is called when a piece is vectorised; see `pcbatch.primitive`."""
     if batched is None or not _in_piece():
         return fn(*args, **kwargs)
-    call = _Call(fn, args, kwargs)
+    call = Call(fn, args, kwargs)
     places = range(len(call.leaf_names))
     stacked = tuple(place for place in places if call.leaf_names[place] not in shared)
     whole = marked.Whole(_batched_body(call, batched, shared), stacked, _refuse_shared(call))
@@ -46,7 +46,7 @@ def call_fallback(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
     """`fn(*args, **kwargs)`, run for one lane after the other when a piece is vectorised; see `pcbatch.fallback`."""
     if not _in_piece():
         return fn(*args, **kwargs)
-    call = _Call(fn, args, kwargs)
+    call = Call(fn, args, kwargs)
     return call.pack(marked.call(call.body, call.leaves, marked.Loop(), call.name))
 
 
@@ -55,16 +55,18 @@ def _in_piece() -> bool:
 
 
 @dataclass
-class _Call:
+class Call:
     """One call: which of its arguments are lane values, and what it gives, which is known once `body` has been traced.
 
     Values of a lane (tensors, variables, weak numbers, NumPy arrays, structures that have some) go through the
-    operation as `leaves`, `leaf_names` saying to which parameter each belongs. `fn` gets everything else as it is.
+    operation as `leaves`, `leaf_names` saying to which parameter each belongs. `fn` gets everything else as it is, and
+    what is passed for the parameters that are `static`.
     """
 
     fn: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    static: frozenset[str] = frozenset()
     types: dict[str, Type] = field(default_factory=dict)
     leaves: list[tf.Tensor] = field(default_factory=list)
     leaf_names: list[str] = field(default_factory=list)
@@ -74,7 +76,7 @@ class _Call:
         self.name = getattr(self.fn, "__name__", type(self.fn).__name__)
         self.bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
         for name, value in self.bound.arguments.items():
-            if any(map(_is_lane_value, _parts(value))):
+            if name not in self.static and any(map(_is_lane_value, _parts(value))):
                 self.types[name] = type_of(value)
                 self.leaves += leaf_tensors(value, self.types[name])
                 self.leaf_names += [name for _ in leaf_types(self.types[name])]
@@ -113,7 +115,7 @@ def _parts(value: Any) -> list[Any]:
 # -- the user's batched form -------------------------------------------------------------------------------------------
 
 
-def _batched_body(call: _Call, batched: Callable[..., Any], shared: frozenset[str]) -> Body:
+def _batched_body(call: Call, batched: Callable[..., Any], shared: frozenset[str]) -> Body:
     """`batched` from leaves (`[lanes, ...]`, but for shared arguments) to leaves, its results checked."""
 
     def body(lanes: tf.Tensor, *leaves: tf.Tensor) -> list[tf.Tensor]:
@@ -143,7 +145,7 @@ def _repeated(value: Any, lanes: tf.Tensor) -> Any:
     return value
 
 
-def _checked(call: _Call, value: Any, lanes: tf.Tensor) -> list[tf.Tensor]:
+def _checked(call: Call, value: Any, lanes: tf.Tensor) -> list[tf.Tensor]:
     """The leaves of what the batched form gave; PieceRefusalError PCB411 where they are not those of `fn`."""
     assert call.result is not None
     wanted = list(leaf_types(call.result))
@@ -173,7 +175,7 @@ def _shown(shape: tf.TensorShape) -> str:
     return "[..]" if shape.rank is None else f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
 
 
-def _refuse_shared(call: _Call) -> Callable[[int | None], PieceRefusalError]:
+def _refuse_shared(call: Call) -> Callable[[int | None], PieceRefusalError]:
     """What to raise where the leaf at a place (None: something captured) differs by lane and must not."""
 
     def refusal(place: int | None) -> PieceRefusalError:

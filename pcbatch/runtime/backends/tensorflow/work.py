@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow import marked, private
 from pcbatch.runtime.costs.device import CPU
 
 UNKNOWN_TURNS = 16
@@ -71,6 +71,8 @@ def _operation(operation: Any) -> float:
     rule = RULES.get(operation.type)
     if rule is not None:
         return rule(operation)
+    if marked.is_run(operation):
+        return CPU.called
     inside = bodies(operation)
     return sum(map(_whole, inside)) if inside else _elements(operation)
 

@@ -53,7 +53,8 @@ class TensorFlowHost:
         return self.spec_of(value) is not None
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
-        return tf.broadcast_to(tf.convert_to_tensor(array, type_.dtype), [lanes, *type_.shape])
+        rows = tf.cast(array, type_.dtype) if tf.is_tensor(array) else tf.convert_to_tensor(array, type_.dtype)
+        return tf.broadcast_to(rows, [lanes, *type_.shape])
 
     def plain_result(self, value: Any) -> Any:
         return followed.result(value)

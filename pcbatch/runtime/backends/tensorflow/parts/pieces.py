@@ -19,6 +19,7 @@ from pcbatch.runtime.backends.tensorflow import (
     hlo,
     kernels,
     linearize,
+    marked,
     pieces,
     scattering,
     sizes,
@@ -103,6 +104,9 @@ class TensorFlowPieces:
 
     def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
         return pieces.operations(piece, reads, shared)
+
+    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
+        return marked.runs(traces.trace(piece, reads, shared).graph)
 
     def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
         return traces.once(known, jit)

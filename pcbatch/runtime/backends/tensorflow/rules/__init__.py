@@ -228,7 +228,12 @@ class Conversion:
         if operation.type in loops.LOOPS and self._is_apart(operation):
             self._lane_after_lane(operation, loops.refusal())
             return
-        inputs = [self.value(tensor) for tensor in operation.inputs]
+        for tensor in operation.inputs:
+            if id(tensor) not in self.found:
+                self.convert(tensor.op)
+            if id(operation) in self.done:
+                return  # lane after lane, together with what its input could not be made without
+        inputs = [self.found[id(tensor)] for tensor in operation.inputs]
         total = sums.product(operation, inputs[0].t) if self.lane.is_native and inputs else None
         if total is not None:
             self.give(operation.outputs[0], Converted(total, False))

@@ -1,0 +1,88 @@
+"""A batched function as one operation of a piece that calls it: see `backends.tensorflow.runs`."""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pcbatch.function.arguments import Arguments
+from pcbatch.function.inside import ordinary_code
+from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.session import Session
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import StructType, Type
+from pcbatch.lowering.captures.captured import Captured
+from pcbatch.runtime.backends import following
+
+
+class Whole:
+    """The batched `function`, which runs for all lanes of a piece at once; see `runs.Callee`."""
+
+    def __init__(self, function: Any):
+        self.function = function
+        self.static_argnames: tuple[str, ...] = function.static_argnames
+
+    def program(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> Compiled:
+        """Its program for arguments with such axes."""
+        with ordinary_code(), following.apart():
+            bound, session = self._bound(arguments), self._with(axes).session
+            given, _, _ = session.pipeline(bound.args, {**bound.kwargs, **_lanes(axes)})
+            return Compiled(session, given.without_values())
+
+    def run_batch(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> tuple[Any, Any]:
+        """What it gives for a batch, and which lanes have not failed, bool `[lanes]`."""
+        with ordinary_code(), following.apart():
+            bound = self._bound(arguments)
+            run = self._with(axes).run(*bound.args, **bound.kwargs, **_lanes(axes))
+            return run.value, run.status == LaneStatus.OK
+
+    def _bound(self, arguments: Mapping[str, Any]) -> inspect.BoundArguments:
+        return inspect.BoundArguments(self.function.__signature__, OrderedDict(arguments))
+
+    def _with(self, axes: Any) -> Any:
+        """The function with such axes, as it runs within another program: at once."""
+        return self.function.options(in_axes=axes, progress=False, resume=None, trace=0)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What `session` compiles for some `arguments`; see `runs.Program`."""
+
+    session: Session
+    arguments: Arguments
+
+    @property
+    def result_type(self) -> Type:
+        """The type of what it gives for one example."""
+        table = self._now()[0].table
+        types = [table.types[name] for name in table.results]
+        return types[0] if len(types) == 1 else StructType("tuple", tuple(types))
+
+    @property
+    def captured(self) -> list[Any]:
+        """The arrays that it captures, and variables."""
+        return [leaf for leaves in self._now()[1].leaves.values() for leaf in leaves]
+
+    def state(self) -> tuple[Any, ...]:
+        """What the program and the arrays that it captures are now, to be compared."""
+        leaves = (each.copy() if isinstance(each, np.ndarray) else each for each in self.captured)
+        return (self._now()[0], *leaves)
+
+    def _now(self) -> tuple[Pipeline, Captured]:
+        with ordinary_code(), following.apart():
+            return self.session.compiled_for(self.arguments)
+
+
+def _lanes(axes: Mapping[str, Any]) -> dict[str, int]:
+    """How many lanes there are where no argument has any."""
+    return {} if any(0 in _leaves(each) for each in axes.values()) else {"lanes": 1}
+
+
+def _leaves(axes: Any) -> list[Any]:
+    parts = axes.values() if isinstance(axes, dict) else axes if isinstance(axes, tuple) else None
+    return [axes] if parts is None else [leaf for each in parts for leaf in _leaves(each)]
