@@ -12,7 +12,7 @@ from pcbatch.function.inside import pieces_of
 from pcbatch.ir.status import LaneStatus
 from pcbatch.options import OptionValues
 from pcbatch.runtime.report import steps
-from pcbatch.runtime.resume.interrupts import Interrupts
+from pcbatch.interrupts import Interrupts
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 
 REFERENCE = OptionValues(

@@ -18,6 +18,7 @@ from pcbatch.runtime.backends.tensorflow import (
     graphs,
     native,
     private,
+    prompt,
     refusals,
     traces,
 )
@@ -90,8 +91,16 @@ class TensorFlowControl:
         return guards.in_turn(arrays)
 
     def while_loop(
-        self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+        self,
+        condition: Callable[[Any], tf.Tensor],
+        body: Callable[[Any], Any],
+        state: Any,
+        *,
+        seldom: bool = False,
+        stops: bool = False,
     ) -> Any:
+        if stops:
+            condition = prompt.stopping(condition)
         if branches.apply(seldom=seldom):
             start = tf.nest.map_structure(tf.convert_to_tensor, state)
 
@@ -178,7 +187,8 @@ class TensorFlowControl:
         if jit:
             # What XLA reads must have no length unknown; the trace, which is kept, may have some.
             fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
-            fixed.experimental_get_compiler_ir(*signature)(stage="hlo")
+            text = fixed.experimental_get_compiler_ir(*signature)
+            prompt.off_thread(lambda: text(stage="hlo"))
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
