@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
@@ -34,15 +34,16 @@ Bounds = tuple[int, int, int, int]
 class Chunk:
     """What a chunk leaves behind.
 
-    `arrays` are results, of which the lanes of `part` are of use; `carried` is what the lane behind them holds, if it
-    `began`. `failed` says whether any lane did.
+    `arrays` are results, of which the lanes of `part` are of use, and the only ones once it is `cut`; `carried` is what
+    the lane behind them holds, if it `began`. `failed` says whether any lane did.
     """
 
     part: Part
     began: bool
     failed: bool
-    arrays: Sequence[Any]
+    arrays: list[Any]
     carried: Sequence[Array] = ()
+    cut: bool = False
 
 
 class Pace:
@@ -87,16 +88,19 @@ class Chunks:
         part: Part,
         call: Callable[[Bounds, Sequence[Array]], Chunk],
         blank: Callable[[], Sequence[Array]],
+        cut: Callable[[Chunk], Chunk],
         stop: Event,
         done: Sequence[Chunk] = (),
     ) -> list[Chunk]:
         """One chunk after another, until all lanes of `part` have ended or there is a `stop`.
 
         `call` runs one, on from what is carried, if anything is. `blank` gives what stands for that where a lane
-        begins. Chunks that are `done` are not run.
+        begins. `cut` gives a chunk without the lanes that are not its own: each has arrays of all. Chunks that are
+        `done` are not run.
         """
         found = list(done)
         if found:
+            found[-1] = cut(found[-1])
             self._learn(found[-1], self.pace.budget, None)
         while not stop.is_set():
             first = found[-1].part[1] if found else part[0]
@@ -107,8 +111,11 @@ class Chunks:
             if self.goes_on and not before:
                 before = blank()
             budget, started = self.pace.budget, time.perf_counter()
-            found.append(call((first, part[1], budget, int(began)), before))
+            chunk = call((first, part[1], budget, int(began)), before)
             seconds = time.perf_counter() - started
+            if found:
+                found[-1] = replace(found[-1], carried=())
+            found.append(cut(chunk) if chunk.part[1] < part[1] else chunk)
             is_known = bool(before) in self._known
             self._known.add(bool(before))
             if found[-1].part[1] < part[1]:

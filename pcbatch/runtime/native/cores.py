@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
 
+from pcbatch.interrupts import GRACE
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
 
@@ -82,7 +83,7 @@ class Cores:
         except BaseException:
             if stop is not None:
                 stop.set()
-            wait(others)
+            wait(others, GRACE)  # longer only where they are compiled
             raise
 
     def is_short(self, lanes: int) -> bool:

@@ -188,7 +188,8 @@ class NativeProgram(WholeRuns):
 
         def run(part: Part) -> list[Chunk]:
             first = [done[part]] if done else []
-            return chunks.run(part, call, partial(self._nothing_carried, lanes), stop, first)
+            blank, cut = partial(self._nothing_carried, lanes), partial(self._cut, lanes=lanes, is_seen=is_seen)
+            return chunks.run(part, call, blank, cut, stop, first)
 
         is_seen = self._sealed(lanes, counts) is not self._whole(lanes, counts)
         with self._timed():
@@ -236,26 +237,39 @@ class NativeProgram(WholeRuns):
         If not, the parts are taken by NumPy: an array of TensorFlow's takes 0.1 ms to slice, the sampler's program has
         19 results.
         """
-        if len(chunks) == 1:
+        if len(chunks) == 1 and not chunks[0].cut:
             packed, *others = chunks[0].arrays
             return self._of_all(packed, others, lanes, counts)
-        used = [chunk for chunk in chunks if chunk.part[0] < chunk.part[1]]
-        rows = [self._ends(chunk.arrays[0], lanes) for chunk in used]
-        ends = np.hstack([each[:, slice(*chunk.part)] for each, chunk in zip(rows, used, strict=True)])
+        pieces = [self._cut(chunk, lanes, is_seen) for chunk in chunks]
+        used = [chunk.arrays for chunk in pieces if chunk.part[0] < chunk.part[1]]
         places = range(1, 1 + len(self._names(counts=False)))
-        if is_seen:
-            columns = ([chunk.arrays[place][slice(*chunk.part)] for chunk in used] for place in places)
-            others = [self.backend.joined(*column) for column in columns]
-        else:
-            others = self._columns(used, places)
+        others = []
+        for place in places:
+            column = [arrays[place] for arrays in used]
+            for arrays in used:  # what is put together is free to go
+                arrays[place] = None
+            others.append(self.backend.joined(*column) if is_seen else self._put_together(column))
         if counts:
-            others.append(sum(np.asarray(chunk.arrays[places.stop]) for chunk in chunks))
-        return self._kept(ends, others, counts)
+            others.append(sum(np.asarray(chunk.arrays[places.stop]) for chunk in pieces))
+        return self._kept(np.hstack([arrays[0] for arrays in used]), others, counts)
+
+    def _cut(self, chunk: Chunk, lanes: int, is_seen: bool) -> Chunk:
+        """A chunk without the lanes that are not its own; see `_joined`."""
+        if chunk.cut:
+            return chunk
+        own, behind = slice(*chunk.part), 1 + len(self._names(counts=False))
+        packed, others = chunk.arrays[0], chunk.arrays[1:behind]
+        ends = self._ends(packed, lanes)[:, own].copy()
+        rows = [array[own] if is_seen else np.asarray(array)[own].copy() for array in others]
+        return replace(chunk, arrays=[ends, *rows, *chunk.arrays[behind:]], cut=True)
 
     def _columns(self, chunks: Sequence[Chunk], places: Iterable[int]) -> list[Array]:
         """Some of the arrays of chunks, each of its part of the lanes, put together by NumPy."""
         columns = ([np.asarray(chunk.arrays[place])[slice(*chunk.part)] for chunk in chunks] for place in places)
-        return [self.backend.array(np.concatenate(column), column[0].dtype.name) for column in columns]
+        return [self._put_together(column) for column in columns]
+
+    def _put_together(self, column: Sequence[np.ndarray]) -> Array:
+        return self.backend.array(np.concatenate(column), column[0].dtype.name)
 
     def _of_all(self, packed: np.ndarray, others: Sequence[Array], lanes: int, counts: bool) -> State:
         """The outputs by key, of one chunk of all lanes."""
