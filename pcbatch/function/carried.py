@@ -27,7 +27,11 @@ def is_by_value(function: FunctionType, module: str) -> bool:
     """Whether there are picklers that take a function of a module apart."""
     cloudpickle = sys.modules.get("cloudpickle")
     registered = cloudpickle.list_registry_pickle_by_value() if cloudpickle is not None else ()
-    return module == "__main__" or made_of(function) is not None or any(f"{module}.".startswith(f"{each}.") for each in registered)
+    return (
+        module == "__main__"
+        or made_of(function) is not None
+        or any(f"{module}.".startswith(f"{each}.") for each in registered)
+    )
 
 
 def made(function: FunctionType, module: str, wrapped: Any) -> FunctionType:

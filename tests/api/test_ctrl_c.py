@@ -67,7 +67,9 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("how", [*list(MADE)[:3], *(pytest.param(each, marks=pytest.mark.slow) for each in list(MADE)[3:])])
+@pytest.mark.parametrize(
+    "how", [*list(MADE)[:3], *(pytest.param(each, marks=pytest.mark.slow) for each in list(MADE)[3:])]
+)
 def test_a_run_that_would_not_end(how):
     """At first, when all runs so far were short, and when the last one was long."""
     function, x = MADE[how](), tf.constant([1.0, 2.0, 3.0])

@@ -4,13 +4,15 @@ import dataclasses
 import subprocess
 import sys
 import textwrap
+import threading
+import weakref
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from pcbatch.runtime.native import chunks, cores
-from pcbatch.runtime.native.chunks import Pace
+from pcbatch.runtime.native.chunks import Chunk, Pace
 from tests.harness import load
 from tests.runtime import tables
 from tests.runtime.libraries import ints
@@ -183,6 +185,29 @@ def test_an_endless_lane_is_interrupted(count, tmp_path):
     command = [sys.executable, str(script), count]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert ended.stdout.split() == ["KeyboardInterrupt"] * 2, ended.stderr
+
+
+def test_chunks_keep_their_own_lanes_only():
+    """Each gives arrays of all lanes: no more than two of them are there at a time, and carried arrays only once."""
+    lanes, living = 1000, []
+
+    class Whole(np.ndarray):
+        pass
+
+    def call(bounds, carried):
+        assert sum(each() is not None for each in living) <= 2, "what the last chunk carries, and it"
+        whole, held = (np.arange(lanes).view(Whole) for _ in range(2))
+        living.extend(map(weakref.ref, (whole, held)))
+        return Chunk((bounds[0], bounds[0] + 10), False, False, [whole], [held])
+
+    def cut(chunk):
+        return dataclasses.replace(chunk, arrays=[np.array(chunk.arrays[0][slice(*chunk.part)])], cut=True)
+
+    run = chunks.Chunks(Pace(work=1.0, moved=0)).run
+    found = run((0, lanes), call, list, cut, threading.Event())
+    rows = [np.asarray(each.arrays[0]) if each.cut else each.arrays[0][slice(*each.part)] for each in found]
+    assert np.concatenate(rows).tolist() == list(range(lanes))
+    assert sum(bool(each.carried) for each in found) == 1
 
 
 def test_budgets_follow_the_clock():

@@ -316,9 +316,9 @@ def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:
     return _failed, (type(error), str(error), run._reduced(counts=False)[1] if run is not None and has_run else None)
 
 
-def _failed(kind: type[Any], message: str, run: tuple[Any, ...] | None) -> Any:
+def _failed(kind: Any, message: str, run: tuple[Any, ...] | None) -> Any:
     """An error of this kind from another process."""
-    error = kind.__new__(kind, message)
+    error: Any = kind.__new__(kind, message)
     error.args = (message,)
     if run is not None:
         error.run = _run(*run)
