@@ -1,7 +1,7 @@
 """Programs called so that Ctrl-C comes through within a second; see `pcbatch.interrupts`.
 
 A loop that may go on for long reads a number before each turn, in an array that the program captures. XLA hands on the
-memory of an argument that a loop only reads, so to write there is to be read in the next turn. The main thread's calls
+memory of an argument that a loop only reads, so what is written there is read in the next turn. The main thread's calls
 read `_Main`'s, which is the one that was captured; all others are handed an array of their own in its place, so that
 nobody stops them. What is stopped is of no use, but for a leg of a run in slices, which has come as far as it has.
 """
@@ -26,19 +26,19 @@ Call = Callable[..., Sequence[tf.Tensor]]
 """A program on arguments, and perhaps on others than those that it has captured."""
 
 LENGTH = 256
-"""TensorFlow makes constants of shorter arrays that are captured."""
+"""A power of two; TensorFlow makes constants of arrays of up to 128 elements that are captured."""
 LONG = 0.05
 """Seconds from which on a call is a long one, which the next one may be, too."""
 
 
 class Mark:
-    """An array in memory of which the first element says whether those who read it are to stop."""
+    """An array in memory, of ones where those who read it are to stop, else of zeros."""
 
     def __init__(self) -> None:
         with tf.init_scope(), tf.device("/CPU:0"):
             self.array = tf.zeros([LENGTH], tf.int32)
-        place = np.asarray(memoryview(self.array)).__array_interface__["data"][0]
-        self._first = ctypes.c_int32.from_address(place)
+        self._place = np.asarray(memoryview(self.array)).__array_interface__["data"][0]
+        self._first = ctypes.c_int32.from_address(self._place)
 
     @property
     def is_set(self) -> bool:
@@ -47,11 +47,11 @@ class Mark:
 
     def set(self) -> None:
         """They are."""
-        self._first.value = 1
+        ctypes.memset(self._place, 1, 4 * LENGTH)
 
     def reset(self) -> None:
         """They are not."""
-        self._first.value = 0
+        ctypes.memset(self._place, 0, 4 * LENGTH)
 
 
 @functools.cache
@@ -83,25 +83,30 @@ _acting = _Acting()
 """The mark of what a thread does for another one."""
 
 
-def stopping(condition: Callable[[Any], tf.Tensor]) -> Callable[[Any], tf.Tensor]:
-    """The condition of a loop in the present graph, which does not hold any more once those who read it are to stop.
+def reader() -> Callable[[tf.Tensor], tf.Tensor] | None:
+    """In the present graph, from the number of a turn to whether those who read the mark are to stop: a scalar bool.
 
-    As it was where nobody could stop it: outside of graphs, and on a GPU, whose programs read copies.
+    None where nobody could tell them: outside of graphs, and on a GPU, whose programs read copies.
     """
     graph = tf.compat.v1.get_default_graph()
     if tf.executing_eagerly() or graphs.on_gpu() or not hasattr(graph, "capture"):
-        return condition
+        return None
     array = private.capture(graph, _main().array)
-    return lambda carried: tf.logical_and(condition(carried), tf.equal(array[0], 0))
+    return functools.partial(read, array)
+
+
+def read(array: tf.Tensor, turn: tf.Tensor) -> tf.Tensor:
+    """Whether a mark is set: another element in each turn, or a compiler would read it once for a whole loop."""
+    return tf.not_equal(tf.gather(array, tf.bitwise.bitwise_and(turn, LENGTH - 1)), 0)
 
 
 def is_mark(array: Any) -> bool:
-    """Whether a captured array is that of `stopping`."""
+    """Whether a captured array is that that `reader` reads."""
     return array is _main().array
 
 
 def mark() -> tf.Tensor:
-    """The array of `stopping`."""
+    """The array that `reader` reads."""
     return _main().array
 
 
@@ -138,7 +143,8 @@ def prompt(call: Call, captured: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.T
 
     def watched(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
         mark = _main()
-        mark.reset()
+        if mark.is_set:
+            mark.reset()
         while True:
             found = _watcher().call(call, arrays, given)
             if not mark.is_set or Interrupts.are_pending():

@@ -99,8 +99,15 @@ class TensorFlowControl:
         seldom: bool = False,
         stops: bool = False,
     ) -> Any:
-        if stops:
-            condition = prompt.stopping(condition)
+        if stops and (is_told := prompt.reader()) is not None:
+
+            def goes_on(carried: Any) -> tf.Tensor:
+                return tf.logical_and(condition(carried[1]), tf.logical_not(is_told(carried[0])))
+
+            def turn(carried: Any) -> Any:
+                return carried[0] + 1, body(carried[1])
+
+            return self.while_loop(goes_on, turn, (tf.constant(0), state), seldom=seldom)[1]
         if branches.apply(seldom=seldom):
             start = tf.nest.map_structure(tf.convert_to_tensor, state)
 
