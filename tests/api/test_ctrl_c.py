@@ -129,6 +129,7 @@ def test_a_compilation_goes_on_behind(monkeypatch):
     np.testing.assert_array_equal(function(n, x), loop(form="lockstep")(n, x))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may fall into a `__del__`
 @pytest.mark.parametrize("form", ["lockstep", "native"])
 def test_whatever_it_falls_into(form):
     """Exceptions of a handler at any moment of a first call leave nothing half made."""
