@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from pcbatch.errors import UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.function import methods
+from pcbatch.function import carried, methods
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.cache import Cache
 from pcbatch.function.calls import Calls
-from pcbatch.function.naming import by_name, short_signature
+from pcbatch.function.naming import by_name, restored, short_signature
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import SIGNATURES, Session
 from pcbatch.function.stats import Stats
@@ -119,9 +120,12 @@ class Batched(Calls[P, R]):
         known = self if options == self._options else self._family.get(repr(options))
         if known is not None:
             return known
-        derived: Batched[P, R] = Batched(self.__wrapped__, options, self._source)
-        derived._family, derived._session.lessons = self._family, self._session.lessons
-        return self._family.put(repr(options), derived)
+        return Batched(self.__wrapped__, options, self._source)._joining(self)
+
+    def _joining(self, other: Batched[P, R]) -> Batched[P, R]:
+        """This function, which is known as the other one under other options from now on."""
+        self._family, self._session.lessons = other._family, other._session.lessons
+        return other._family.put(repr(self._options), self)
 
     def under(self, changes: Mapping[str, Any]) -> Batched[P, R]:
         """The same function under other options."""
@@ -192,8 +196,21 @@ class Batched(Calls[P, R]):
     # -- kept elsewhere ------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`."""
-        return by_name(self)
+        """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`.
+
+        By the plain function of its namesake, too, where there are picklers that take such apart; see `carried`.
+        """
+        name, namesake, changes = by_name(self)
+        if not carried.is_by_value(self.function, self.__module__):
+            return restored, (self.__module__, name, changes)
+        return _arrived, (carried.named(namesake.carried_function, name), namesake.changed_options(), changes)
+
+    @cached_property
+    def carried_function(self) -> FunctionType:
+        """A plain function like that of the user, which goes into pickles; found by name, it leads to this one."""
+        copy = carried.made(self.function, self.__module__, self.__wrapped__)
+        _origins[copy] = weakref.ref(self)
+        return copy
 
     def __copy__(self) -> Batched[P, R]:
         return self
@@ -240,3 +257,27 @@ class Batched(Calls[P, R]):
     def session(self) -> Session:
         """What compiles it: the one of the same function under the options that matter to what is compiled."""
         return self.options(progress=False, resume=None).session if self._options.in_slices else self._session
+
+
+_origins: weakref.WeakKeyDictionary[FunctionType, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+"""The batched functions that have given their plain ones to be pickled."""
+
+
+def _arrived(function: FunctionType, options: Mapping[str, Any], changes: Mapping[str, Any]) -> Batched[..., Any]:
+    """The batched function that was pickled by its plain one, in whatever process that is read."""
+    origin = _origins.get(function, lambda: None)()
+    if origin is not None:
+        return origin.under(changes) if changes else origin
+
+    def complete(it: Batched[..., Any], wrapped: Any) -> None:
+        Batched.__init__(it, wrapped, Options(**options))
+
+    first: Batched[..., Any] = carried.arrived(function, "", Batched.__new__(Batched), complete)
+    if not changes:
+        return first
+
+    def change(it: Batched[..., Any], wrapped: Any) -> None:
+        Batched.__init__(it, wrapped, first._options.changed(dict(changes)), first._source)
+        it._joining(first)
+
+    return carried.arrived(function, repr(sorted(changes.items())), Batched.__new__(Batched), change)

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from pcbatch.errors import UsageError
+from pcbatch.function import carried
 from pcbatch.function.linkable import Linkable
 
 SHOWN_DEFAULT = 20
@@ -19,17 +20,17 @@ class NotPicklableError(UsageError, pickle.PicklingError):
     """PCB571: a batched function that pickle cannot find again by its name."""
 
 
-def by_name(batched: Linkable) -> tuple[Any, ...]:
-    """How to find `batched` again, for `__reduce__`: module, qualified name, and the options that its namesake has not.
+def by_name(batched: Linkable) -> tuple[str, Any, dict[str, Any]]:
+    """How to find `batched` again in its module: a qualified name, its namesake, and the options that this has not.
 
     NotPicklableError for a function that has no name in its module: a local one, or one that was bound anew.
     """
-    module = batched.__module__
+    module, namesake = batched.__module__, carried.made_of(batched.function)
     for name in (batched.__qualname__, *_names(batched)):
-        found = _find(module, name)
+        found = _find(module, name) if namesake is None else namesake
         if batched.is_relative(found):
             changes = {k: v for k, v in batched.all_options().items() if v != found.all_options()[k]}
-            return _restored, (module, name, changes)
+            return name, found, changes
     what = (
         "it was defined inside a function" if "<locals>" in batched.__qualname__ else "that name is something else now"
     )
@@ -40,7 +41,7 @@ def by_name(batched: Linkable) -> tuple[Any, ...]:
     )
 
 
-def _restored(module: str, name: str, changes: dict[str, Any]) -> Linkable:
+def restored(module: str, name: str, changes: dict[str, Any]) -> Linkable:
     """The batched function `name` of `module`, which is imported, under its options with `changes`."""
     importlib.import_module(module)
     found = _find(module, name)
@@ -62,7 +63,7 @@ def _find(module: str, qualname: str) -> Any:
     found: Any = sys.modules.get(module)
     for name in qualname.split("."):
         found = inspect.getattr_static(found, name, None)
-    return found
+    return found.__func__ if isinstance(found, staticmethod) else found
 
 
 def short_signature(signature: inspect.Signature) -> str:

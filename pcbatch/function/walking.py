@@ -9,10 +9,10 @@ from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.executing import arrays_of
 from pcbatch.function.inside import pieces_of
+from pcbatch.interrupts import Interrupts
 from pcbatch.ir.status import LaneStatus
 from pcbatch.options import OptionValues
 from pcbatch.runtime.report import steps
-from pcbatch.runtime.resume.interrupts import Interrupts
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 
 REFERENCE = OptionValues(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Run
+from pcbatch import Run, interrupts
 from pcbatch.runtime.machine import guarded
 from pcbatch.runtime.resume import slices
 from tests.api import long_programs
@@ -74,8 +74,12 @@ def everything(run: Run) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short runs have trips enough to be stopped between, if a block does not run many times in one."""
+    """Short runs have trips enough to be stopped between, if a block does not run many times in one.
+
+    And a slice that has begun ends, however long it has to be compiled.
+    """
     monkeypatch.setattr(guarded, "MOST_TURNS", 1)
+    monkeypatch.setattr(interrupts, "PATIENCE", 10**6)
 
 
 def made(name: str, **options: Any) -> pcbatch.Batched:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from textwrap import indent
+from types import FunctionType
 from typing import Any
 
 from pcbatch.errors import Span
@@ -131,10 +133,17 @@ def write_piece(
 
 
 def execute(source: str, namespace: dict[str, Any]) -> None:
-    """Run generated `source` in `namespace`, registered with linecache so that tracebacks show it."""
+    """Run generated `source` in `namespace`, registered with linecache so that tracebacks show it.
+
+    As long as its functions live, which they do together, having each other as globals.
+    """
     file = f"<pcbatch generated {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), namespace)
+    for made in namespace.values():
+        if isinstance(made, FunctionType) and made.__code__.co_filename == file:
+            weakref.finalize(made, linecache.cache.pop, file, None).atexit = False
+            break
 
 
 def bind(free: Sequence[str], environment: Environment, function: str) -> dict[str, Any]:

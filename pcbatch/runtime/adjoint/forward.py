@@ -173,7 +173,7 @@ class Forward:
         def goes_on(carried: _Carried) -> Array:
             return self._goes_on(self._unpacked(carried[0], pool), fixed)
 
-        packed, aside, number = self.backend.while_loop(goes_on, more, start, seldom=True)
+        packed, aside, number = self.backend.while_loop(goes_on, more, start, seldom=True, stops=True)
         return [*self.ended(self._unpacked(packed, pool).snapshot), number, *aside]
 
     def _goes_on(self, now: Segment, fixed: int | None) -> Array:

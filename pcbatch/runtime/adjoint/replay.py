@@ -110,7 +110,7 @@ class Replay:
                 state = self._guarded(number, state, tape, sound, shared, chunks[number])
             return state
 
-        end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start)
+        end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start, stops=True)
         for each in (each for number in self.tapes.blocks for each in self.beside[number]):
             if each.linear.is_late:
                 end, totals = self.together.late(each, end, tape, sound, shared, totals)

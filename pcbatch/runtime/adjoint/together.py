@@ -148,7 +148,7 @@ class Together:
             def are_left(now: tuple[Array, Carried], least: int = least) -> Array:
                 return now[0] + least <= margin + used
 
-            now = backend.while_loop(are_left, partial(turn, at_once), now)
+            now = backend.while_loop(are_left, partial(turn, at_once), now, stops=True)
         return now[1]
 
     def _at_once(self, length: Any, lanes: Any, each: Beside) -> list[tuple[Any, int]]:

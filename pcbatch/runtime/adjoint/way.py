@@ -353,7 +353,8 @@ class Way:
 
         number = segments - 1 if tape else segments
         start = (number, [*aside], [*before.values()], lookups.none())
-        *_, found, rows = self.backend.while_loop(lambda carried: carried[0] > 0, undone, start, seldom=True)
+        is_left: Callable[[Any], Array] = lambda carried: carried[0] > 0  # noqa: E731
+        *_, found, rows = self.backend.while_loop(is_left, undone, start, seldom=True, stops=True)
         if tape:
             found, rows = through(found, tape, rows)
         return [*self._given(ended, dict(zip(before, found, strict=True))), *lookups.joined(rows)]

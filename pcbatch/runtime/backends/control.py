@@ -115,12 +115,19 @@ class Control(Protocol):
         """Whether small work on `arrays` is faster in a loop of its own than beside work on a large one."""
 
     def while_loop(
-        self, condition: Callable[[Any], Array], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+        self,
+        condition: Callable[[Any], Array],
+        body: Callable[[Any], Any],
+        state: Any,
+        *,
+        seldom: bool = False,
+        stops: bool = False,
     ) -> Any:
         """`while condition(state): state = body(state)`: a nested structure of arrays.
 
         Their shapes stay, but for lengths that are not known before it runs. `seldom`: there are few turns, or
-        none; see `cond`.
+        none; see `cond`. `stops`: it may take long, and ends early where Ctrl-C has ended the run, of which nothing is
+        used then.
         """
 
     def ask_for_native(self) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
+from pcbatch.interrupts import is_main, waited
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.function import Function
@@ -23,8 +24,9 @@ class MachineCode:
 
     @classmethod
     def of(cls, function: Function) -> MachineCode:
-        """What LLVM makes of a function."""
-        return cls(compiler.object_code(function.text), function.arena_bytes)
+        """What LLVM makes of a function; Ctrl-C need not wait for it."""
+        make = partial(compiler.object_code, function.text)
+        return cls(waited(make, lambda: None) if is_main() else make(), function.arena_bytes)
 
 
 class Kept:

@@ -144,7 +144,7 @@ class Forking:
 
         nobody = backend.constant(0)
         start = {"state": state, "counters": counters, "forked": nobody, "most": nobody, "short": nobody}
-        end = backend.while_loop(goes_on, turn, start)
+        end = backend.while_loop(goes_on, turn, start, stops=True)
         after = end["state"]
         stand = [self.can_run(after), self._waiting(after), lists.length(after, lists.paused)]
         return after, end["counters"], backend.stack([end["forked"], end["most"], end["short"], *stand])

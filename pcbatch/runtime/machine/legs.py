@@ -133,7 +133,7 @@ class Legs:
             return {"run": _moving(after), "can_run": again, "again": again}
 
         carried: _Round = {"run": _moving(self._finished(snapshot)), "can_run": begin, "again": begin}
-        end = backend.while_loop(goes_on, one, carried)
+        end = backend.while_loop(goes_on, one, carried, stops=True)
         after, can_run = replace(snapshot, **end["run"]), end["can_run"]
         return Arrived(after, can_run, ~can_run & backend.any(after.state["pc"] < self.layout.start))
 

@@ -182,7 +182,8 @@ class Loop:
         start = {"state": state, "waiting": self._counted(state), "counters": counters, "arrivals": arrival_counters}
         if stop is not None:
             start["stop"] = until < until
-        end = backend.while_loop(goes_on, recording if self.trace else lambda carried: turn(carried)[0], start)
+        one = recording if self.trace else lambda carried: turn(carried)[0]
+        end = backend.while_loop(goes_on, one, start, stops=True)
         whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
         if whole and self.context.counts:
             ran = end["counters"]["executions"] - counters["executions"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -19,6 +19,7 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.report import arrived
 from pcbatch.runtime.report.picture import drawn
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.shown import listed, written
@@ -139,6 +140,8 @@ class Run:
 
     def profile(self) -> Profile:
         """What was executed, line by line of the user's source; printed, the source with the figures beside it."""
+        if isinstance(self.outcome.checkpoint, arrived.StayedBehind):
+            raise self.outcome.checkpoint.refused("profile()")
         took = [] if self.seconds is None else [f"{self.seconds:.3g} s"]
         return Profile.of(self.program, self._concrete, ", ".join([self._counts(), *took]))
 
@@ -242,6 +245,30 @@ class Run:
         ran = f"{self.trips} trips, {self.block_runs} block runs"
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has values, statuses, errors and counts; the program stays behind, and what needs it says so.
+
+        What blocks did is counted now, where it was not (in native code): by another run.
+        """
+        return self._reduced(counts=True)
+
+    def __copy__(self) -> Run:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Run:
+        return self
+
+    def _reduced(self, counts: bool) -> tuple[Any, ...]:
+        """How to pickle it; where it `counts` what was not counted so far."""
+        outcome = self._concrete
+        known: dict[str, Any] = {"seconds": self.seconds, "errors": self.errors}
+        if outcome.trace is not None:
+            known["trace"] = self.trace
+        kept = arrived.outcome_of(self.program, outcome, counts)
+        if not isinstance(kept["counting"], arrived.StayedBehind):
+            known["utilization"] = self.utilization
+        return _run, (self.value, arrived.program_of(self.program), kept, known)
+
     def __repr__(self) -> str:
         backend = self.outcome.backend
         concrete = backend.is_concrete(self.outcome.status)
@@ -276,13 +303,33 @@ class LaneError(PcbatchError, RuntimeError):
         return f"<pcbatch.LaneError: {str(self).splitlines()[0]}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the message alone, no `run`: a run holds generated code, which other processes have not."""
-        return _lane_error, (str(self),)
+        """A pickle has the run, as that says, but nothing is counted for it.
+
+        Without it where the results have classes that pickle cannot find, for the message is to arrive in any case.
+        """
+        return _failure(self, getattr(self, "run", None))
 
 
-def _lane_error(message: str) -> LaneError:
-    """A LaneError from another process, without its run."""
-    return LaneError.__new__(LaneError, message)
+def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:
+    """How to pickle what has ended a run."""
+    has_run = run is not None and arrived.has_names(run.program)
+    return _failed, (type(error), str(error), run._reduced(counts=False)[1] if run is not None and has_run else None)
+
+
+def _failed(kind: Any, message: str, run: tuple[Any, ...] | None) -> Any:
+    """An error of this kind from another process."""
+    error: Any = kind.__new__(kind, message)
+    error.args = (message,)
+    if run is not None:
+        error.run = _run(*run)
+    return error
+
+
+def _run(value: Any, program: Program, outcome: Mapping[str, Any], known: Mapping[str, Any]) -> Run:
+    """A run from another process."""
+    run = Run(value, program, arrived.outcome(outcome))
+    vars(run).update(known)
+    return run
 
 
 class RunInterruptedError(KeyboardInterrupt):
@@ -307,6 +354,10 @@ class RunInterruptedError(KeyboardInterrupt):
             f"{run.program.name} was interrupted after {run.trips} trips, when {ended} of {len(run.status)} lanes had "
             "ended; .run has their results, and .run.save(path) keeps the rest"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the run, as that says."""
+        return _failure(self, self.run)
 
 
 def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:

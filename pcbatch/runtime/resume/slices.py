@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from pcbatch.interrupts import Interrupts
 from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.resume.interrupts import Interrupts
 from pcbatch.runtime.resume.progress import Watch
 
 SLICE_SECONDS = 0.25

@@ -62,7 +62,13 @@ class NumPyControl:
         return False
 
     def while_loop(
-        self, condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+        self,
+        condition: Callable[[Any], Any],
+        body: Callable[[Any], Any],
+        state: Any,
+        *,
+        seldom: bool = False,
+        stops: bool = False,
     ) -> Any:
         while condition(state):
             state = _like(body(state), state)

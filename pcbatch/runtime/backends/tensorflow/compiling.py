@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, stored, xla_cpu
+from pcbatch.runtime.backends.tensorflow import private, prompt, ready, stored, xla_cpu
 from pcbatch.runtime.store.opening import Name
 
 
@@ -44,7 +44,9 @@ class Traced:
         if tf.config.functions_run_eagerly():
             return self.get_concrete_function(*arrays)(*arrays)
         function = self.function
-        if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
+        if not tf.executing_eagerly():
+            return _in_graph(function, arrays)
+        if not all(isinstance(array, tf.Tensor) for array in arrays):
             return function(*arrays)
         return self._run(self._ready_for(function, arrays), arrays)
 
@@ -52,16 +54,16 @@ class Traced:
         """What runs it on these arrays, traced by now: its flat results, where no tape sees it."""
         function = self.function
         if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
-            traced = function.get_concrete_function(*arrays)
-            return lambda: traced(*arrays)
+            function.get_concrete_function(*arrays)
+            return partial(_in_graph, function, arrays)
         found = self._ready_for(function, arrays)
         call = self._direct_of(found) or partial(private.call, found)
         return lambda: call(arrays)
 
-    def _run(self, ready: Any, arrays: Sequence[tf.Tensor]) -> Any:
+    def _run(self, traced: Any, arrays: Sequence[tf.Tensor]) -> Any:
         # The same way as all later calls: called in another way, TensorFlow would have it compiled once more.
-        call = self._direct_of(ready) if private.is_unseen() else None
-        return private.call(ready, arrays) if call is None or not _is_flat(ready) else call(arrays)
+        call = self._direct_of(traced) if private.is_unseen() else None
+        return private.call(traced, arrays) if call is None or not _is_flat(traced) else call(arrays)
 
     def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
         """What runs on such arrays: a concrete function, or one that is kept on disk."""
@@ -80,18 +82,25 @@ class Traced:
             return lambda given: self(*given)
         return lambda given: call(given) if switch.on is was_on else self(*given)
 
-    def _direct_of(self, ready: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
-        if isinstance(ready, stored.Kept):
-            return ready
-        if ready not in self._direct:
-            self._direct[ready] = private.direct(ready, self._compiled)
-        found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None = self._direct[ready]
+    def _direct_of(self, traced: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
+        if traced not in self._direct:
+            call = traced if isinstance(traced, stored.Kept) else private.direct(traced, self._compiled)
+            self._direct[traced] = None if call is None else prompt.prompt(call, traced.captured_inputs)
+        found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None = self._direct[traced]
         return found
 
 
-def _is_flat(ready: Any) -> bool:
+def _in_graph(function: Any, arrays: Sequence[Any]) -> Any:
+    """The function in a graph: of another program, or of a caller's, whose runs are not ours to stop."""
+    concrete = function.get_concrete_function(*arrays)
+    if ready.in_program() or not any(map(prompt.is_mark, concrete.captured_inputs)):
+        return function(*arrays)
+    return private.call(concrete, arrays, prompt.unstopped(concrete.captured_inputs))
+
+
+def _is_flat(traced: Any) -> bool:
     """Whether the results of a traced function are a list of tensors, so that they are their own leaves."""
-    if isinstance(ready, stored.Kept):
+    if isinstance(traced, stored.Kept):
         return True
-    results = ready.structured_outputs
+    results = traced.structured_outputs
     return isinstance(results, list) and all(isinstance(each, tf.Tensor) for each in results)

@@ -19,7 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import graphs, private, prompt, xla_cpu
 from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, is_compiled, portable
 from pcbatch.runtime.backends.tensorflow.described import content
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
@@ -28,7 +28,8 @@ from pcbatch.runtime.store import opening
 from pcbatch.runtime.store.folder import Entry
 from pcbatch.runtime.store.opening import Name, Store
 
-Run = Callable[[Sequence[tf.Tensor]], Any]
+Run = Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor]], Any]
+"""What runs a program, on arguments and on what it has captured."""
 
 LARGEST = 1 << 26
 """Bytes of captured arrays up to which they are kept with a program."""
@@ -51,7 +52,7 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
 
     def traced() -> Run:
         concrete = function.get_concrete_function(*arrays)
-        return lambda given: private.call(concrete, given)
+        return partial(private.call, concrete)
 
     found = _read(entry, name)
     name.note(found is not None)
@@ -93,7 +94,10 @@ def _own_rules() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _Program:
-    """A function by its name, with all that it calls, the arrays that it captures, and how many results it has."""
+    """A function by its name, with all that it calls, the arrays that it captures, and how many results it has.
+
+    An array that says whether it is to stop (`prompt`) is this process's own, and kept as its place.
+    """
 
     main: str
     definitions: Sequence[Any]
@@ -107,6 +111,7 @@ class _Program:
         library.function.extend(self.definitions)
         header: dict[str, Any] = {"main": self.main, "results": self.results, "captured": len(self.captured)}
         header["notes"] = list(self.notes)
+        header["marks"] = [place for place, array in enumerate(self.captured) if prompt.is_mark(array)]
         arrays = [tf.io.serialize_tensor(array).numpy() for array in self.captured]
         types = [array.dtype.name.encode() for array in self.captured]
         return [json.dumps(header).encode(), library.SerializeToString(deterministic=True), *arrays, *types]
@@ -144,6 +149,8 @@ def _read(entry: Entry, name: Name) -> _Program | None:
         found.ParseFromString(library)
         pairs = zip(rest[:count], rest[count:], strict=True)
         captured = [tf.io.parse_tensor(array, tf.as_dtype(dtype.decode())) for array, dtype in pairs]
+        for place in said["marks"]:
+            captured[place] = prompt.mark()
         if not name.tell(said["notes"]):
             return None
         return _Program(said["main"], list(found.function), captured, said["results"])
@@ -185,20 +192,21 @@ class Kept:
         _define(program)
         names = [definition.signature.name for definition in program.definitions]
         weakref.finalize(self, _undefine, names).atexit = False
-        self._main, self._captured, self._results = program.main, list(program.captured), program.results
+        self._main, self.captured_inputs, self._results = program.main, list(program.captured), program.results
         self._is_compiled = is_compiled(program.definitions)
 
-    def __call__(self, arrays: Sequence[tf.Tensor]) -> Any:
-        """The results."""
+    def __call__(self, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
+        """The results; of others than what was `captured`, if there are."""
+        captured = self.captured_inputs if captured is None else captured
         if self._plain is not None:
-            return self._plain(arrays)
+            return self._plain(arrays, captured)
         try:
-            results = private.call_defined(self._main, [*arrays, *self._captured], self._results)
+            results = private.call_defined(self._main, [*arrays, *captured], self._results)
         except Exception as error:
             self._store.give_way(error)
             self._plain = self._traced()
             self._entry.remove()
-            return self._plain(arrays)
+            return self._plain(arrays, captured)
         parts, self._to_keep = self._to_keep, None
         if parts is not None:  # what has run once; nobody is to find what cannot
             self._store.trying(partial(self._entry.put_program, parts))

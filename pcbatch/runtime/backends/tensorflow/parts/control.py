@@ -18,6 +18,7 @@ from pcbatch.runtime.backends.tensorflow import (
     graphs,
     native,
     private,
+    prompt,
     refusals,
     stored,
     traces,
@@ -91,8 +92,23 @@ class TensorFlowControl:
         return guards.in_turn(arrays)
 
     def while_loop(
-        self, condition: Callable[[Any], tf.Tensor], body: Callable[[Any], Any], state: Any, *, seldom: bool = False
+        self,
+        condition: Callable[[Any], tf.Tensor],
+        body: Callable[[Any], Any],
+        state: Any,
+        *,
+        seldom: bool = False,
+        stops: bool = False,
     ) -> Any:
+        if stops and (is_told := prompt.reader()) is not None:
+
+            def goes_on(carried: Any) -> tf.Tensor:
+                return tf.logical_and(condition(carried[1]), tf.logical_not(is_told(carried[0])))
+
+            def turn(carried: Any) -> Any:
+                return carried[0] + 1, body(carried[1])
+
+            return self.while_loop(goes_on, turn, (tf.constant(0), state), seldom=seldom)[1]
         if branches.apply(seldom=seldom):
             start = tf.nest.map_structure(tf.convert_to_tensor, state)
 
@@ -179,7 +195,8 @@ class TensorFlowControl:
         if jit:
             # What XLA reads must have no length unknown; the trace, which is kept, may have some.
             fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
-            fixed.experimental_get_compiler_ir(*signature)(stage="hlo")
+            text = fixed.experimental_get_compiler_ir(*signature)
+            prompt.off_thread(lambda: text(stage="hlo"))
 
     def version(self) -> tuple[Any, ...]:
         return stored.library()

@@ -16,16 +16,21 @@ _TELLS = all(hasattr(TENSOR_NOW, name) for name in ("_datatype_enum", "_shape_tu
 """Whether they tell their dtype and shape without making objects of them."""
 
 
-def call(concrete: Any, arrays: Sequence[tf.Tensor]) -> Any:
-    """The result of a concrete function on tensors of exactly its signature.
+def call(concrete: Any, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
+    """The result of a concrete function on tensors of exactly its signature, and perhaps of what it has `captured`.
 
     TensorFlow's public call looks at the arguments once more, for half of the time.
     """
     flat = getattr(concrete, "_call_flat", None)
-    return concrete(*arrays) if flat is None else flat(list(arrays), concrete.captured_inputs)
+    given = concrete.captured_inputs if captured is None else list(captured)
+    return concrete(*arrays) if flat is None else flat(list(arrays), given)
 
 
-def direct(concrete: Any, compiled: bool = False) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
+Direct = Callable[..., Sequence[tf.Tensor]]
+"""A concrete function on tensors of exactly its signature, and perhaps on others than it has captured."""
+
+
+def direct(concrete: Any, compiled: bool = False) -> Direct | None:
     """The flat results of a concrete function on tensors of exactly its signature, in ordinary code that no tape sees.
 
     None where this version has no such way. It asks TensorFlow's runtime for the function by its name, in 17 us for a
@@ -45,12 +50,12 @@ def direct(concrete: Any, compiled: bool = False) -> Callable[[Sequence[tf.Tenso
     if found is not None:
         return found
 
-    def looked_up(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+    def looked_up(arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] = captured) -> Sequence[tf.Tensor]:
         try:
             results: Sequence[tf.Tensor] = context.call_function(name, [*arrays, *captured], count)
             return results
         except Exception:
-            again: Sequence[tf.Tensor] = call(concrete, arrays)
+            again: Sequence[tf.Tensor] = call(concrete, arrays, captured)
             return again
 
     return looked_up
@@ -62,8 +67,8 @@ def _at_once(
     count: int,
     compiled: bool = False,
     captured: Sequence[tf.Tensor] = (),
-    again: Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None = None,
-) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
+    again: Direct | None = None,
+) -> Direct | None:
     """What `context.call_function` does of this function, in 0.7 of its time: what it looks up is only compared.
 
     Where somebody wants to see operations, or to cancel them, that is told by `context.call_function`. What fails is
@@ -93,7 +98,7 @@ def _at_once(
             known = options._config_proto_serialized, options._executor_type, found
         return found
 
-    def run(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+    def run(arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] = captured) -> Sequence[tf.Tensor]:
         given = [*arrays, *captured]
         try:
             if execution.execute is plain and cancellation._active_context is None:
@@ -104,12 +109,12 @@ def _at_once(
         except Exception:
             if again is None:
                 raise
-            return again(arrays)
+            return again(arrays, captured)
 
     return run
 
 
-def at_once(concrete: Any, compiled: bool = False) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]] | None:
+def at_once(concrete: Any, compiled: bool = False) -> Direct | None:
     """The quickest way to call a concrete function without captures, None where this version has none."""
     context, function = lookup.needed(lookup.CONTEXT)(), concrete._inference_function
     return _at_once(context, function.name, len(function.function_type.flat_outputs), compiled)

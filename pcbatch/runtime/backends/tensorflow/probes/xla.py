@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import native, private
+from pcbatch.runtime.backends.tensorflow import native, private, prompt
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
 
@@ -44,7 +47,35 @@ def _constants_are_read() -> bool:
     return found is not None and any(numbers.tolist() == [*range(64)] for numbers in found.values())
 
 
+MANY = 10**7
+
+
+def _loops_read_memory() -> bool:
+    """A loop that another thread ends, by a number in memory; if it does not read that, it ends by itself."""
+    mark = prompt.Mark()
+
+    def loop(array: tf.Tensor) -> Sequence[tf.Tensor]:
+        def goes_on(turn: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
+            return (turn < MANY) & ~prompt.read(array, turn)
+
+        start = tf.constant(0), tf.ones([3])
+        return tf.while_loop(goes_on, lambda turn, x: [turn + 1, tf.sin(x)], start)
+
+    compiled = tf.function(loop, jit_compile=True, autograph=False)
+    stopped = prompt.Mark()
+    stopped.set()
+    compiled(stopped.array)  # is compiled by now
+    timer = threading.Timer(0.02, mark.set)
+    timer.start()
+    turns, _ = compiled(mark.array)
+    timer.join()
+    return 0 < int(turns) < MANY
+
+
 USES = (
+    Use(
+        "loops that are told to stop", _loops_read_memory, "Ctrl-C in a run in lockstep takes effect when it has ended"
+    ),
     Use(
         "being inside XLA",
         _xla_is_known,

@@ -1,0 +1,153 @@
+"""Ctrl-C while compiled code runs, in which Python sees no signal: it is to come through within a second.
+
+What may take long, since it is compiled first or took long the last time, is `waited` for: another thread does it, and
+this one can be woken. Everything else runs in this thread. A signal does not wake that, but a `Watcher` hears of it and
+tells the loops of the program to stop, if they ask: each trip reads a number from memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+LOOK = 0.1
+"""Seconds after which a thread that waits looks whether Ctrl-C is `pending`."""
+PATIENCE = 3
+"""How many looks it has to end then by itself, and as many once it was told to stop."""
+GRACE = 0.3
+"""Seconds for which Ctrl-C waits for what it has told to stop."""
+
+
+class Interrupts:
+    """A context in which the first Ctrl-C only sets `pending`; the second raises KeyboardInterrupt as usual.
+
+    A signal handler runs between two instructions of Python, so an exception from it could fall between the end of a
+    compiled program and the assignment of what it gave. Only in the main thread, and only where Python's own handler is
+    in place: whoever has installed another one knows better.
+    """
+
+    _now: Interrupts | None = None
+    """The innermost one whose handler is in place."""
+
+    def __init__(self) -> None:
+        self.pending = False
+        self._before: Any = None
+        self._around: Interrupts | None = None
+
+    def __enter__(self) -> Interrupts:
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._around, Interrupts._now = Interrupts._now, self
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            Interrupts._now = self._around
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.pending:
+            raise KeyboardInterrupt
+        self.pending = True
+
+    @staticmethod
+    def are_pending() -> bool:
+        """Whether Ctrl-C was noted, and nothing has come of it so far."""
+        return Interrupts._now is not None and Interrupts._now.pending
+
+
+def is_main() -> bool:
+    """Whether this is the thread in which Python handles signals."""
+    return threading.get_ident() == threading.main_thread().ident
+
+
+def waited(call: Callable[[], T], stop: Callable[[], None]) -> T:
+    """`call()`, done by another thread, while this one can be interrupted.
+
+    Who interrupts it, as by Ctrl-C, has `stop` called and does not wait for the end: what cannot be stopped, such as a
+    compilation, goes on behind, for whoever calls the same next.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def there() -> None:
+        try:
+            found.append(call())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=there, name="pcbatch-waited", daemon=True)
+    try:
+        try:
+            thread.start()
+        except RuntimeError:  # no thread can be started any more: the process ends
+            return call()
+        noted = 0
+        while not done.wait(LOOK):
+            noted += Interrupts.are_pending()
+            if noted == PATIENCE:
+                stop()  # what it has done by then is of use to those who note Ctrl-C
+            elif noted == 2 * PATIENCE:
+                raise KeyboardInterrupt
+    except BaseException:
+        stop()
+        if thread.ident is not None:
+            done.wait(GRACE)
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+class Watcher:
+    """Hears of Ctrl-C while the main thread is in compiled code, which `stop` is to end.
+
+    Python's own handler notes a signal and has it raised once the code is left. It also writes a byte to a file
+    descriptor, which belongs to the process; so it is borrowed for each call, and what comes is passed on.
+    """
+
+    def __init__(self, stop: Callable[[], None]):
+        self._stop, self._is_inside, self._others = stop, False, -1
+        self._heard, self._told = socket.socketpair()
+        self._told.setblocking(False)
+        self._file = self._told.fileno()
+        threading.Thread(target=self._listen, name="pcbatch-watcher", daemon=True).start()
+
+    def call(self, function: Callable[..., T], *arguments: Any) -> T:
+        """`function(*arguments)`, in the main thread."""
+        outer = None
+        try:
+            outer = self._others = signal.set_wakeup_fd(self._file, warn_on_full_buffer=False)
+            self._is_inside = True
+            return function(*arguments)
+        finally:
+            self._is_inside = False
+            if outer is not None:
+                signal.set_wakeup_fd(outer, warn_on_full_buffer=outer == -1)
+
+    def _listen(self) -> None:
+        while heard := self._heard.recv(64):
+            if not self._is_inside:
+                continue
+            if signal.SIGINT in heard and _raises(signal.getsignal(signal.SIGINT)):
+                self._stop()
+            if self._others >= 0:
+                with contextlib.suppress(OSError):
+                    os.write(self._others, heard)
+
+
+def _raises(handler: Any) -> bool:
+    """Whether a handler of SIGINT raises KeyboardInterrupt, or notes it as `Interrupts` do."""
+    return handler is signal.default_int_handler or getattr(handler, "__func__", None) is Interrupts._note

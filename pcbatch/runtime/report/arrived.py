@@ -1,0 +1,110 @@
+"""A run in a pickle: values, what became of each lane, errors and counts. The program stays in its process.
+
+What is left of the program is what a report names: its blocks without their code, and the structure of results.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import UsageError
+from pcbatch.ir.analysis import places
+from pcbatch.ir.machine import Block, Jump, Program
+from pcbatch.ir.types import records
+from pcbatch.runtime.backends.numpy.backend import NumPyBackend
+from pcbatch.runtime.machine.outcome import Counts, Outcome
+
+KEPT = ("values", "status", "site", "place", "steps", "stack_entries", "can_fail", "native_lanes", "notes")
+"""What is kept of an outcome as it is, but for arrays, which are NumPy's then; the values stay what they are."""
+
+
+@dataclass(frozen=True)
+class StayedBehind:
+    """What a run of some name cannot do without its program."""
+
+    name: str
+    interrupted: bool = False
+    """Whether Ctrl-C ended the run."""
+
+    def save(self, path: Any) -> None:
+        """Raises UsageError PCB576."""
+        raise self.refused("save(..)")
+
+    def __call__(self) -> Counts:
+        raise self.refused("what its blocks did, which was not counted before it was pickled,")
+
+    def refused(self, what: str) -> UsageError:
+        """The error of somebody who has asked for `what`."""
+        return UsageError(
+            "PCB576",
+            f"this run of {self.name} comes out of a pickle, which has values, statuses, errors and counts: {what} "
+            "needs the program; ask for it in the process that made the run, before it is pickled",
+        )
+
+
+@dataclass(frozen=True)
+class _Known:
+    counts: Counts
+
+    def __call__(self) -> Counts:
+        return self.counts
+
+
+def outcome_of(program: Program, outcome: Outcome, counts: bool) -> dict[str, Any]:
+    """What is kept of an outcome; of what was not counted so far only if it `counts`, which may take another run."""
+    behind = StayedBehind(program.name, outcome.checkpoint is not None and outcome.checkpoint.interrupted)
+    found = {name: getattr(outcome, name) for name in KEPT}
+    for name in ("status", "site", "place", "steps"):
+        found[name] = np.asarray(found[name])
+    counting: Callable[[], Counts] = behind
+    if counts or "counts" in vars(outcome):
+        now = outcome.counts
+        counting = _Known(Counts(*(np.asarray(each) for each in (now.executions, now.active, now.rows, now.trips))))
+    found["stack_entries"] = int(np.asarray(found["stack_entries"]))
+    return {**found, "counting": counting, "checkpoint": behind}
+
+
+def outcome(kept: Mapping[str, Any]) -> Outcome:
+    """The outcome of which so much was kept."""
+    return Outcome(**kept, fault_values={}, backend=NumPyBackend())
+
+
+def program_of(program: Program) -> Program:
+    """What is left of a program."""
+    blocks = (
+        Block(
+            block.label,
+            (),
+            Jump(0),
+            function=block.function,
+            span=block.span or next(iter(places.spans(program, block)), None),
+        )
+        for block in program.blocks
+    )
+    return Program(
+        program.name,
+        (),
+        program.results,
+        {name: program.types[name] for name in program.results},
+        {},
+        tuple(blocks),
+        native=program.native,
+    )
+
+
+def has_names(program: Program) -> bool:
+    """Whether the classes of a program's results are found by their names, as pickle wants."""
+    classes = (record for name in program.results for record in records(program.types[name]))
+    return all(_found(each) is each for each in classes)
+
+
+def _found(class_: type) -> Any:
+    found: Any = sys.modules.get(class_.__module__)
+    for name in class_.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found
