@@ -182,7 +182,8 @@ def _searched(key0: tf.Tensor, key1: tf.Tensor, place: tf.Tensor, rate: tf.Tenso
 
     def turn(k: tf.Tensor, p: tf.Tensor, sum_: tf.Tensor, found: tf.Tensor) -> tuple[tf.Tensor, ...]:
         p = p * rate / (k + 1)
-        return k + 1, p, sum_ + p, tf.where(u >= sum_, k + 1, found)
+        further = (u >= sum_) & (sum_ + p > sum_)  # a sum that has rounded to less than `u` grows no more
+        return k + 1, p, sum_ + p, tf.where(further, k + 1, found)
 
     def goes_on(k: tf.Tensor, _: tf.Tensor, sum_: tf.Tensor, __: tf.Tensor) -> tf.Tensor:
         return tf.reduce_any((u >= sum_) & (rate < SMALL)) & (k < SEARCHED)
