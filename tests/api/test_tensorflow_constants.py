@@ -1,4 +1,4 @@
-"""`tf.constant` of what a batch has as a tensor: captured arrays, their elements, a lane's numbers; and places of stores."""
+"""Captured arrays, elements of these, a lane's numbers and bools of Python's where TensorFlow wants known numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pcbatch
 TABLE = np.array([1.0, 2.0, 3.0], np.float32)
 NUMBERS = np.array([2, 0])
 PLACES = np.array([[0], [2]])
+IS_SCALED = True
 WEIGHTS = tf.Variable([1.0, 2.0, 3.0])
 
 
@@ -43,6 +44,9 @@ def constants(x, n):
         scaled(x),
         tf.tensor_scatter_nd_update(tf.zeros([3]), PLACES, [x, x]),
         tf.tensor_scatter_nd_update(tf.constant(TABLE), PLACES, [1.0, 2.0]) * x,
+        tf.pad([x, x], [[1, 0]], constant_values=y),
+        tf.pad([n, n], [[1, 1]], "CONSTANT", k),
+        tf.cond(IS_SCALED, lambda: x * 2.0, lambda: x),
     )
 
 

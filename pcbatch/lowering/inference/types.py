@@ -299,7 +299,7 @@ class _Inference:
                 self._call(mine, place, call, member)
 
     def _store_part(self, mine: Round, place: tuple[str, int], store: ir.Store) -> None:
-        """`xs[i] = v` of a list, a dict or a bounded list, `a[mask] = v`, `a[()] = v`: no store, but a statement like others."""
+        """`xs[i] = v` of a list, a dict or a bounded list, `a[mask] = v`, `a[()] = v`: no stores, but statements."""
         function = mine.instance.function
         known = {name: mine.known(name) for name in ir.reads(store)}
         op, run = self.actions.part_store(function, mine.instance.users, place[0], store, known)

@@ -1,4 +1,4 @@
-"""A lane's values handed to what takes known numbers: the shape of a `tf.constant` or a `reshape`, a list of two dtypes."""
+"""What takes known numbers is handed a lane's: the shape of a `tf.constant` or a `reshape`, a list of two dtypes."""
 
 import numpy as np
 import tensorflow as tf

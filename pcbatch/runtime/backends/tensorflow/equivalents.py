@@ -65,9 +65,7 @@ def _table() -> dict[int, str]:
         ("tensorflow", tf, tensorflow_equivalents.NAMES),
     )
     return {
-        id(function): f"{path}.{name}"
-        for path, library, names in libraries
-        for name, function in named(library, names)
+        id(function): f"{path}.{name}" for path, library, names in libraries for name, function in named(library, names)
     }
 
 
