@@ -86,8 +86,9 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.in
 
     The bounds are integers or integer tensors that broadcast to `shape` and lie in the range of `dtype` (of int32
     `maxval` may be one beyond). By multiplication instead of a remainder (Lemire, "Fast Random Integer Generation in an
-    Interval", 2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32 (2**-64) of
-    itself. An empty range is refused; where it is only known when the program runs (tensors), the result is `minval`.
+    Interval", 2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32
+    (2**-64) of itself. An empty range is refused; where it is only known when the program runs (tensors), the result is
+    `minval`.
 
     >>> from pcbatch.random import key
     >>> randint(key(42), (5,), 1, 7).numpy()
