@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import stats
 
 from pcbatch import random
+from pcbatch.random import draws, rejection, units
+from pcbatch.random.checks import FRACTION
 from pcbatch.random.threefry import threefry2x32
 
 # From `kat_vectors` of Random123 (Salmon et al., SC 2011), threefry2x32, 20 rounds: counter, key, result.
@@ -179,9 +182,80 @@ def test_weights_that_are_none_count_as_nothing():
     nan, inf = float("nan"), float("inf")
     assert set(random.categorical(KEY, [-inf, 0.0, -inf], shape=(9,)).numpy().tolist()) == {1}
     assert set(random.choice(KEY, 3, (9,), p=[-1.0, nan, 2.0]).numpy().tolist()) <= {0, 1, 2}
+    for logits in ([nan, 0.0, nan, -inf], [-inf, inf, 3.0, nan], [-3.0, inf, -inf, -3.0]):
+        assert int(random.categorical(KEY, logits)) == 1
+        assert set(random.categorical(KEY, logits, shape=(9,)).numpy().tolist()) == {1}
+        assert set(random.systematic(KEY, logits).numpy().tolist()) == {1}
+    for weights in ([0.0, 1.0, nan, -1.0], [2.0, inf, nan, 0.0], [0.0, 1e-300, 0.0, nan]):
+        assert set(random.choice(KEY, 4, (9,), p=np.array(weights)).numpy().tolist()) == {1}
+        assert int(random.choice(KEY, 4, (1,), p=np.array(weights), replace=False)[0]) == 1
     for logits in ([-inf] * 3, [nan] * 3):
         found = [*random.categorical(KEY, logits, shape=(9,)).numpy(), *random.systematic(KEY, logits).numpy()]
         assert set(found) <= {0, 1, 2}
+
+
+BOUNDS = [(1.0, 1.0000001), (1e8, 1e8 + 8), (1000.0, 1001.0), (-1001.0, -1000.0), (-1.0, 0.0), (-1.0, 1e-3), (2.0, 2.0)]
+WIDE_BOUNDS = [*BOUNDS, (-3e38, 3e38), (3.0, 1.0), (-1e-38, 1e38)]
+
+
+@pytest.mark.parametrize("dtype", FRACTION, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "xla"])
+def test_uniform_draws_at_the_ends_of_their_range(dtype, jit, monkeypatch):
+    """The least and the largest fractions lie in the range, and what JAX gives stays as it is where it is below."""
+    bits = FRACTION[dtype]
+    unit = np.array([0, 1, 2 ** (bits - 1), 2**bits - 2, 2**bits - 1]) / 2.0**bits
+    monkeypatch.setattr(draws, "unit_draws", lambda key, shape, dtype: tf.constant(unit, dtype))
+    drawn = tf.function(
+        lambda low, high: random.uniform(KEY, (5,), dtype, minval=low, maxval=high), jit_compile=jit, autograph=False
+    )
+    for pair in BOUNDS if dtype == tf.float16 else WIDE_BOUNDS:
+        low, high = (tf.constant(each, dtype) for each in pair)
+        if not bool(tf.math.is_finite(low) & tf.math.is_finite(high)):
+            continue
+        found = drawn(low, high)
+        if low >= high:
+            assert bool(tf.reduce_all(found == low))
+            continue
+        assert bool(tf.reduce_all((low <= found) & (found < high))), (pair, found)
+        plain = tf.constant(unit, dtype) * (high - low) + low
+        same = (found == plain) | (plain >= high) | ~tf.math.is_finite(plain)
+        assert bool(tf.reduce_all(same)), (pair, found, plain)
+        assert bool(tf.reduce_all(found[1:] >= found[:-1]))
+
+
+def test_gradients_at_the_ends_of_a_range(monkeypatch):
+    unit = tf.constant([0.0, 0.5, 1 - 2.0**-23])
+    monkeypatch.setattr(draws, "unit_draws", lambda key, shape, dtype: unit)
+    low, high = tf.constant(1000.0), tf.constant(1001.0)
+    with tf.GradientTape() as tape:
+        tape.watch((low, high))
+        found = random.uniform(KEY, (3,), minval=low, maxval=high)
+    assert found[2] < high
+    gradients = tape.gradient(found, (low, high))
+    np.testing.assert_allclose(gradients, [float(sum(1 - unit)), float(sum(unit))], rtol=1e-6)
+
+
+def test_the_least_and_the_largest_fraction_of_the_other_draws(monkeypatch):
+    for fraction in (0.0, 1 - 2.0**-23, 1 - 2.0**-52):
+        for place in (draws, units):
+            monkeypatch.setattr(
+                place, "unit_draws", lambda key, shape, dtype, u=fraction: tf.fill(shape, tf.constant(u, dtype))
+            )
+        dtype = tf.float64 if fraction > 1 - 2.0**-23 else tf.float32
+        assert np.isfinite(random.normal(KEY, (2,), dtype)).all()
+        assert np.isfinite(random.exponential(KEY, (2,), dtype)).all()
+        assert (random.exponential(KEY, (2,), dtype).numpy() >= 0).all()
+        never, always = (random.bernoulli(KEY, tf.constant(p, dtype)) for p in (0.0, 1.0))
+        assert (bool(never), bool(always)) == (False, True)
+        assert int(random.categorical(KEY, tf.constant([-np.inf, 0.0, -np.inf], dtype))) == 1
+
+
+def test_a_poisson_draw_ends_where_the_sum_of_probabilities_does(monkeypatch):
+    monkeypatch.setattr(rejection, "_fraction", lambda *_: tf.fill([50], tf.constant(1 - 2.0**-52, tf.float64)))
+    word, rate = tf.constant([1], tf.uint32), np.linspace(0.01, 9.99, 50)
+    found = rejection._searched(word, word, tf.zeros([50], tf.uint32), tf.constant(rate))
+    # By the distribution's tail, of which a sum that ends at 1 - 2**-53 knows the first digits.
+    np.testing.assert_allclose(found, stats.poisson(rate).isf(2.0**-52), atol=2)
 
 
 def test_gamma_beta_and_poisson_of_extreme_parameters():
@@ -231,6 +305,7 @@ def test_shapes_without_elements_and_of_scalars():
         (lambda: random.uniform(KEY, (), minval=tf.zeros([2])), ValueError, r"does not broadcast to the shape \[\]"),
         (lambda: random.uniform(KEY, maxval=tf.constant(1, tf.float64)), TypeError, r"tf.cast\(maxval, tf.float32\)"),
         (lambda: random.uniform(KEY, minval=2.0), ValueError, r"minval 2.0 is above maxval 1.0"),
+        (lambda: random.uniform(KEY, maxval=float("inf")), ValueError, "must be finite, not 0.0 and inf"),
         (lambda: random.bernoulli(KEY, 1.5), ValueError, "between 0 and 1, not 1.5"),
         (lambda: random.bernoulli(KEY, tf.constant(1)), TypeError, "probabilities are float16.*not int32"),
         (lambda: random.categorical(KEY, tf.constant([1, 2])), TypeError, "logits are float16.*not int32"),

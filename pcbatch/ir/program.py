@@ -96,7 +96,7 @@ class Store:
     """`array[indices..] = value`, operands being variables: rebinds `array` to a copy with some elements replaced.
 
     There is an index for each leading axis: an integer, or a vector of distinct positions, of which every combination
-    is stored to. `value` is broadcast to what is replaced.
+    is stored to; without an index the whole array. `value` is broadcast to what is replaced.
     """
 
     array: str

@@ -31,7 +31,8 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     `shape` (by default that of `logits` without `axis`) may put further axes of independent draws in front. Without, a
     draw is by the Gumbel-max trick: `argmax(logits + noise)`; a probability is met to 2**-23 (float64 logits: 2**-52),
     and in float32 and float64 it is equal to `jax.random.categorical`, but for ties within rounding. With axes in
-    front, draws are by inversion, and a probability is met to 2**-40.
+    front, draws are by inversion, and a probability is met to 2**-40. A category whose logit is -inf or NaN is not
+    drawn beside others, nor are finite ones beside inf.
 
     >>> from pcbatch.random import key
     >>> int(categorical(key(42), [0.0, 0.0, 5.0]))
@@ -83,7 +84,8 @@ def systematic(key: Any, logits: Any, size: int | None = None) -> tf.Tensor:
 def choice(key: Any, a: Any, shape: Shape = (), p: Any = None, replace: bool = True) -> tf.Tensor:
     """Elements of `a`, of `shape`: of `range(a)` if it is a number (int32), else rows of an array along its first axis.
 
-    Each is as likely as the others, or as its weight in `p`, a float tensor `[n]` of numbers >= 0 of any sum. Without
+    Each is as likely as the others, or as its weight in `p`, a float tensor `[n]` of numbers >= 0 of any sum (negative
+    numbers and NaN count as 0). Without
     `replace` no element comes twice; all of `shape` is one draw then, the first places of a random order (with `p` by
     the Gumbel top-k trick: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
 
@@ -100,6 +102,7 @@ def choice(key: Any, a: Any, shape: Shape = (), p: Any = None, replace: bool = T
         raise ValueError(f"{count} elements cannot be chosen from {n} without replacement")
     if p is not None:
         weights = _vector(p, "p")
+        weights = tf.where(weights > 0, weights, tf.zeros_like(weights))
         if weights.shape[0] != n:
             raise ValueError(f"p has {weights.shape[0]} weights for {n} elements")
     if p is None and replace:
@@ -107,7 +110,7 @@ def choice(key: Any, a: Any, shape: Shape = (), p: Any = None, replace: bool = T
     elif p is None:
         places = _order(key, n)[:count]
     elif replace:
-        places = _inverted_sums(key, _sums((weights / tf.reduce_max(weights))[None]), count)[0]
+        places = _inverted_sums(key, _sums(_shares(weights[None])), count)[0]
     else:
         scores = inverted(key, (n,), tf.float64, _gumbel) + tf.math.log(weights)
         places = tf.math.top_k(scores, count).indices
@@ -159,9 +162,17 @@ def _order(key: Any, n: int) -> tf.Tensor:
 
 
 def _likelihoods(logits: tf.Tensor) -> tf.Tensor:
-    """float64 weights `[.., n]` of log weights, the largest of a row being 1."""
+    """float64 weights `[.., n]` of log weights, the largest of a row being 1; NaN is no weight."""
     logits = tf.cast(logits, tf.float64)
-    return tf.exp(logits - tf.reduce_max(logits, axis=-1, keepdims=True))
+    logits = tf.where(tf.math.is_nan(logits), tf.constant(-math.inf, tf.float64), logits)
+    found = tf.exp(logits - tf.reduce_max(logits, axis=-1, keepdims=True))
+    return tf.where(tf.equal(logits, math.inf), tf.ones_like(found), found)
+
+
+def _shares(weights: tf.Tensor) -> tf.Tensor:
+    """Weights `[.., n]`, not below 0, the largest of a row being 1; beside an infinite one the finite ones are 0."""
+    found = weights / tf.reduce_max(weights, axis=-1, keepdims=True)
+    return tf.where(tf.equal(weights, math.inf), tf.ones_like(found), found)
 
 
 def _sums(weights: tf.Tensor, spare: int = 0) -> tf.Tensor:

@@ -16,9 +16,10 @@ from pcbatch.random.units import inverted, scaled, unit_draws
 def uniform(key: Any, shape: Shape = (), dtype: Any = tf.float32, minval: Any = 0.0, maxval: Any = 1.0) -> tf.Tensor:
     """Uniform draws from `[minval, maxval)`, of `shape` and a float dtype.
 
-    The bounds are numbers or tensors that broadcast to `shape`. On `[0, 1)` a draw is a multiple of 2**-23 (float64:
-    2**-52, float16: 2**-10, bfloat16: 2**-7); for other bounds rounding may return `maxval` itself. Equal to
-    `jax.random.uniform` in float32 and float64.
+    The bounds are finite numbers or tensors that broadcast to `shape`. On `[0, 1)` a draw is a multiple of 2**-23
+    (float64: 2**-52, float16: 2**-10, bfloat16: 2**-7). Where no number is between the bounds, the result is `minval`;
+    numbers in the wrong order are refused. Equal to `jax.random.uniform` in float32 and float64, except where
+    that rounds to `maxval` itself, or to infinity because the range is too wide.
 
     >>> from pcbatch.random import key
     >>> uniform(key(42), (3,)).numpy()
@@ -27,14 +28,13 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = tf.float32, minval: Any = 
     dtype, shape = float_dtype(dtype), static_shape(shape)
     if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)) and minval > maxval:
         raise ValueError(f"minval {minval} is above maxval {maxval}")
+    if not all(math.isfinite(each) for each in (minval, maxval) if isinstance(each, (int, float))):
+        raise ValueError(f"minval and maxval must be finite, not {minval} and {maxval}")
     unit = unit_draws(key, shape, dtype)
     if is_number(minval, 0) and is_number(maxval, 1):
         return unit
     low, high = bound(minval, "minval", shape, dtype), bound(maxval, "maxval", shape, dtype)
-    width = high - low
-    # The minimum changes no value. It stands between product and sum because XLA would fuse them into one rounding, and
-    # results would then differ in the last bit between XLA and graph mode.
-    return tf.minimum(unit * width, width) + low
+    return _between(unit, low, high)
 
 
 def normal(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
@@ -52,7 +52,8 @@ def normal(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
 def exponential(key: Any, shape: Shape = (), dtype: Any = tf.float32) -> tf.Tensor:
     """Draws from the exponential distribution of rate 1, of `shape` and a float dtype, by inversion: `-log(1 - u)`.
 
-    The largest draw is 15.9 (float64: 36.0). Equal to `jax.random.exponential` to rounding in float32 and float64.
+    The smallest draw is 0, the largest 15.9 (float64: 36.0). Equal to `jax.random.exponential` to rounding in float32
+    and float64.
 
     >>> from pcbatch.random import key
     >>> exponential(key(42), (2,)).numpy()
@@ -83,10 +84,11 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> tf.Tensor:
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.int32) -> tf.Tensor:
     """Uniform integers `minval <= n < maxval`, of `shape` and dtype int32 or int64.
 
-    The bounds are integers or integer tensors that broadcast to `shape` and lie in the range of `dtype` (`maxval` may
-    be one beyond). By multiplication instead of a remainder (Lemire, "Fast Random Integer Generation in an Interval",
-    2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32 (2**-64) of
-    itself. An empty range is refused; where it is only known when the program runs (tensors), the result is `minval`.
+    The bounds are integers or integer tensors that broadcast to `shape` and lie in the range of `dtype` (of int32
+    `maxval` may be one beyond). By multiplication instead of a remainder (Lemire, "Fast Random Integer Generation in an
+    Interval", 2019) on 64 random bits (int64: 128), so that the probability of a number is off by less than 2**-32
+    (2**-64) of itself. An empty range is refused; where it is only known when the program runs (tensors), the result is
+    `minval`.
 
     >>> from pcbatch.random import key
     >>> randint(key(42), (5,), 1, 7).numpy()
@@ -108,6 +110,26 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = tf.in
 
 
 # -- transforms --------------------------------------------------------------------------------------------------------
+
+
+def _between(unit: tf.Tensor, low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+    """`low + unit * (high - low)`, which rounding does not take to `high`; `low` where no number is between."""
+    # In halves where the difference has no finite number: exact, as they are powers of two.
+    scale = tf.where(tf.math.is_inf(high - low), tf.constant(0.5, unit.dtype), tf.constant(1, unit.dtype))
+    width = high * scale - low * scale
+    # The minimum changes no value. It stands between product and sum because XLA would fuse them into one rounding, and
+    # results would then differ in the last bit between XLA and graph mode.
+    found = (tf.minimum(unit * width, width) + low * scale) / scale
+    found = tf.where(high >= low, found, low + 0 * high)
+    below = tf.where(tf.equal(high, 0), low, _next_below(high))
+    return tf.where((found < high) | ~(high > low), found, found + tf.stop_gradient(below - found))
+
+
+def _next_below(x: tf.Tensor) -> tf.Tensor:
+    """The largest number below `x`, which is finite and not 0; TensorFlow's own function knows two dtypes only."""
+    whole = tf.as_dtype(f"int{8 * x.dtype.size}")
+    word = tf.bitcast(x, whole)
+    return tf.bitcast(word - tf.where(x > 0, tf.constant(1, whole), tf.constant(-1, whole)), x.dtype)
 
 
 def standard_normal(unit: tf.Tensor) -> tf.Tensor:

@@ -50,8 +50,8 @@ def gamma(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = tf.floa
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = tf.float32) -> tf.Tensor:
     """Draws from the beta distribution of parameters `a` and `b`, of `shape` (by default that to which both broadcast).
 
-    By two gamma draws, the quotient taken of their logarithms, so that small parameters are no quotient of zeros.
-    Parameters as in `gamma`.
+    By two gamma draws, the quotient taken of their logarithms, so that small parameters are no quotient of zeros. A
+    draw nearer to 0 or 1 than `dtype` holds is 0 or 1. Parameters as in `gamma`.
 
     >>> from pcbatch.random import key
     >>> bool(0 < beta(key(42), 2.0, 3.0) < 1)
@@ -182,7 +182,8 @@ def _searched(key0: tf.Tensor, key1: tf.Tensor, place: tf.Tensor, rate: tf.Tenso
 
     def turn(k: tf.Tensor, p: tf.Tensor, sum_: tf.Tensor, found: tf.Tensor) -> tuple[tf.Tensor, ...]:
         p = p * rate / (k + 1)
-        return k + 1, p, sum_ + p, tf.where(u >= sum_, k + 1, found)
+        further = (u >= sum_) & (sum_ + p > sum_)  # a sum that has rounded to less than `u` grows no more
+        return k + 1, p, sum_ + p, tf.where(further, k + 1, found)
 
     def goes_on(k: tf.Tensor, _: tf.Tensor, sum_: tf.Tensor, __: tf.Tensor) -> tf.Tensor:
         return tf.reduce_any((u >= sum_) & (rate < SMALL)) & (k < SEARCHED)

@@ -85,7 +85,12 @@ def divided(n, k):
 
 def of_numbers(k, y, which):
     """Of numbers of Python's own, which are no tensors in `single`."""
-    return (1 / k if which == 0 else 0) + (y // y if which == 1 else 0) + (1.5 % y if which == 2 else 0)
+    return (
+        (1 / k if which == 0 else 0)
+        + (y // y if which == 1 else 0)
+        + (1.5 % y if which == 2 else 0)
+        + (y**-1.0 + y**2.0 + 2.0**-y if which == 3 else 0)
+    )
 
 
 def of_ints(k, which):
@@ -100,7 +105,7 @@ def counted(n, which):
     return of_numbers(k, y, which), of_ints(1 - k if which == 0 else k, which)
 
 
-@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("which", range(4))
 def test_numbers_of_pythons_own(which):
     run = counted.run(np.array([0, 1, 2, 3], np.int32), which)
     for lane, n in enumerate((0, 1, 2, 3)):

@@ -34,6 +34,35 @@ def test_a_mask_stores_where_it_is_true():
             np.testing.assert_array_equal(many[lane], array)
 
 
+def wholes(m, x):
+    one, a, b, c = np.zeros(()), m * 1.0, m * 1.0, np.zeros(3, np.float32)
+    one[()] = x
+    one[...] += 1.0
+    a[()] = x
+    a[()] += m
+    b[...] = b[::-1]
+    for i in range(2):
+        c[()] = c + float(i)
+        c[1] = x
+    if x > 0.0:
+        b[()] = [1.0, 2.0, x]
+    return one, a, b, c, m
+
+
+@pytest.mark.parametrize("options", [{}, {"form": "lockstep"}, {"backend": "reference"}], ids=str)
+def test_the_whole_array_is_stored_to(options):
+    """`a[()]` and `a[...]`, of an array without axes, too."""
+    function = pcbatch.autobatch(wholes, **options)
+    batch, x = np.stack([MATRIX, -MATRIX]), np.array([2.0, -1.0], np.float32)
+    found = function(batch, x)
+    for lane in range(2):
+        for array, one, many in zip(
+            wholes(batch[lane].copy(), x[lane]), function.single(batch[lane], x[lane]), found, strict=True
+        ):
+            np.testing.assert_array_equal(one, array)
+            np.testing.assert_array_equal(many[lane], array)
+
+
 def pairs(m):
     m[np.array([0, 1, 0]), [1, 2, 1]] = np.array([5.0, 6.0, 7.0], np.float32)
     return m

@@ -102,3 +102,22 @@ def test_functions_that_a_gradient_was_asked_of() -> None:
     assert tape.gradient(value, SCALES) is not None
     np.testing.assert_array_equal(value, program(A, B, TURNS)[1:])
     np.testing.assert_array_equal(value, [program.single(*each) for each in zip(A[1:], B[1:], TURNS[1:], strict=True)])
+
+
+def rectified(x):
+    return tf.maximum(x, 0.0)
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_a_function_with_a_rule_of_its_own_is_vectorised_by_that(jit: bool) -> None:
+    """And what the rule makes is put right, too."""
+    in_a_batch = pcbatch.primitive(rectified, batched=lambda x: tf.maximum(x, 0.0) + 100.0)
+    looped = pcbatch.fallback(rectified)
+
+    @pcbatch.autobatch(jit=jit, form="lockstep")
+    def program(x):
+        return in_a_batch(x), looped(x), looped(LIMITS[1])
+
+    found = np.stack(program(A))
+    wanted = tf.maximum(A, 0.0)
+    np.testing.assert_array_equal(found, [wanted + 100.0, wanted, np.full(5, np.nan)])

@@ -135,6 +135,25 @@ def test_powers(for_each):
     assert ops.power(2, -1, 0) == 0.5
 
 
+def test_zero_has_no_negative_power(for_each):
+    """Of Python's own numbers; a float tensor follows TensorFlow."""
+    a, n = np.array([0, 0, 2, 0], np.float32), np.array([-1, 1, -1, 0], np.float32)
+
+    def function(a, n):
+        x, y = Weak(tf.cast(a, tf.float64)), Weak(tf.cast(n, tf.float64))
+        return ops.power(x, y, 1).value, ops.select(n < 0, lambda: ops.power(x, -1, 2), lambda: 1.0).value, a**n
+
+    (powers, reciprocals, tensors), site = for_each(function, a, n)
+    np.testing.assert_array_equal(site, [2, 0, 0, 0])
+    np.testing.assert_array_equal(powers[1:], [0, 0.5, 1])
+    np.testing.assert_array_equal(reciprocals[1:], [1, 0.5, 1])
+    np.testing.assert_array_equal(tensors, [np.inf, 0, 0.5, 1])
+    for zero in (0, 0.0):
+        with ops.recording() as recorder:
+            ops.power(zero, -2, 5)
+        assert recorder.site().numpy() == 6
+
+
 # -- truth and choice --------------------------------------------------------------------------------------------------
 
 N = np.array([-1, 0, 1, 2], np.int32)

@@ -63,7 +63,7 @@ def tried(expression: str, *, gradients: bool = True) -> Trial:
 
     Raises WrongError or WrongGradientError where a mode accepts it and gives something else than a loop over the lanes.
     """
-    piece = _piece(expression, ())
+    piece = piece_of(expression, ())
     used: list[str] = []
     graph = attempt(piece, expression, jit=False, used=used)
     xla = attempt(piece, expression, jit=True)
@@ -76,7 +76,7 @@ def tried(expression: str, *, gradients: bool = True) -> Trial:
 
 def tried_gradient(expression: str, *, jit: bool) -> str:
     """What becomes of the gradient of an expression; see `slopes.gradient`."""
-    piece = _piece(expression, ())
+    piece = piece_of(expression, ())
     lanes = [tf.constant(examples()[name]) for name in piece.reads]
     operands = [tf.convert_to_tensor(shared()[name]) for name in piece.shared]
     types = [BACKEND.type_of(value[0]) for value in lanes]
@@ -89,7 +89,7 @@ def tried_natively(expressions: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
     Gives for each the operations that are not known to run there. Raises WrongError as `tried` does.
     """
-    pieces = {expression: _piece(expression, ()) for expression in expressions}
+    pieces = {expression: piece_of(expression, ()) for expression in expressions}
     names = sorted({name for piece in pieces.values() for name in piece.reads})
     operands = sorted({name for piece in pieces.values() for name in piece.shared})
     values = {name: tf.constant(examples()[name]) for name in names}
@@ -145,7 +145,7 @@ def tried_natively(expressions: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def operand_variants(expression: str) -> Iterator[tuple[str, ...]]:
     """Which lane values may be made the same for all lanes so that at least one still differs."""
-    reads = _letters(expression)
+    reads = letters(expression)
     for name in reads if len(reads) > 1 else ():
         yield (name,)
         yield tuple(other for other in reads if other != name)
@@ -153,31 +153,41 @@ def operand_variants(expression: str) -> Iterator[tuple[str, ...]]:
 
 def tried_with_shared(expression: str, names: tuple[str, ...], jit: bool) -> Verdict:
     """Try `expression` with the values of lane 0 of `names` shared by all lanes."""
-    return attempt(_piece(expression, names), expression, jit=jit)
+    return attempt(piece_of(expression, names), expression, jit=jit)
 
 
-def _letters(expression: str) -> tuple[str, ...]:
+def letters(expression: str) -> tuple[str, ...]:
     """The lane values that an expression reads."""
     return tuple(name for name in Code(f"result = {expression}").reads if name in examples())
 
 
-def _piece(expression: str, made_shared: tuple[str, ...]) -> Piece:
-    """The piece that the lowering makes of `result = expression`."""
+def piece_of(expression: str, made_shared: tuple[str, ...], written: Mapping[str, Any] | None = None) -> Piece:
+    """The piece that the lowering makes of `result = expression`, values of the names that are `written` in it."""
     sites: list[int] = []
 
     def site(*_: Any) -> int:
         sites.append(len(sites))
         return sites[-1]
 
-    read = _letters(expression)
-    lanes = tuple(name for name in read if name not in made_shared)
+    read = letters(expression)
+    written = written or {}
+    lanes = tuple(name for name in read if name not in made_shared and name not in written)
     loaded = Code(f"result = {expression}").reads
     operands = tuple(name for name in shared() if name in loaded and name != "V")
-    code = translate(Code(f"result = {expression}"), site, {}, frozenset())
+    code = translate(Code(f"result = {expression}"), site, {}, frozenset(), _equivalent)
     source = f"def piece({', '.join((*lanes, *operands, *made_shared))}):\n    {code}\n    return (result,)\n"
-    namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"]}
+    namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"], **written}
     execute(source, namespace)
     return Piece(namespace["piece"], lanes, ("result",), (*operands, *made_shared), tuple(sites), (None, None))
+
+
+def _equivalent(path: str) -> str | None:
+    """What stands for the function at a path, `tf.pad`, as in a program."""
+    root, *steps = path.split(".")
+    found = {"tf": tf, "np": np}.get(root)
+    for step in steps:
+        found = getattr(found, step, None)
+    return None if found is None else BACKEND.equivalent(found)
 
 
 def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None = None) -> Verdict:

@@ -23,8 +23,10 @@ ELEMENTS = "__elements__"
 def store_indices(target: Any) -> list[Any]:
     """The expressions of the indices of `target`, `a[i, j:k]`, one for each leading axis that matters.
 
-    What is before the brackets may be read again.
+    What is before the brackets may be read again. The whole array, `a[()]` and `a[...]`, has no index.
     """
+    if _is_ellipsis(target.slice):
+        return []
     indices = list(target.slice.elts) if isinstance(target.slice, gast.Tuple) else [target.slice]
     while len(indices) > 1 and _takes_all(indices[-1]):  # `a[i, :] = row` is `a[i] = row`
         indices.pop()
@@ -71,10 +73,8 @@ def row_by_row(code: Expressions, target: Any, value: Any) -> Iterator[tuple[Any
 def _positions(target: Any, axis: int, index: Any) -> Any:
     if not _is_span(index):
         return index
-    every = gast.Slice(None, None, None)
-    span = index if isinstance(index, gast.Slice) else gast.copy_location(every, index)
     positions = call(AXIS, _loaded(target.value), constant(axis))
-    return gast.copy_location(gast.Subscript(positions, span, gast.Load()), target)
+    return gast.copy_location(gast.Subscript(positions, index, gast.Load()), target)
 
 
 def _loaded(part: Any) -> Any:
@@ -82,7 +82,11 @@ def _loaded(part: Any) -> Any:
 
 
 def _is_span(index: Any) -> bool:
-    return isinstance(index, gast.Slice) or (isinstance(index, gast.Constant) and index.value is Ellipsis)
+    return isinstance(index, gast.Slice)
+
+
+def _is_ellipsis(index: Any) -> bool:
+    return isinstance(index, gast.Constant) and index.value is Ellipsis
 
 
 def _takes_all(index: Any) -> bool:

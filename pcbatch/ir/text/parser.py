@@ -167,7 +167,7 @@ def _block(number: int, label: str, lines: list[Line]) -> Block:
 
 # -- ops and terminators -----------------------------------------------------------------------------------------------
 
-_STORE = re.compile(rf"store ({NAME})\[({NAMES})\] = ({NAME})")
+_STORE = re.compile(rf"store ({NAME})\[({NAMES})?\] = ({NAME})")
 _CALL = re.compile(rf"(?:({NAMES}) = )?call ([^\s()]+)\(({NAMES})?\)")
 _POP = re.compile(rf"pop ({NAMES})")
 _CODE_OP = re.compile(r"(push|update) (?![-+*/%@&|^<>=!]+ |(?:in|is|if|and|or|not) )(.*)", re.DOTALL)

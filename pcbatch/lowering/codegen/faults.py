@@ -5,7 +5,7 @@ from __future__ import annotations
 from pcbatch.ir.status import LaneStatus
 
 ZERO_DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: integer division or modulo by zero")
-NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ValueError: a negative power of an integer is not an integer")
+NEGATIVE_POWER = (LaneStatus.ARITHMETIC, "ZeroDivisionError: a negative power of zero, or ValueError: of an integer")
 NEGATIVE_SHIFT = (LaneStatus.ARITHMETIC, "ValueError: negative shift count")
 DIVISION = (LaneStatus.ARITHMETIC, "ZeroDivisionError: division by zero")
 NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 bits: NaN, infinite or too large")

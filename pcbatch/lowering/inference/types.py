@@ -287,6 +287,8 @@ class _Inference:
                     mine.bind(variable, known, spans[variable])
             case ir.Store(array=array) as store if isinstance(mine.known(array), StructType):
                 self._store_part(mine, place, store)
+            case ir.Store(indices=()) as store:
+                self._store_part(mine, place, store)
             case ir.Store(indices=(index,)) as store if _is_mask(plain(mine.known(index))):
                 self._store_part(mine, place, store)
             case ir.Store(array=array, span=span) as store:
@@ -297,7 +299,7 @@ class _Inference:
                 self._call(mine, place, call, member)
 
     def _store_part(self, mine: Round, place: tuple[str, int], store: ir.Store) -> None:
-        """`xs[i] = v` of a list, a dict or a bounded list, and `a[mask] = v`: no store, but a statement like others."""
+        """`xs[i] = v` of a list, a dict or a bounded list, `a[mask] = v`, `a[()] = v`: no stores, but statements."""
         function = mine.instance.function
         known = {name: mine.known(name) for name in ir.reads(store)}
         op, run = self.actions.part_store(function, mine.instance.users, place[0], store, known)

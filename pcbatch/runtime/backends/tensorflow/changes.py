@@ -126,11 +126,11 @@ def row(value: Any, whole: Any) -> Any:
 def stored(whole: Any, value: Any, *indices: Any, site: int) -> Any:
     """`whole` with `whole[i, ..] = value`: an array, a bounded list, or a list or dict by a constant.
 
-    There is an index for each leading axis that matters: an integer, or a vector of valid positions. An integer out of
-    range is a fault at `site`.
+    There is an index for each leading axis that matters: an integer, or a vector of valid positions; none stores to the
+    whole array. An integer out of range is a fault at `site`.
     """
     if isinstance(whole, Bounded):
-        if len(indices) > 1:
+        if len(indices) != 1:
             raise TypeError("a bounded list takes one index; write `row = b[i]`, change it and store it: `b[i] = row`")
         return Bounded(_array_stored(whole.items, value, [place_in(whole, indices[0], site)], site), whole.length)
     if isinstance(whole, (tf.Tensor, tf.Variable, np.ndarray)):
@@ -157,6 +157,8 @@ def _array_stored(array: tf.Tensor, value: Any, indices: Sequence[Any], site: in
     places = [tf.convert_to_tensor(index) for index in indices]
     vectors = [place.shape[0] for place in places if place.shape.rank == 1]
     value = scattering.spread(_element_of(array, value), [*vectors, *array.shape[len(places) :]])
+    if not places:
+        return tf.identity(value)
     hit = tf.ones([1] * rank, tf.bool)
     for axis, place in enumerate(places):
         size = array.shape[axis]

@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
 from pcbatch.runtime.backends.tensorflow.operators import numbers
+from pcbatch.runtime.backends.tensorflow.promotion import is_flag
 from pcbatch.runtime.backends.tensorflow.recorder import fault
-from pcbatch.runtime.backends.tensorflow.weak import SizeError, Weak, is_lane_value, is_number, unify
+from pcbatch.runtime.backends.tensorflow.weak import SizeError, Weak, counted, is_lane_value, is_number, unify
 
 
 def multiply(a: Any, b: Any) -> Any:
@@ -99,16 +100,38 @@ def _all_known(y: tf.Tensor, good: Callable[[Any], Any]) -> bool:
 
 
 def power(a: Any, b: Any, site: int) -> Any:
-    """`a ** b`; a negative power of an int, which is no int, is a fault unless the exponent is a literal."""
-    if not (is_lane_value(a) or is_lane_value(b)) or (is_number(a) and is_number(b) and not isinstance(b, Weak)):
-        return operators.number(a) ** operators.number(b)
-    x, y, weak = unify(*numbers(a, b))
-    if not x.dtype.is_integer:
-        return Weak(tf.pow(x, y)) if weak else tf.pow(x, y)
-    if not x.dtype.is_unsigned:
+    """`a ** b`; what has no such power fails the lane: an int to a negative exponent, unless this is a literal, and 0.
+
+    Of floats only Python's own 0.0, as in `divide`; tensors follow TensorFlow.
+    """
+    a, b = (counted(x) if is_flag(x) else x for x in (a, b))
+    static = not (is_lane_value(a) or is_lane_value(b))
+    if not (is_number(a) and is_number(b)):
+        if static:
+            return operators.number(a) ** operators.number(b)
+        x, y, _ = unify(*numbers(a, b))
+        return _integer_power(x, y, site) if x.dtype.is_integer else tf.pow(x, y)
+    if static and not (a == 0 and b < 0):
+        return a**b
+    if not isinstance(b, Weak) and b < 0:
+        b = float(b)  # Python's result is a float
+    x, y, _ = unify(a, b)
+    return Weak(_integer_power(x, y, site) if x.dtype.is_integer else tf.pow(_checked_base(x, y, site), y))
+
+
+def _integer_power(x: tf.Tensor, y: tf.Tensor, site: int) -> tf.Tensor:
+    if not y.dtype.is_unsigned and not _all_known(y, lambda exponent: exponent >= 0):
         fault(tf.reduce_any(y < 0), site)
-    result = arithmetic.int_power(x, y)
-    return Weak(result) if weak else result
+    return arithmetic.int_power(x, y)
+
+
+def _checked_base(x: tf.Tensor, y: tf.Tensor, site: int) -> tf.Tensor:
+    """`x` with 1 for 0 to a negative exponent, which is a fault."""
+    if _all_known(x, lambda base: base != 0) or _all_known(y, lambda exponent: exponent >= 0):
+        return x
+    bad = tf.equal(x, 0) & (y < 0)
+    fault(bad, site)
+    return tf.where(bad, tf.ones_like(x), x)
 
 
 def left_shift(a: Any, b: Any, site: int) -> Any:

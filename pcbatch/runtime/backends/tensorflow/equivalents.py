@@ -1,4 +1,4 @@
-"""Which function of `ops` stands for a function of `math`, NumPy or Python that knows nothing of tensors.
+"""Which function of `ops` stands for a function that knows nothing of tensors: of `math`, NumPy, Python, TensorFlow.
 
 They are found by value, never by spelling: `import numpy as n`, `from math import sqrt as root` and a user's own
 function called `sqrt` all mean what they mean in Python.
@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents
+from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents, tensorflow_equivalents
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
 REPLACEMENTS: dict[str, str] = {
@@ -59,8 +59,14 @@ _HELP = "write it with TensorFlow's operations, or compute it outside and pass t
 @functools.cache
 def _table() -> dict[int, str]:
     """The path in `ops` of each equivalent, by the identity of the function that it stands for."""
-    found = {id(function): f"math.{name}" for name, function in named(math, math_equivalents.NAMES)}
-    return found | {id(function): f"numpy.{name}" for name, function in named(np, numpy_equivalents.NAMES)}
+    libraries = (
+        ("math", math, math_equivalents.NAMES),
+        ("numpy", np, numpy_equivalents.NAMES),
+        ("tensorflow", tf, tensorflow_equivalents.NAMES),
+    )
+    return {
+        id(function): f"{path}.{name}" for path, library, names in libraries for name, function in named(library, names)
+    }
 
 
 def named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pcbatch.ir.records import begun, finished
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
+from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item, within
 from pcbatch.runtime.backends.tensorflow.checked import (
@@ -145,6 +146,7 @@ __all__ = [
     "stored",
     "subtract",
     "taken",
+    "tensorflow",
     "to_bool",
     "to_float",
     "to_int",

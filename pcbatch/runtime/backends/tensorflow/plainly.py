@@ -24,6 +24,7 @@ from pcbatch.runtime.backends.tensorflow.members import member, plain_member
 from pcbatch.runtime.backends.tensorflow.membership import same_flag
 from pcbatch.runtime.backends.tensorflow.private import may_record
 from pcbatch.runtime.backends.tensorflow.scattering import store_indexed
+from pcbatch.runtime.backends.tensorflow.tensorflow_equivalents import constant
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
 
 _ARRAYS = (tf.Tensor, tf.Variable)
@@ -287,5 +288,5 @@ PLAIN_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     function: _seen_by_tapes(function, numpy_equivalents.EQUIVALENTS[name])
     for name, function in named(np, numpy_equivalents.NAMES)
     if name != "take" and (not isinstance(function, type) or issubclass(function, np.floating))
-} | {np.argsort: _stable_order, np.take: _take, **followed.FUNCTIONS, **_OF_MATH}
+} | {np.argsort: _stable_order, np.take: _take, tf.constant: constant, **followed.FUNCTIONS, **_OF_MATH}
 """Functions of others of which lanes have more: a gradient, and the order of equal numbers."""

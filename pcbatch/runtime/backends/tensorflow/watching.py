@@ -37,21 +37,30 @@ def checking(function: Callable[..., Any], division: int, index: int) -> Callabl
 
 def divisor(y: tf.Tensor) -> tf.Tensor:
     """The scalar by which a helper divides a number of Python's own, with 1 for 0, which fails the lane."""
-    return _sound(y, lambda y: y == 0, 1)
+    return _sound(y, y, lambda y: y == 0, 1)
 
 
 def not_negative(y: tf.Tensor) -> tf.Tensor:
     """The scalar int by which a helper shifts an int of Python's own, or its exponent; negative ones fail the lane."""
-    return _sound(y, lambda y: y < 0, 0)
+    return _sound(y, y, lambda y: y < 0, 0)
 
 
-def _sound(y: tf.Tensor, is_bad: Callable[[Any], Any], instead: int) -> tf.Tensor:
-    sites, known = _sites.get(), tf.get_static_value(y)
+def base(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """The scalar float that a helper raises to the power `y`, with 1 for 0 of which there is none: the lane fails."""
+    exponent = tf.get_static_value(y)
+    if exponent is not None and exponent >= 0:
+        return x
+    return _sound(x, tf.where(y < 0, x, tf.ones_like(x)), lambda x: x == 0, 1)
+
+
+def _sound(x: tf.Tensor, checked: tf.Tensor, is_bad: Callable[[Any], Any], instead: int) -> tf.Tensor:
+    """`x`, or another number where what is `checked` of it is bad."""
+    sites, known = _sites.get(), tf.get_static_value(checked)
     if sites is None or not recorder.can_fault() or (known is not None and not is_bad(known)):
-        return y
-    bad = is_bad(y)
+        return x
+    bad = is_bad(checked)
     recorder.fault(bad, sites[0])
-    return tf.where(bad, tf.constant(instead, y.dtype), y)
+    return tf.where(bad, tf.constant(instead, x.dtype), x)
 
 
 def watch(kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:

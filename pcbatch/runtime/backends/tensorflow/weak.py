@@ -161,7 +161,9 @@ def _rest(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _raised(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return arithmetic.power(x, watching.not_negative(y) if y.dtype.is_integer else y)
+    if y.dtype.is_integer:
+        return arithmetic.power(x, watching.not_negative(y))
+    return arithmetic.power(watching.base(x, y), y)
 
 
 def _to_the_left(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -248,7 +248,8 @@ class Conversion:
         if outputs is None and (self.lanes is None or self._is_shared(operation, inputs)):
             outputs = self._of_one(operation, inputs)
         try:
-            outputs = outputs or self._inlined(operation, inputs) or self._by_pfor(operation)
+            outputs = outputs or self._by_own_rule(operation) or self._inlined(operation, inputs)
+            outputs = outputs or self._by_pfor(operation)
         except Exception as error:
             if self.lanes is None or not lane_after_lane.is_looped(error):
                 raise
@@ -301,19 +302,38 @@ class Conversion:
         stacked, same = ([(inner, t) for inner, t, s in pairs if s == is_stacked] for is_stacked in (True, False))
         return Conversion(body, self.lanes, results, replace(self.lane, failures=())).run(stacked, same, [])
 
+    def _by_own_rule(self, operation: Any) -> list[Converted] | None:
+        """An operation that brings its own rule, in which something is made otherwise, by that rule.
+
+        The rule's operations, and the functions that these run, are made otherwise in their turn.
+        """
+        if not (private.has_rule(operation) and functions.has_corrections(operation)):
+            return None
+        self._set_up_pfor()
+        graph = private.new_graph("pcbatch_by_own_rule")
+        with graph.as_default():
+            found = self._by_pfor(operation)
+        lane = Lane(is_native=self.lane.is_native)
+        values = Conversion(graph, None, [each.t for each in found], lane).run([], [], [])
+        return [Converted(value.t, each.is_stacked) for value, each in zip(values, found, strict=True)]
+
     def _function(self, body: Any, given: Sequence[tf.Tensor], results: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         lane = Lane(is_native=self.lane.is_native)
         found = Conversion(body, None, results, lane).run([], list(zip(body.inputs, given, strict=True)), [])
         return [each.t for each in found]
 
-    def _by_pfor(self, operation: Any) -> list[Converted]:
+    def _set_up_pfor(self) -> private.Conversion:
         if self.pfor is None:
             lanes = 1 if self.lanes is None else self.lanes
             self.pfor = private.Conversion(private.copy_of_pfor(_register), self.graph, lanes)
             for tensor in self.tensors:
                 value = self.found[id(tensor)]
                 self.pfor.give(tensor, value.t, value.is_stacked)
-        found = [self.pfor.convert(output) for output in operation.outputs]
+        return self.pfor
+
+    def _by_pfor(self, operation: Any) -> list[Converted]:
+        pfor = self._set_up_pfor()
+        found = [pfor.convert(output) for output in operation.outputs]
         if self.lanes is None:
             return [Converted(each.t[0] if each.is_stacked else each.t, False) for each in found]
         return [Converted(each.t, each.is_stacked) for each in found]

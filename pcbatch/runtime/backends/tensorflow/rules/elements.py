@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
-from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, stacked
+from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, always, stacked
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 
 
@@ -115,4 +115,6 @@ RULES: dict[str, Rule] = {
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     "GatherV2": (_is_large, _gather_large),
     "GatherNd": (lambda inputs: not stacked(inputs, 0), _gather_nd),
+    # TensorFlow's computes shapes in a way that XLA follows only where the places are literals.
+    "TensorScatterUpdate": (always, _tensor_scatter(tf.tensor_scatter_nd_update)),
 }
