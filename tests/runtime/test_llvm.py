@@ -321,3 +321,52 @@ def test_its_text_is_shown():
         down.options(form="lockstep").ir("llvm", N)
     with pytest.raises(pcbatch.UsageError, match="PCB506"):
         down.ir("llvm")
+
+
+def test_counts_are_those_of_the_run():
+    """Though the arrays that it was given hold other numbers when somebody asks for them."""
+    function, numbers = down.options(name="counted"), np.array([3, 0, 20], np.int32)
+    function(numbers[:2].copy()), function(numbers[:2].copy())
+    runs = []
+    for _ in range(3):
+        with pytest.raises(pcbatch.LaneError) as caught:
+            function(numbers)
+        runs.append(caught.value.run)
+    wanted = runs[0].executions
+    numbers[:] = 1
+    assert [run.executions for run in runs] == [wanted] * 3
+
+
+@pcbatch.autobatch(form="native")
+def called_with_what_is_needed_later(n, a):
+    while n > 0:
+        b = a * 0.5 + tf.reverse(a, [0])
+        c = tf.function(lambda x: tf.tensor_scatter_nd_update(x, [[1]], [x[0] + 1.0]))(b)
+        a = tf.cond(c[1] > 0.0, lambda c=c: tf.tensor_scatter_nd_update(c, [[2]], [7.0]), lambda c=c: c) + b + c
+        n = n - 1
+    return a
+
+
+@pcbatch.autobatch(form="native")
+def many_vectors(n, a):
+    """More than the thread's stack has room for."""
+    while n > 0:
+        for k in range(40):
+            b = tf.sin(a) + tf.reverse(a, [0])
+            a = tf.concat([b[500:], b[:500]], 0) * 0.5 + tf.roll(b, k, 0)
+        n = n - 1
+    return a
+
+
+def test_what_is_handed_to_functions_stays():
+    found = called_with_what_is_needed_later(N, A)
+    for lane, row in enumerate(A):
+        wanted = called_with_what_is_needed_later.single(int(N[lane]), tf.constant(row))
+        np.testing.assert_allclose(found[lane], wanted, rtol=2e-5)
+
+
+def test_many_vectors():
+    rows = np.random.default_rng(2).normal(size=(2, 1000)).astype(np.float32)
+    found = many_vectors(np.array([1, 2], np.int32), rows)
+    for lane, row in enumerate(rows):
+        np.testing.assert_allclose(found[lane], many_vectors.single(lane + 1, tf.constant(row)), rtol=1e-3, atol=1e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import llvmlite.ir as ir
@@ -20,6 +20,8 @@ WRITTEN_OUT = 8
 """Loops over so many elements at most are written out, so that LLVM keeps short arrays in registers."""
 ON_STACK = 4096
 """Arrays of so many bytes at most lie on the thread's stack, where LLVM knows that nothing else refers to them."""
+STACK = 1 << 18
+"""So many bytes of the thread's stack a function takes at most: a thread may have half a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ Value = Array | tuple[Any, ...]
 """What an operation gives: an array, or a tuple of such values."""
 
 
+def lent(value: Value) -> Value:
+    """A value whose arrays somebody else may still need as they are."""
+    return replace(value, owned=False) if isinstance(value, Array) else tuple(map(lent, value))
+
+
 def scalar(number: Number, value: Any) -> Array:
     """An array without axes whose number is computed already."""
     return Array(number, (), lambda index: value)
@@ -73,7 +80,7 @@ class Code:
     arena_bytes: int = 0
     """How much of the arena the function needs."""
     _used: int = 0
-    _kept: dict[Any, Any] = field(default_factory=dict)
+    _stack: int = 0
 
     # -- numbers of places ---------------------------------------------------------------------------------------------
 
@@ -132,7 +139,7 @@ class Code:
     def room(self, number: Number, count: int) -> Any:
         """The address of uninitialised memory for so many numbers, until `scratch` ends."""
         size = number.bytes * count
-        if size <= ON_STACK:
+        if self._fits_on_stack(size):
             return self._on_stack(number, count)
         start = self._used
         self._used = (start + size + 63) // 64 * 64
@@ -142,14 +149,18 @@ class Code:
     def reserved(self, number: Number, count: int) -> Any:
         """The address of memory that stays the function's own to its end."""
         assert not self._used, "inside scratch memory"
-        if number.bytes * count <= ON_STACK:
+        if self._fits_on_stack(number.bytes * count):
             return self._on_stack(number, count)
         with self.builder.goto_entry_block():
             start = self.arena_bytes
             self.arena_bytes = (start + number.bytes * count + 63) // 64 * 64
             return self.builder.gep(self.arena, [self.place(start)], inbounds=True, source_etype=BYTE)
 
+    def _fits_on_stack(self, size: int) -> bool:
+        return size <= ON_STACK and self._stack + size <= STACK
+
     def _on_stack(self, number: Number, count: int) -> Any:
+        self._stack += number.bytes * count
         with self.builder.goto_entry_block():
             address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
         address.align = 32 if number.bytes * count >= 32 else 8

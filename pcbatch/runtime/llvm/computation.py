@@ -123,15 +123,14 @@ class Evaluation:
     def settle(self, pointer: Any) -> None:
         """Compute all that is still to be read from memory that is about to change."""
         for name, value in self.values.items():
-            if not isinstance(value, Array) or self._last.get(name, -1) <= self._now:
-                continue
-            if pointer in value.reads and value.pointer is not pointer:
-                self.values[name] = self._computed(value)
+            if self._last.get(name, -1) > self._now:
+                self.values[name] = self._settled(value, pointer)
 
-    def _computed(self, array: Array) -> Array:
-        if not array.sizes:
-            return scalar(array.number, array.value)
-        return self.code.stored(array)
+    def _settled(self, value: Value, pointer: Any) -> Value:
+        if isinstance(value, tuple):
+            return tuple(self._settled(item, pointer) for item in value)
+        is_changed = pointer in value.reads and value.pointer is not pointer
+        return self.code.stored(value) if is_changed else value
 
     # -- operations ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from pcbatch.runtime.llvm.code import Array, Code, Value, scalar
+from pcbatch.runtime.llvm.code import Array, Code, Value, lent, scalar
 from pcbatch.runtime.llvm.computation import Evaluation, Operations, flat
 from pcbatch.runtime.llvm.hlo import ArrayShape, Instruction, Shape
 from pcbatch.runtime.llvm.types import INT32, Number, by_name
@@ -77,7 +77,7 @@ def packed(shape: Shape, arrays: Sequence[Array]) -> Value:
 
 
 def _call(evaluation: Evaluation, instruction: Instruction) -> Value:
-    return evaluation.inner(instruction.computation(), [evaluation.values[name] for name in instruction.operands])
+    return evaluation.inner(instruction.computation(), [lent(evaluation.values[name]) for name in instruction.operands])
 
 
 def _while(evaluation: Evaluation, instruction: Instruction) -> Value:
@@ -117,17 +117,10 @@ def _conditional(evaluation: Evaluation, instruction: Instruction) -> Value:
             switch.add_case(ir.Constant(INT32, place), block)
         builder.position_at_end(block)
         with code.scratch():
-            held.write(flat(evaluation.inner(name, [_shared(evaluation.values[argument])])))
+            held.write(flat(evaluation.inner(name, [lent(evaluation.values[argument])])))
         builder.branch(end)
     builder.position_at_end(end)
     return packed(shape, held.read(owned=True))
-
-
-def _shared(value: Value) -> Value:
-    """A value whose arrays others may need as they are."""
-    if isinstance(value, tuple):
-        return tuple(map(_shared, value))
-    return Array(value.number, value.sizes, value.at, value.cost, value.pointer, False, value.reads)
 
 
 CONTROL: Operations = {"call": _call, "while": _while, "conditional": _conditional}

@@ -136,6 +136,8 @@ class LlvmProgram(WholeRuns):
         self, found: Written, arrays: Sequence[Array], lanes: int, values: Sequence[Array] | None = None
     ) -> Outcome:
         legs = self.machine.legs
+        # Whoever asks for counts later gets those of this run, whatever is in NumPy's arrays by then.
+        arrays = [array.copy() if isinstance(array, np.ndarray) else array for array in arrays]
         interface = self._whole.interface
         blocks, codes = np.divmod(found.of(interface.failures), len(self.program.faults) + 1)
         status = self._statuses[codes]
