@@ -140,9 +140,8 @@ def test_a_warm_call_takes_the_quick_way(monkeypatch):
                 n -= 1
             return n
 
-        for _ in range(4):  # of which some find out how to run the others
-            assert least(N).numpy().tolist() == [0, 3, 1, 3]
-        return ways.length(lambda: least(N))
+        assert least(N).numpy().tolist() == [0, 3, 1, 3]
+        return min(ways.length(lambda: least(N)) for _ in range(12))  # the first ones find out how to run the others
 
     quick = length()
     instead(lookup.CANCELLING, threading.local)(monkeypatch)
