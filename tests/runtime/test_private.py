@@ -127,7 +127,7 @@ def test_a_probe_says_that_another_way_is_taken(name, lengthen, monkeypatch):
 def test_all_that_ask_for_the_way_are_tried_without_it(monkeypatch):
     asked = []
     monkeypatch.setattr(ways, "is_shorter", lambda way, than: asked.append(True) or True)
-    assert LONGER.keys() == {use.name for use in probes.USES if (asked.clear(), use.check()) and asked}
+    assert LONGER.keys() == {use.name for use in probes.USES if (asked.clear(), probes.works(use)) and asked}
 
 
 def test_a_warm_call_takes_the_quick_way(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import native, private
+from pcbatch.runtime.backends.tensorflow import native, private, ready
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
 
@@ -37,6 +37,17 @@ def _modules_are_called() -> bool:
     return private.has_modules() and native.are_made()
 
 
+def _products_are_native() -> bool:
+    """XLA may hand a product to a library that a native function cannot call: it compiles none of 2.22.0rc0's."""
+
+    def product(x: tf.Tensor, matrix: tf.Tensor) -> list[tf.Tensor]:
+        with ready.reusing():
+            return native.call(lambda x, matrix: [tf.matmul(x, matrix)], [x, matrix])
+
+    found, _ = tf.function(product, jit_compile=True, autograph=False)(tf.ones([2, 5]), tf.ones([5, 12]))
+    return native.are_made() and bool(tf.reduce_all(found == 5.0))
+
+
 USES = (
     Use(
         "being inside XLA",
@@ -51,4 +62,9 @@ USES = (
     ),
     Use("part of an array", _slices_are_read, "as without native functions"),
     Use("native functions", _modules_are_called, "cheap programs run in lockstep, which takes several times as long"),
+    Use(
+        "products in native functions",
+        _products_are_native,
+        "PCB440 for cheap programs with products of matrices, unless form='lockstep'",
+    ),
 )
