@@ -7,19 +7,21 @@ import pytest
 
 from benchmarks.conversation import ContestantError
 from benchmarks.environments import PeerUnavailableError
-from benchmarks.figures import crew, pages, throughput, utilization
+from benchmarks.figures import crew, pages, paper, throughput, utilization
 from benchmarks.figures.agreement import Moments, apart, verdicts
 from benchmarks.figures.contestants.worker import Job, Outcome, timed
 from benchmarks.figures.crew import CONTESTANTS, Contestant, Crew
 from benchmarks.figures.crew import Figures as Timed
+from benchmarks.figures.paper import Sizes
 from benchmarks.figures.sampler import Chains, Count
+from benchmarks.figures.throughput_page import claims, level, seen
 from benchmarks.figures.throughput_page import page as throughput_page
-from benchmarks.figures.throughput_page import seen
 from benchmarks.figures.utilization_page import Figures
 from benchmarks.figures.utilization_page import page as utilization_page
 from benchmarks.nuts.targets import TARGETS, Target
 
 SIZE = 40
+SIZES = Sizes(TARGETS["logistic-small"], 5)
 
 
 def moments(seed, *, mean=0.0, deviation=1.0, draws=400, stays=False):
@@ -70,7 +72,7 @@ def test_moments_are_added_up():
 
 
 def test_a_contestant_may_give_its_own_seconds():
-    job = Job(TARGETS["funnel"], 2, 1)
+    job = Job(Sizes(TARGETS["funnel"], 1), 2)
     outcome = Outcome(7, None, np.zeros((2, 1, 10)), seconds=123.0)
     assert timed(job, lambda seed: outcome, 1)["seconds"] == 123.0
 
@@ -88,6 +90,7 @@ class Pretender:
         if do == self.fails:
             raise ContestantError(f"took more than 3 s to {do}")
         self.chains = command.get("chains", self.chains)
+        assert do != "prepare" or command["leapfrogs"] == 4
         reply = {"seconds": 1.0, "gradients": self.rate * self.chains, "rows": 200 * self.chains}
         return {**reply, "moments": vars(moments(command.get("seed", 0)))}
 
@@ -108,7 +111,7 @@ def cells(monkeypatch):
     monkeypatch.setattr(Contestant, "process", process)
     with Crew(["pc", "switch", "tfp-machine", "eager", "stan"]) as all_of_them:
         given = {"repeats": 2, "limit": 3, "budget": 9}
-        return {chains: all_of_them.measured(TARGETS["logistic-small"], chains, 5, **given) for chains in (1, 8)}
+        return {chains: all_of_them.measured(SIZES, chains, **given) for chains in (1, 8)}
 
 
 def test_who_fails_is_named_and_the_others_go_on(cells):
@@ -126,7 +129,7 @@ def test_chains_one_after_another_are_measured_once(cells):
 
 
 def test_the_page_says_what_is_seen_and_what_is_missing(cells):
-    text = "\n\n".join(throughput_page(TARGETS["logistic-small"], cells, 5, {}, []))
+    text = "\n\n".join(throughput_page(SIZES, cells, {}, [], "Measured here."))
     assert "| pcbatch (pc) | 100 | 800 |" in text
     assert "| unbatched, eager | 150 | (150) |" in text
     assert "Stan, 8 chains: pip install .. failed: no wheel" in text
@@ -137,8 +140,39 @@ def test_the_page_says_what_is_seen_and_what_is_missing(cells):
     assert "outdone: at 1 chain unbatched, eager makes 1.50 times as many" in said
 
 
+RATES = {1: (50.0, 400.0), 8: (200.0, 400.0), 64: (1600.0, 400.0)}
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [(1, "at 16 chains"), (100, "at 1 chain already"), (0.1, "not at 64 chains yet"), (0, "")],
+)
+def test_where_somebody_is_level_with_stan(factor, said):
+    """Between 8 chains, half of Stan's, and 64, four times as many: on a line in logarithms, a third of the way."""
+    cells = {
+        chains: {"local": made_at(chains, factor * own), "stan": made_at(chains, its)}
+        for chains, (own, its) in RATES.items()
+    }
+    assert level(cells, "local", "stan") == said
+    assert claims(cells)[paper.EAGER_LEVEL] == [f"pcbatch, local {said}." if said else "-"]
+
+
+def made_at(chains, rate):
+    """So many gradients in a second; none where that failed."""
+    return Timed(chains, chains, 1.0, [1.0], [1.0], [rate], [None], failure=None if rate else "no wheel")
+
+
+def test_the_hybrid_is_compared_at_the_most_chains():
+    rates = {"pc": 100.0, "switch": 200.0, "hybrid": 150.0, "local": 0.0}
+    cells = {chains: {name: made_at(chains, chains * rate) for name, rate in rates.items()} for chains in (1, 64)}
+    (said,) = claims(cells)[paper.HYBRID]
+    assert said == "At 64 chains it makes 1.50 times as many as pcbatch (pc) and 0.75 times as many as pcbatch, switch."
+    (said,) = claims(cells)[paper.LINEAR]
+    assert "64.0 times as many for 64 times as many chains (to 64)" in said
+
+
 def test_disagreement_is_on_the_page(cells):
-    text = "\n\n".join(throughput_page(TARGETS["logistic-small"], cells, 5, {}, ["pc and local differ"]))
+    text = "\n\n".join(throughput_page(SIZES, cells, {}, ["pc and local differ"], "Measured here."))
     assert "**Draws disagree:** pc and local differ" in text
     assert "Draws agree." not in text
 
@@ -184,23 +218,27 @@ def test_machines_that_make_other_trajectories_are_an_error():
 def test_the_page_of_utilisation():
     lockstep = Figures(longest=None, busiest=None, failure="no wheel")
     cell = {"earliest": figures(125), "adaptive": figures(160), "local": figures(250), "tfp": lockstep}
-    text = "\n\n".join(utilization_page(TARGETS["gaussian-short"], {2: cell}, 10))
+    text = "\n\n".join(utilization_page(Sizes(TARGETS["gaussian-short"], 10), {2: cell}, "Counted here."))
     flat = re.sub(r"\s+", " ", text)
     assert "| pc, the paper's machine | 0.80 |" in text
     assert "| lockstep (TFP) | |" in flat
     assert "the paper's machine makes 2.00 times" in flat
     assert "lower than the paper's at 2 (0.62 against 0.80) chains" in flat
     assert "- no wheel" in text
+    assert "here, at 2 chains" in text
+    assert f"| lost by lanes that wait after each trajectory | {paper.LOST} | 2.5 (local) |" in text
+    assert f"{paper.WON} | 2.0 (pc, the paper's machine), 1.6 (pc as pcbatch runs it) |" in text
 
 
 @pytest.mark.slow
 def test_the_sampler_counts_what_it_needs():
-    """In the plain graph, which compiles nothing: 2 chains, 2 trajectories, and a gradient where each chain starts."""
-    target = Target("tiny", "AR(1) Gaussian", 3, 0.9, 2)
-    found = Chains(target, 2, 2).counted(1, masked=True, jit=False, schedule="earliest")
-    assert found.leaves.shape == (2, 2)
-    assert found.needed == found.leaves.sum() + 2
-    assert found.rows % 2 == 0
+    """In the plain graph, which compiles nothing: 2 chains, 2 trajectories, and a leaf of three where each starts."""
+    target = Target("tiny", "AR(1) Gaussian", 3, 0.3, 2)
+    found = Chains(Sizes(target, 2, leapfrogs=3), 2).counted(1, masked=True, jit=False, schedule="earliest")
+    assert found.gradients.shape == (2, 2)
+    assert found.needed == found.gradients.sum() + 2 * 3
+    assert (found.gradients % 3 == 0).all()
+    assert found.rows % (2 * 3) == 0
     assert found.rows >= found.needed
 
 

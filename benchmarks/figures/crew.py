@@ -15,7 +15,7 @@ from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import FOLDER, TENSORFLOW_PROBABILITY, Environment, PeerUnavailableError
 from benchmarks.figures.agreement import Moments
-from benchmarks.nuts.targets import Target
+from benchmarks.figures.paper import Sizes
 
 START_LIMIT = 120.0
 """Seconds that a contestant may take to import what it needs."""
@@ -123,15 +123,12 @@ class Crew:
         for process in self._processes.values():
             process.close()
 
-    def measured(
-        self, target: Target, chains: int, trajectories: int, *, repeats: int, limit: float, budget: float
-    ) -> Cell:
+    def measured(self, sizes: Sizes, chains: int, *, repeats: int, limit: float, budget: float) -> Cell:
         """All contestants' figures: made ready in turn, then timed by turns.
 
         Args:
-            target: the density.
+            sizes: of the experiment.
             chains: how many.
-            trajectories: of each chain in a call.
             repeats: timed calls of each contestant; every repeat starts with another one.
             limit: seconds after which a call is given up, and with it the contestant at so many chains.
             budget: seconds of timed calls after which a contestant makes no more.
@@ -143,7 +140,7 @@ class Crew:
             cell[name] = self._level(name, figures)
         names = [name for name, figures in cell.items() if figures.first is None and not figures.failure]
         for name in names:
-            prepare = partial(_prepare, name=name, target=target, trajectories=trajectories, limit=limit)
+            prepare = partial(_prepare, name=name, sizes=sizes, limit=limit)
             self._attempt(name, cell[name], prepare)
         for repeat in range(repeats):
             start = repeat % max(1, len(names))
@@ -189,13 +186,6 @@ class Crew:
             self._start(name)
 
 
-def _prepare(ask: Any, figures: Figures, name: str, target: Target, trajectories: int, limit: float) -> None:
-    reply = ask(
-        limit,
-        do="prepare",
-        target=target.name,
-        chains=figures.measured,
-        trajectories=trajectories,
-        variant=CONTESTANTS[name].variant,
-    )
+def _prepare(ask: Any, figures: Figures, name: str, sizes: Sizes, limit: float) -> None:
+    reply = ask(limit, do="prepare", variant=CONTESTANTS[name].variant, **sizes.given(figures.measured))
     figures.first = reply["seconds"]

@@ -1,12 +1,9 @@
-"""Pages of figures in Markdown: tables, and what machine they were measured on."""
+"""Pages of figures in Markdown: tables, paragraphs and lists."""
 
 from __future__ import annotations
 
-import os
-import platform
 import textwrap
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 FOLDER = Path("docs") / "figures"
@@ -43,13 +40,6 @@ def points(texts: Sequence[str]) -> str:
         )
         for text in texts
     )
-
-
-def machine() -> str:
-    """What the figures were measured on, in a sentence."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("tensorflow", "numpy"))
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{platform.machine()}, {cpus} CPU cores, no GPU; Python {platform.python_version()}, {packages}"
 
 
 def write(name: str, parts: Sequence[str], folder: Path) -> Path:

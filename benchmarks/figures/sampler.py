@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.figures.paper import Sizes
 from benchmarks.nuts.contestants.in_tensorflow import ONE
-from benchmarks.nuts.targets import Target
 from pcbatch import random
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
@@ -35,30 +35,32 @@ class Arguments:
 class Count:
     """Gradients of one run: those that chains needed, rows that were computed, and each trajectory's.
 
-    `needed` has, beside the trajectories' leaves, the gradient of each chain at its starting point.
+    `needed` has, beside those of the trajectories, the first leaf of each chain: it is where the chain starts.
     """
 
     needed: int
     rows: int
-    leaves: np.ndarray
+    gradients: np.ndarray
     """`[chains, trajectories]`"""
 
 
 class Chains:
-    """So many chains of a target, from its starting points, unit metric, fixed step size.
+    """So many chains of such sizes, from the target's starting points, unit metric, fixed step size.
 
     `program` is the batched function of a chain in which nobody waits for anybody: what runs next is the machine's to
     say.
     """
 
-    def __init__(self, target: Target, chains: int, trajectories: int):
-        self.target, self.chains, self.trajectories = target, chains, trajectories
+    def __init__(self, sizes: Sizes, chains: int):
+        target, trajectories, leapfrogs = sizes
+        self.target, self.chains, self.trajectories, self.leapfrogs = target, chains, trajectories, leapfrogs
         one, self._data = ONE[target.family], target.data()
         self.program = make_sampler(
             one if self._data else lambda q, _: one(q),
             dimensions=target.size,
             dtype=tf.float32,
             capacity=trajectories,
+            leapfrogs_per_leaf=leapfrogs,
             waits=False,
         ).chain
 
@@ -83,8 +85,8 @@ class Chains:
         if masked:
             runs = np.asarray(run.outcome.executions)[[*gradient_blocks(run.program)]]
             rows = int(runs.sum()) * self.chains
-        return Count(needed, rows, self.leaves(run.value[-1]))
+        return Count(self.leapfrogs * needed, self.leapfrogs * rows, self.gradients(run.value[-1]))
 
-    def leaves(self, statistics: Any) -> np.ndarray:
+    def gradients(self, statistics: Any) -> np.ndarray:
         """How many gradients each trajectory took, of what the program returns: `[chains, trajectories]`."""
-        return np.asarray(statistics)[..., LEAVES].astype(np.int64)
+        return self.leapfrogs * np.asarray(statistics)[..., LEAVES].astype(np.int64)

@@ -1,12 +1,13 @@
 """The batching paper's figure 6: throughput of the sampler by number of chains, on a large logistic regression.
 
-    python -m benchmarks.figures.throughput [--chains 1 8 64 512] [--contestants pc stan ..] [--json FILE]
+    python -m benchmarks.figures.throughput [--chains 1 8 64 512 2048] [--contestants pc stan ..] [--json FILE]
 
 Useful gradients per second of pcbatch's sampler on its own machine and on the paper's (switch, local, hybrid), of
 TensorFlow Probability's samplers, of a sampler that is not batched at all, and of Stan. All have the same density
-(10,000 observations, 100 weights), step size, unit metric, depth 10 and starting points; timed calls take turns. A
-useful gradient is a leapfrog step that a chain needed by the sampler's own statistics. The first call, which compiles,
-is timed apart. Draws are compared with each other; a sampler that draws from something else is an error.
+(10,000 observations, 100 weights), step size, unit metric, depth 10 and starting points; timed calls take turns. A leaf
+takes four leapfrog steps, as in the paper; Stan knows leaves of one only. A useful gradient is a leapfrog step that a
+chain needed by the sampler's own statistics. The first call, which compiles, is timed apart. Draws are compared with
+each other; a sampler that draws from something else is an error.
 
 Writes `throughput.md` and `throughput.png` into docs/figures. Peers get environments of their own in out/peers, made
 by this script; one that cannot be made is named in the page.
@@ -18,17 +19,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.figures import pages, pictures
+from benchmarks.figures import pages, paper, pictures
 from benchmarks.figures.agreement import MOST_APART, Moments, Verdict, apart, verdicts
 from benchmarks.figures.crew import CONTESTANTS, CORES, MACHINES, Cell, Cells, Crew
 from benchmarks.figures.pictures import Curve, Style
 from benchmarks.figures.throughput_page import NAME, page
-from benchmarks.harness import arguments, write_json
+from benchmarks.harness import arguments, load, origin, write_json
 from benchmarks.nuts.targets import TARGETS
 
 TARGET = "logistic-large"
-CHAINS = (1, 8, 64, 512)
+CHAINS = (1, 8, 64, 512, 2048)
 TRAJECTORIES = 10
+PACKAGES = ("tensorflow", "numpy")
 STYLES = {
     "pc": Style(pictures.BLUE, "o"),
     "switch": Style(pictures.SKY, "s"),
@@ -48,22 +50,19 @@ def main() -> None:
     parser.set_defaults(repeats=3)
     parser.add_argument("--chains", type=int, nargs="+", default=CHAINS)
     parser.add_argument("--trajectories", type=int, default=TRAJECTORIES, help="of each chain in a call")
+    parser.add_argument("--leapfrogs", type=int, default=paper.LEAPFROGS, help="of each leaf")
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS), metavar="name")
     parser.add_argument("--target", choices=TARGETS, default=TARGET, help="another one, to try the program")
-    parser.add_argument("--limit", type=float, default=120, help="seconds after which a call is given up")
+    parser.add_argument("--limit", type=float, default=240, help="seconds after which a call is given up")
     parser.add_argument("--budget", type=float, default=4, help="seconds of timed calls of a contestant at each number")
     parser.add_argument("--folder", type=Path, default=pages.FOLDER, help="of the page and the picture")
     options = parser.parse_args()
-    target, cells = TARGETS[options.target], {}
+    sizes = paper.Sizes(TARGETS[options.target], options.trajectories, options.leapfrogs)
+    target, cells, before = sizes.target, {}, load()
     with Crew(options.contestants) as crew:
         for chains in sorted(options.chains):
             cells[chains] = crew.measured(
-                target,
-                chains,
-                options.trajectories,
-                repeats=options.repeats,
-                limit=options.limit,
-                budget=options.budget,
+                sizes, chains, repeats=options.repeats, limit=options.limit, budget=options.budget
             )
             print(f"{chains} chains: {printed(cells[chains])}", flush=True)
         agreement, faults = agreements(crew.moments)
@@ -77,7 +76,7 @@ def main() -> None:
         ylabel="useful gradients per second",
         logarithmic=True,
     )
-    pages.write(NAME, page(target, cells, options.trajectories, agreement, faults), options.folder)
+    pages.write(NAME, page(sizes, cells, agreement, faults, origin(before, PACKAGES)), options.folder)
     if faults:
         raise SystemExit("draws disagree: " + "; ".join(faults))
 

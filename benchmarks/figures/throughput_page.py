@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.figures import pages, paper
 from benchmarks.figures.agreement import LARGEST_SHIFT, Verdict
 from benchmarks.figures.crew import CONTESTANTS, CORES, MACHINES, Cells, Figures
-from benchmarks.nuts.targets import Target
 
 NAME = "throughput"
 
 
 def page(
-    target: Target, cells: Cells, trajectories: int, agreement: Mapping[str, Verdict], faults: Sequence[str]
+    sizes: paper.Sizes, cells: Cells, agreement: Mapping[str, Verdict], faults: Sequence[str], measured: str
 ) -> list[str]:
-    """Its parts."""
+    """Its parts; `measured` says where and by which command."""
+    target, trajectories, leapfrogs = sizes
     heads = [pages.chains(chains) for chains in cells]
     failures = [
         f"{CONTESTANTS[name].label}, {pages.chains(chains)}: {figures.failure}"
@@ -27,11 +28,12 @@ def page(
         "# Throughput by number of chains",
         pages.paragraph(
             f"`python -m benchmarks.figures.{NAME}` writes this page: figure 6 of {paper.PAPER}, measured anew. The "
-            f"density is a {target.family} of {target.observations:,} observations and {target.size} weights; every "
+            f"density is a {target.family} of {target.observations:,} observations and {target.size} weights. Every "
             f"call makes {trajectories} trajectories of each chain from the same starting points, with step size "
-            f"{target.step_size}, unit metric and depth 10, in float32 (Stan in float64). Measured on "
-            f"{pages.machine()}."
+            f"{target.step_size}, unit metric and depth 10. A leaf takes {leapfrogs} leapfrog steps (Stan's takes "
+            "one), and numbers are float32 (Stan's are float64)."
         ),
+        pages.paragraph(measured),
         f"![Useful gradients per second by number of chains]({NAME}.png)",
         pages.paragraph(
             "Useful gradients per second, warm, medians of calls that take turns. In brackets, hollow in the picture: "
@@ -43,16 +45,17 @@ def page(
         "## What is seen",
         pages.points(seen(cells)),
         "## What the paper says",
-        pages.paragraph(paper.THROUGHPUT),
-        pages.paragraph(paper.NOT_AT_HAND),
+        pages.paragraph(paper.THROUGHPUT.format(leapfrogs=paper.LEAPFROGS)),
+        pages.table(["here"], claims(cells), corner="the paper"),
+        pages.paragraph(paper.ACCELERATORS.format(cores=CORES)),
         "## Beside it",
         "Seconds of the first call (trace, compile, run; in Stan's first one is the work of its C++ compiler):",
         pages.table(heads, rows(cells, lambda figures: f"{figures.first:.1f}" if is_own(figures) else "")),
         pages.paragraph(
             "Useful gradients over rows computed, as each program counts them. All trajectories of this density are "
-            "about equally long, so hardly a row is lost to waiting: what is missing is the gradient at the starting "
-            "point. pcbatch's sampler fills chains up to a multiple of four; a single chain has three beside it that "
-            "nobody asked for. Stan and the unbatched sampler compute what they need."
+            "about equally long, so few rows are lost to waiting; the rest are gradients at the starting points. "
+            "pcbatch's sampler fills chains up to a multiple of four: a single chain has three beside it that nobody "
+            "asked for. Stan and the unbatched sampler compute what they need."
         ),
         pages.table(heads, rows(cells, lambda figures: f"{figures.useful:.2f}" if is_own(figures) else "")),
         "**Draws disagree:** " + "; ".join(faults)
@@ -92,13 +95,13 @@ def shown(figures: Figures) -> str:
     return text if figures.measured == figures.chains else f"({text})"
 
 
-def rounded(value: float) -> float:
-    """To three digits.
+def rounded(value: float, digits: int = 3) -> float:
+    """To so many digits.
 
     >>> rounded(12345.6)
     12300.0
     """
-    return float(f"{value:.3g}")
+    return float(f"{value:.{digits}g}")
 
 
 def seen(cells: Cells) -> list[str]:
@@ -109,6 +112,59 @@ def seen(cells: Cells) -> list[str]:
 def rate(cells: Cells, chains: int, name: str) -> float | None:
     """A contestant's rate, if there is one."""
     return cells[chains][name].rate if name in cells[chains] else None
+
+
+def claims(cells: Cells) -> dict[str, list[str]]:
+    """What the paper's section 4 says, and what is measured here, by the paper's sentence."""
+    most = max(cells)
+    at_most = {name: made for name in ("pc", *MACHINES) if (made := rate(cells, most, name))}
+    hybrid = at_most.pop("hybrid", None)
+    found = {
+        paper.LINEAR: steps(cells, "pc"),
+        paper.EAGER_LEVEL: levels(cells, ("tfp-stackless", "local")),
+        paper.COMPILED_LEVEL: levels(cells, ("tfp-machine", "switch", "pc")),
+        paper.HYBRID: "",
+    }
+    if hybrid and at_most:
+        ratios = [f"{hybrid / made:.2f} times as many as {CONTESTANTS[name].label}" for name, made in at_most.items()]
+        found[paper.HYBRID] = f"At {pages.chains(most)} it makes {pages.listed(ratios)}."
+    return {claim: [here or "-"] for claim, here in found.items()}
+
+
+def steps(cells: Cells, name: str) -> str:
+    """By how much a contestant's throughput grows from each number of chains to the next."""
+    rates = {chains: made for chains in sorted(cells) if (made := rate(cells, chains, name))}
+    pairs = [*zip(rates, [*rates][1:], strict=False)]
+    found = [
+        f"{rates[more] / rates[few]:.1f} times as many for {more / few:g} times as many chains (to {more:,})"
+        for few, more in pairs
+    ]
+    return f"{CONTESTANTS[name].label} on {CORES} cores: {pages.listed(found)}." if found else ""
+
+
+def levels(cells: Cells, names: Sequence[str]) -> str:
+    """From which number of chains on contestants make more than Stan."""
+    found = [f"{CONTESTANTS[name].label} {said}" for name in names if (said := level(cells, name, "stan"))]
+    return f"{'; '.join(found)}." if found else ""
+
+
+def level(cells: Cells, name: str, other: str) -> str:
+    """From which number of chains on one contestant makes more than another; between measured ones interpolated."""
+    ratios = {
+        chains: own / its
+        for chains in sorted(cells)
+        if (own := rate(cells, chains, name)) and (its := rate(cells, chains, other))
+    }
+    if not ratios:
+        return ""
+    behind = max((chains for chains, ratio in ratios.items() if ratio <= 1), default=None)
+    if behind is None:
+        return f"at {pages.chains(min(ratios))} already"
+    if behind == max(ratios):
+        return f"not at {pages.chains(behind)} yet"
+    ahead = min(chains for chains in ratios if chains > behind)
+    share = -math.log(ratios[behind]) / math.log(ratios[ahead] / ratios[behind])
+    return f"at {rounded(behind * (ahead / behind) ** share, 2):,.0f} chains"
 
 
 def growth(cells: Cells) -> list[str]:

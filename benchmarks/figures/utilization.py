@@ -1,12 +1,12 @@
 """The batching paper's figure 7: which share of the computed gradients is of use, by number of chains.
 
-    python -m benchmarks.figures.utilization [--chains 1 4 16 64 256 1024] [--json FILE]
+    python -m benchmarks.figures.utilization [--chains 1 3 10 30 100 300 1000] [--json FILE]
 
 The density is the AR(1) Gaussian of 100 dimensions, whose trajectories differ much in length. All machines are run, and
 counted by their own counters: the paper's program-counter machine (schedules "switch" and "earliest", every row masked,
 nothing gathered), pcbatch's own in lockstep, local batching, and TensorFlow Probability's iterative sampler, in which
-all chains wait for the longest trajectory. A needed gradient is a leapfrog step by the sampler's statistics, or the one
-at a chain's starting point.
+all chains wait for the longest trajectory. A leaf takes four leapfrog steps, as in the paper. A needed gradient is a
+leapfrog step by the sampler's statistics, or one that a chain computes where it starts.
 
 Writes `utilization.md` and `utilization.png` into docs/figures. TensorFlow Probability gets an environment of its own
 in out/peers, made by this script; if it cannot be made, the page says so.
@@ -21,16 +21,17 @@ from typing import Any
 from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import FOLDER, TENSORFLOW_PROBABILITY, PeerUnavailableError
-from benchmarks.figures import pages, pictures
+from benchmarks.figures import pages, paper, pictures
 from benchmarks.figures.pictures import Curve, Style
 from benchmarks.figures.sampler import Chains
 from benchmarks.figures.utilization_page import LABELS, MOST_SWITCHED, NAME, Cell, Cells, Figures, page
-from benchmarks.harness import arguments, write_json
-from benchmarks.nuts.targets import TARGETS, Target
+from benchmarks.harness import arguments, load, origin, write_json
+from benchmarks.nuts.targets import TARGETS
 
 TARGET = "gaussian-short"
-CHAINS = (1, 4, 16, 64, 256, 1024)
+CHAINS = (1, 3, 10, 30, 100, 300, 1000)
 TRAJECTORIES = 10
+PACKAGES = ("tensorflow", "numpy")
 SEEDS, MOST_SEEDS = 32, 4
 """A few chains say little, and are run with several seeds: at most so many, until so many chains have been run."""
 LIMIT = 180.0
@@ -72,20 +73,19 @@ class Lockstep:
         if self._process:
             self._process.close()
 
-    def counted(self, target: Target, chains: int, trajectories: int, seeds: int) -> Figures:
+    def counted(self, sizes: paper.Sizes, chains: int, seeds: int) -> Figures:
         """Its gradients and rows; it says how many leapfrogs there were in all, not of each trajectory."""
         figures = Figures(longest=None, busiest=None, failure=self.missing)
         if figures.failure or self._process is None:
             return figures
         try:
-            given = {"target": target.name, "chains": chains, "trajectories": trajectories, "variant": "sampler"}
-            self._process.ask(LIMIT, do="prepare", **given)
+            self._process.ask(LIMIT, do="prepare", variant="sampler", **sizes.given(chains))
             for seed in range(1, seeds + 1):
                 reply = self._process.ask(LIMIT, do="run", seed=seed)
                 # The first gradient of all chains, as the others' counts have it.
                 figures.needed += reply["gradients"] + chains
                 figures.rows += reply["rows"]
-                figures.trajectories += chains * trajectories
+                figures.trajectories += chains * sizes.trajectories
         except ContestantError as why:
             figures.failure = self.missing = str(why)
         return figures
@@ -96,15 +96,17 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--chains", type=int, nargs="+", default=CHAINS)
     parser.add_argument("--trajectories", type=int, default=TRAJECTORIES, help="of each chain, in a row")
+    parser.add_argument("--leapfrogs", type=int, default=paper.LEAPFROGS, help="of each leaf")
     parser.add_argument("--target", choices=TARGETS, default=TARGET, help="another one, to try the program")
     parser.add_argument("--folder", type=Path, default=pages.FOLDER, help="of the page and the picture")
     options = parser.parse_args()
-    target, cells = TARGETS[options.target], {}
+    sizes = paper.Sizes(TARGETS[options.target], options.trajectories, options.leapfrogs)
+    target, cells, before = sizes.target, {}, load()
     with Lockstep() as lockstep:
         for chains in sorted(options.chains):
             seeds = max(1, min(MOST_SEEDS, SEEDS // chains)) if chains > 1 else 1  # of which every row is of use
-            cells[chains] = counted(target, chains, options.trajectories, seeds)
-            cells[chains]["tfp"] = lockstep.counted(target, chains, options.trajectories, seeds)
+            cells[chains] = counted(sizes, chains, seeds)
+            cells[chains]["tfp"] = lockstep.counted(sizes, chains, seeds)
             print(f"{chains} chains: {printed(cells[chains])}", flush=True)
     if options.json:
         write_json(options.json, {c: {name: asdict(f) for name, f in cell.items()} for c, cell in cells.items()})
@@ -115,13 +117,13 @@ def main() -> None:
         ylabel="useful share of the gradients computed",
         logarithmic=False,
     )
-    pages.write(NAME, page(target, cells, options.trajectories), options.folder)
+    pages.write(NAME, page(sizes, cells, origin(before, PACKAGES)), options.folder)
 
 
-def counted(target: Target, chains: int, trajectories: int, seeds: int) -> Cell:
+def counted(sizes: paper.Sizes, chains: int, seeds: int) -> Cell:
     """All machines' figures; AssertionError if one makes other trajectories than the rest."""
     cell: Cell = {}
-    sampler = Chains(target, chains, trajectories)
+    sampler = Chains(sizes, chains)
     for name, options in MACHINES.items():
         if name == "switch" and chains > MOST_SWITCHED:
             continue

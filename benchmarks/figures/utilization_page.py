@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.figures import pages, paper
 from benchmarks.figures.sampler import Count
-from benchmarks.nuts.targets import Target
 
 NAME = "utilization"
 MOST_SWITCHED = 16
@@ -38,12 +38,12 @@ class Figures:
 
     def add(self, count: Count) -> None:
         """Count one run in."""
-        chains, leaves = len(count.leaves), count.leaves
+        chains, gradients = len(count.gradients), count.gradients
         self.needed += count.needed
         self.rows += count.rows
-        self.trajectories += leaves.size
-        self.longest = (self.longest or 0) + chains * int(leaves.max(axis=0).sum())
-        self.busiest = (self.busiest or 0) + chains * int(leaves.sum(axis=1).max())
+        self.trajectories += gradients.size
+        self.longest = (self.longest or 0) + chains * int(gradients.max(axis=0).sum())
+        self.busiest = (self.busiest or 0) + chains * int(gradients.sum(axis=1).max())
 
     @property
     def utilization(self) -> float | None:
@@ -57,8 +57,9 @@ Cells = Mapping[int, Cell]
 """By number of chains."""
 
 
-def page(target: Target, cells: Cells, trajectories: int) -> list[str]:
-    """Its parts."""
+def page(sizes: paper.Sizes, cells: Cells, measured: str) -> list[str]:
+    """Its parts; `measured` says where and by which command."""
+    target, trajectories, leapfrogs = sizes
     names = [name for name in LABELS if any(name in cell for cell in cells.values())]
     heads = [pages.chains(chains) for chains in cells]
     shares = {LABELS[name]: [share(cell.get(name)) for cell in cells.values()] for name in names}
@@ -74,11 +75,12 @@ def page(target: Target, cells: Cells, trajectories: int) -> list[str]:
         "# Utilisation by number of chains",
         pages.paragraph(
             f"`python -m benchmarks.figures.{NAME}` writes this page: figure 7 of {paper.PAPER}, measured anew. The "
-            f"density is an {target.family} of {target.size} dimensions whose neighbours have correlation 0.9; each "
-            f"chain makes {trajectories} trajectories in a row, with step size {target.step_size}, unit metric and "
-            "depth 10. Utilisation is gradients that chains needed over gradients that were computed. Every machine "
-            f"was run, and counted by its own counters. Run on {pages.machine()}; counts do not depend on its speed."
+            f"density is an {target.family} of {target.size} dimensions whose neighbours have correlation 0.9. Each "
+            f"chain makes {trajectories} trajectories in a row, with step size {target.step_size}, unit metric, depth "
+            f"10 and {leapfrogs} leapfrog steps to a leaf. Utilisation is gradients that chains needed over gradients "
+            "that were computed. Every machine was run, and counted by its own counters."
         ),
+        pages.paragraph(f"{measured} Counts do not depend on its speed."),
         f"![Utilisation by number of chains]({NAME}.png)",
         pages.table(heads, shares),
         pages.paragraph(
@@ -94,8 +96,9 @@ def page(target: Target, cells: Cells, trajectories: int) -> list[str]:
         "## What is seen",
         pages.points(seen(cells)),
         "## What the paper says",
-        pages.paragraph(paper.UTILIZATION.format(trajectories=trajectories)),
-        pages.paragraph(paper.NOT_AT_HAND),
+        pages.paragraph(paper.UTILIZATION.format(batch=paper.BATCH)),
+        pages.table(["the paper", f"here, at {pages.chains(nearest(cells))}"], claims(cells, trajectories)),
+        pages.paragraph(paper.WHY.format(trajectories=trajectories)),
         "## Beside it",
         "What utilisation would be if chains waited for each other in one place only, from the lengths of the "
         "trajectories\nthat the paper's machine has made:",
@@ -103,6 +106,27 @@ def page(target: Target, cells: Cells, trajectories: int) -> list[str]:
         "Gradients for each trajectory, the one at the start included:",
         pages.table(heads, per_trajectory),
     ]
+
+
+def nearest(cells: Cells) -> int:
+    """The number of chains nearest to that for which the paper gives factors."""
+    return min(cells, key=lambda chains: abs(math.log(chains / paper.BATCH)))
+
+
+def claims(cells: Cells, trajectories: int) -> dict[str, list[str]]:
+    """What the paper's section 4 says is lost and won back, and what is here: factors."""
+    cell = cells[nearest(cells)]
+    known = {name: each.utilization for name in LABELS if (each := cell.get(name)) and each.utilization}
+    lost = {name: 1 / known[name] for name in ("local", "tfp") if name in known}
+    won = {name: known[name] / known["local"] for name in ("earliest", "adaptive") if {name, "local"} <= known.keys()}
+    rows = {
+        "lost by lanes that wait after each trajectory": (paper.LOST, lost),
+        f"of it won back by the machine, with {trajectories} trajectories to a run": (paper.WON, won),
+    }
+    return {
+        row: [theirs, ", ".join(f"{factor:.1f} ({LABELS[name]})" for name, factor in ours.items()) or "-"]
+        for row, (theirs, ours) in rows.items()
+    }
 
 
 def share(figures: Figures | None) -> str:

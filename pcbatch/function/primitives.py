@@ -91,7 +91,7 @@ def fallback(fn: Callable[P, R]) -> Callable[P, R]:
     What has no rule runs lane after lane by itself, for the lanes that take part; this is for what has one that you do
     not want. It costs a loop: every call takes the time of one example times the number of lanes, junk lanes included,
     and nothing in it runs in parallel. Prefer `pcbatch.primitive` with a batched form where you can write one. What XLA
-    cannot compile (`tf.linalg.lu`, `tf.linalg.det`) it cannot compile in a loop either: such calls need `jit=False`.
+    cannot compile (`tf.linalg.lu`) it cannot compile in a loop either: such calls need `jit=False`.
 
     Arguments:
         fn: a function of one example: tensors, numbers and structures of these in, tensors of static shape or

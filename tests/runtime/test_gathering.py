@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, private, rules
+from pcbatch.runtime.backends.tensorflow.rules import elements
 from pcbatch.runtime.backends.tensorflow.xla_cpu.gathering import gather_by_lane
 from pcbatch.runtime.costs.device import CPU
 
@@ -51,6 +52,35 @@ WEIGHTS = tf.Variable(TABLE)
 def reads(a, i):
     """Elements, a window and a row of an array that all lanes share."""
     return a[i] + a[-i - 1], a[i : i + 3], TABLE[i], tf.gather(WEIGHTS, i)
+
+
+PLACES = tf.constant([[1], [0]])
+PAIR, FEW = tf.Variable(TABLE[:2]), tf.Variable(TABLE[:16])
+
+
+def lookup(**options):
+    """A new function: of one that is traced already nothing is converted anew."""
+
+    @pcbatch.autobatch(**options)
+    def looked_up(i):
+        """Rows and elements of a variable at places of the lane's and at places that all lanes share."""
+        own, pairs = tf.stack([i, i + 2]), tf.stack([tf.stack([i, 1]), tf.stack([i + 3, 0])])
+        rows = tf.gather(FEW, own), tf.gather(FEW, PLACES), tf.gather(PAIR, PLACES, batch_dims=1)
+        return *rows, tf.gather_nd(FEW, pairs), tf.gather_nd(FEW, [[4, 1], [2, 0]])
+
+    return looked_up
+
+
+@pytest.mark.parametrize("is_passed", [False, True])
+@pytest.mark.parametrize("options", [{"form": "native"}, {"form": "lockstep"}, {"jit": False}], ids=str)
+def test_a_variable(options, is_passed, monkeypatch):
+    """Also where pfor passes reads of handles on, as it does from TensorFlow 2.22 on."""
+    if is_passed:
+        pfor = private.copy_of_pfor(rules._register)
+        monkeypatch.setattr(pfor, "passthrough_stateful_ops", {*pfor.passthrough_stateful_ops, *elements.READS})
+    i, looked_up = np.array([0, 5, 9], np.int32), lookup(**options)
+    for found, *wanted in zip(looked_up(i), *map(looked_up.single, i), strict=True):
+        np.testing.assert_array_equal(found, np.stack(wanted))
 
 
 @pytest.mark.parametrize("jit", [False, True])

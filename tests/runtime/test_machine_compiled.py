@@ -90,7 +90,7 @@ def test_an_operation_that_xla_lacks_is_shown_at_its_block():
     matrix = TensorType("float32", (2, 2))
     blocks = (
         Block("b0", (piece(lambda m: (m + 1.0,), "m", "m"),), Jump(1), span=at(40)),
-        Block("b1", (piece(lambda m: (tf.linalg.slogdet(m)[1],), "m", "y"),), Return(), span=at(41)),
+        Block("b1", (piece(lambda m: (tf.math.special.expint(m[0, 0]),), "m", "y"),), Return(), span=at(41)),
     )
     types, storage = {"m": matrix, "y": FLOAT}, {"m": "register", "y": "register"}
     program = Program("volume", ("m",), ("y",), types, storage, blocks)

@@ -2,8 +2,11 @@
 
 import contextlib
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +15,8 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.tensorflow import private, probes, purity
-from pcbatch.runtime.backends.tensorflow.private import lookup
+from pcbatch.runtime.backends.tensorflow.private import graphs, lookup
+from pcbatch.runtime.backends.tensorflow.probes import ways
 from tests.pairwise import every_second
 
 PATHS = [value for name, value in vars(lookup).items() if isinstance(value, str) and value.startswith("tensorflow.")]
@@ -66,6 +70,82 @@ def test_a_probe_says_what_is_gone(path, without):
     without(path)
     with pytest.warns(RuntimeWarning) if path == lookup.IN_XLA else contextlib.nullcontext():
         assert not all(map(probes.works, probes.USES)), "asked one after the other, up to the first that is gone"
+
+
+def instead(path, stand_in):
+    """Something else in the place of a part of TensorFlow."""
+    find = lookup.find
+    return lambda patch: patch.setattr(lookup, "find", lambda wanted: stand_in if wanted == path else find(wanted))
+
+
+def attribute(owner, name, stand_in):
+    return lambda patch: patch.setattr(owner, name, stand_in)
+
+
+def slow_call(concrete, arrays):
+    return concrete(*arrays)
+
+
+def slow_spec(tensor):
+    return tensor.dtype, tensor.shape
+
+
+def slow_operation(graph, kind, inputs, dtypes, attributes):
+    return graph.create_op(kind, inputs, dtypes).outputs
+
+
+EXECUTION = lookup.find(lookup.EXECUTE)
+OTHERS = SimpleNamespace(execute=EXECUTION.execute_with_callbacks, quick_execute=EXECUTION.quick_execute)
+LONGER = {
+    "calls of traced functions": [attribute(private, "call", slow_call)],
+    "calls without a look": [attribute(private, "direct", lambda concrete: partial(slow_call, concrete))],
+    "calls without a question": [
+        instead(lookup.CANCELLING, threading.local),  # 2.22 has an object where 2.21 has None
+        instead(lookup.EXECUTE_NOW, lambda handle, device, name, inputs: None),  # of other parameters
+        instead(lookup.EXECUTE, OTHERS),
+    ],
+    "dtypes and shapes of tensors": [
+        attribute(private, "spec", slow_spec),
+        attribute(private, "specs", lambda tensors: tuple(map(slow_spec, tensors))),
+    ],
+    "tapes asked at once": [instead(lookup.NO_TAPES, None)],
+    "operations of ready tensors": [instead(lookup.CREATE, None), attribute(private, "operation", slow_operation)],
+    "stand-ins in bodies": [attribute(graphs._body_class(), "_stand_in", lambda *_: None)],
+}
+"""Longer ways to the same, by the use whose probe notices them."""
+
+
+@pytest.mark.parametrize(("name", "lengthen"), [(name, each) for name, some in LONGER.items() for each in some])
+def test_a_probe_says_that_another_way_is_taken(name, lengthen, monkeypatch):
+    (use,) = [use for use in probes.USES if use.name == name]
+    lengthen(monkeypatch)
+    assert not probes.works(use)
+    monkeypatch.setattr(ways, "is_shorter", lambda way, than: True)
+    assert probes.works(use), "what it gives is right all the same"
+
+
+def test_all_that_ask_for_the_way_are_tried_without_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr(ways, "is_shorter", lambda way, than: asked.append(True) or True)
+    assert LONGER.keys() == {use.name for use in probes.USES if (asked.clear(), probes.works(use)) and asked}
+
+
+def test_a_warm_call_takes_the_quick_way(monkeypatch):
+    """From end to end; where somebody may cancel, it enters more of TensorFlow's functions."""
+
+    def length():
+        @pcbatch.autobatch(form="native")
+        def least(n):
+            while n > 3:
+                n -= 1
+            return n
+
+        assert least(N).numpy().tolist() == [0, 3, 1, 3]
+        return min(ways.length(lambda: least(N)) for _ in range(12))  # the first ones find out how to run the others
+
+    quick = length()
+    instead(lookup.CANCELLING, threading.local)(monkeypatch)
+    assert quick + 10 <= length()
 
 
 def made(jit=True):

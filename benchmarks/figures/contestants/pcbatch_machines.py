@@ -22,7 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def prepare(job: Job) -> Run:
     """The sampler as a user calls it."""
-    target, options = job.target, OPTIONS[job.variant]
+    target, options = job.sizes.target, OPTIONS[job.variant]
     starts, data = target.starts(job.chains), target.data() or None
 
     def run(seed: int) -> Outcome:
@@ -33,13 +33,14 @@ def prepare(job: Job) -> Run:
             initial_per_chain=starts,
             chains=job.chains,
             warmup=0,
-            draws=job.trajectories,
+            draws=job.sizes.trajectories,
             seed=seed,
             step_size=target.step_size,
             adapt=None,
             max_tree_depth=10,
+            leapfrogs_per_leaf=job.sizes.leapfrogs,
             progress=False,
-            chunk=job.trajectories,
+            chunk=job.sizes.trajectories,
             **options,
         )
         return Outcome(samples.sample_stats["n_steps"].sum(), samples.cost.rows, samples["x"][:, -1:])

@@ -11,7 +11,7 @@ from benchmarks.figures.sampler import Chains
 
 def prepare(job: Job) -> Run:
     """The chains, one after another; nothing is compiled."""
-    chains = Chains(job.target, job.chains, job.trajectories)
+    chains = Chains(job.sizes, job.chains)
 
     def run(seed: int) -> Outcome:
         arguments = chains.arguments(seed)
@@ -19,7 +19,7 @@ def prepare(job: Job) -> Run:
         for chain in range(job.chains):
             one = [tf.nest.map_structure(lambda array, i=chain: array[i], each) for each in arguments.by_chain]
             *_, positions, statistics = chains.program.single(*one, *arguments.shared)
-            gradients += int(chains.leaves(statistics[np.newaxis]).sum())
+            gradients += int(chains.gradients(statistics[np.newaxis]).sum())
             draws.append(positions[-1:].numpy())
         return Outcome(gradients, gradients, np.stack(draws))
 

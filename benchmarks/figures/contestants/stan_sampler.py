@@ -29,25 +29,27 @@ ELAPSED = re.compile(rb"([0-9.]+) seconds \(Sampling\)")
 
 def prepare(job: Job) -> Run:
     """The model compiled and its data bound."""
-    x, y = job.target.data()
-    data = {"n": len(x), "d": job.target.size, "x": x.astype(float), "y": y.astype(int)}
-    starts = job.target.starts(job.chains).astype(float)
+    x, y = job.sizes.target.data()
+    data = {"n": len(x), "d": job.sizes.target.size, "x": x.astype(float), "y": y.astype(int)}
+    starts = job.sizes.target.starts(job.chains).astype(float)
 
     def run(seed: int) -> Outcome:
         model = stan.build(MODEL, data=data, random_seed=seed + 1)  # which finds what it has compiled
         fit = model.sample(
             num_chains=job.chains,
             num_warmup=1,
-            num_samples=AT_ONCE * job.trajectories,
-            stepsize=job.target.step_size / 10,
+            num_samples=AT_ONCE * job.sizes.trajectories,
+            stepsize=job.sizes.target.step_size / 10,
             gamma=NO_STEP,
             stepsize_jitter=0.0,
             max_depth=10,
             init=[{"q": list(start)} for start in starts],
         )
-        assert np.allclose(fit["stepsize__"], job.target.step_size, rtol=1e-3), "not the step size that was asked for"
+        assert np.allclose(fit["stepsize__"], job.sizes.target.step_size, rtol=1e-3), (
+            "not the step size that was asked for"
+        )
         seconds = max(float(ELAPSED.search(output).group(1)) for output in fit.stan_outputs)
-        draws = fit["q"].reshape(job.target.size, -1, job.chains).transpose(2, 1, 0)  # draws of chains take turns
+        draws = fit["q"].reshape(job.sizes.target.size, -1, job.chains).transpose(2, 1, 0)  # draws of chains take turns
         gradients = int(fit["n_leapfrog__"].sum())
         return Outcome(gradients, gradients, draws[:, APART - 1 :: APART], seconds)
 

@@ -24,12 +24,14 @@ Transitions = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
 
 def iterative(job: Job, density: Callable[[Any], Any]) -> Transitions:
     """The sampler without recursion, all trajectories in one compiled loop."""
-    kernel = tfp.mcmc.NoUTurnSampler(density, step_size=job.target.step_size, max_tree_depth=10)
+    kernel = tfp.mcmc.NoUTurnSampler(
+        density, step_size=job.sizes.target.step_size, max_tree_depth=10, unrolled_leapfrog_steps=job.sizes.leapfrogs
+    )
 
     @tf.function(jit_compile=True)
     def transitions(starts: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         draws, leapfrogs = tfp.mcmc.sample_chain(
-            job.trajectories,
+            job.sizes.trajectories,
             starts,
             kernel=kernel,
             num_burnin_steps=0,
@@ -45,9 +47,10 @@ def autobatched(job: Job, density: Callable[[Any], Any]) -> Transitions:
     """All trajectories as one step of the recursive sampler's kernel."""
     kernel = nuts_autobatching.NoUTurnSampler(
         density,
-        step_size=job.target.step_size,
+        step_size=job.sizes.target.step_size,
         max_tree_depth=10,
-        num_trajectories_per_step=job.trajectories,
+        unrolled_leapfrog_steps=job.sizes.leapfrogs,
+        num_trajectories_per_step=job.sizes.trajectories,
         stackless=job.variant == "stackless",
         seed=1,
     )
@@ -62,14 +65,14 @@ def autobatched(job: Job, density: Callable[[Any], Any]) -> Transitions:
 def prepare(job: Job) -> Run:
     """The trajectories of all chains as one call."""
     rows = tf.Variable(0, dtype=tf.int64)
-    density = batched(job.target.family, tuple(map(tf.constant, job.target.data())))
+    density = batched(job.sizes.target.family, tuple(map(tf.constant, job.sizes.target.data())))
 
     def counted(q: tf.Tensor) -> tf.Tensor:
-        rows.assign_add(tf.size(q, tf.int64) // job.target.size)  # type inference comes without an axis of chains
+        rows.assign_add(tf.size(q, tf.int64) // job.sizes.target.size)  # type inference comes without an axis of chains
         return density(q)
 
     transitions = (iterative if job.variant == "sampler" else autobatched)(job, counted)
-    starts = tf.constant(job.target.starts(job.chains))
+    starts = tf.constant(job.sizes.target.starts(job.chains))
 
     def run(seed: int) -> Outcome:
         rows.assign(0)

@@ -1,7 +1,7 @@
 """A contestant's side of the conversation: jobs come in as lines of JSON, figures go out as lines of JSON.
 
     {"do": "start"}             -> {}, once everything is imported
-    {"do": "prepare", "target": .., "chains": .., "trajectories": .., "variant": ..}
+    {"do": "prepare", "target": .., "chains": .., "trajectories": .., "leapfrogs": .., "variant": ..}
                                 -> {"seconds": first call: trace, compile, run}
     {"do": "run", "seed": ..}   -> {"seconds": .., "gradients": .., "rows": .., "moments": ..}
 
@@ -19,16 +19,16 @@ import numpy as np
 
 from benchmarks import conversation
 from benchmarks.figures.agreement import Moments
-from benchmarks.nuts.targets import TARGETS, Target
+from benchmarks.figures.paper import Sizes
+from benchmarks.nuts.targets import TARGETS
 
 
 @dataclass(frozen=True)
 class Job:
     """What a contestant is to be made ready for; `variant` is one of its own ways to run."""
 
-    target: Target
+    sizes: Sizes
     chains: int
-    trajectories: int
     variant: str = ""
 
 
@@ -62,8 +62,9 @@ def serve(prepare: Callable[[Job], Run]) -> None:
         if command["do"] == "start":
             return {}
         if command["do"] == "prepare":
-            job = Job(TARGETS[command["target"]], command["chains"], command["trajectories"], command["variant"])
-            job.target.starts(job.chains)  # finding a mode is not the sampler's work
+            sizes = Sizes(TARGETS[command["target"]], command["trajectories"], command["leapfrogs"])
+            job = Job(sizes, command["chains"], command["variant"])
+            job.sizes.target.starts(job.chains)  # finding a mode is not the sampler's work
             started = time.perf_counter()
             run = prepare(job)
             run(0)
@@ -84,5 +85,5 @@ def timed(job: Job, run: Run, seed: int) -> dict[str, Any]:
         "seconds": seconds if outcome.seconds is None else outcome.seconds,
         "gradients": int(outcome.gradients),
         "rows": outcome.rows,
-        "moments": asdict(Moments.of(outcome.draws, job.target.starts(job.chains))),
+        "moments": asdict(Moments.of(outcome.draws, job.sizes.target.starts(job.chains))),
     }

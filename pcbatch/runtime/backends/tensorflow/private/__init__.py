@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow.private.calls import (
     TENSOR_NOW,
-    at_once,
     call,
     call_defined,
     define,
@@ -36,7 +35,6 @@ from pcbatch.runtime.backends.tensorflow.private.graphs import (
     in_vectorized_map,
     is_stateful,
     let_stand_for,
-    makes_at_once,
     makes_functions,
     new_body,
     new_graph,
@@ -58,7 +56,6 @@ from pcbatch.runtime.backends.tensorflow.private.tapes import (
     records,
     rewires,
     set_gradient,
-    tells_at_once,
     unrecorded,
     update_input,
 )
@@ -99,7 +96,6 @@ __all__ = [
     "add_function",
     "around",
     "asked_first",
-    "at_once",
     "body_of",
     "call",
     "call_defined",
@@ -134,7 +130,6 @@ __all__ = [
     "keeps_functions",
     "lanes_of",
     "let_stand_for",
-    "makes_at_once",
     "makes_functions",
     "may_record",
     "new_body",
@@ -152,7 +147,6 @@ __all__ = [
     "share_functions",
     "spec",
     "specs",
-    "tells_at_once",
     "trainable_variables",
     "undefine",
     "unordered",

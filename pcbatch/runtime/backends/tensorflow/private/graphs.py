@@ -124,7 +124,7 @@ def operation(
     go, after they have converted and dispatched and looked everything up: it takes a third of their time. Tapes do not
     see the operation. In a body nobody asks where an operation was made, which takes half of what is left.
     """
-    if isinstance(graph, _body_class()) and makes_at_once(graph):
+    if isinstance(graph, _body_class()) and _makes_at_once(graph):
         inside = [each if getattr(each, "graph", None) is graph else graph.capture(each) for each in inputs]
         node = tf.compat.v1.NodeDef(op=kind, name=graph.unique_name(kind), attr=attributes)
         made = lookup.needed(lookup.CREATE)(graph, node, inside, (), extract_traceback=False)
@@ -133,7 +133,7 @@ def operation(
     return make(kind, inputs, dtypes, attrs=attributes).outputs
 
 
-def makes_at_once(graph: Any) -> bool:
+def _makes_at_once(graph: Any) -> bool:
     """Whether `operation` can make one in a body without all that TensorFlow else does for it."""
     return lookup.find(lookup.CREATE) is not None and hasattr(graph, "_create_op_from_tf_operation")
 

@@ -23,11 +23,6 @@ def may_record() -> bool:
     return record is None or bool(record.could_possibly_record())
 
 
-def tells_at_once() -> bool:
-    """Whether `is_unseen` asks TensorFlow's runtime."""
-    return lookup.find(lookup.CONTEXT) is not None and lookup.find(lookup.NO_TAPES) is not None
-
-
 def is_unseen() -> bool:
     """Whether what is called now runs at once, and there is no tape that may see it."""
     context, are_none = lookup.find(lookup.CONTEXT), lookup.find(lookup.NO_TAPES)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.probes import ways
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
 
@@ -14,26 +18,58 @@ def _variables_are_known() -> bool:
     return [v is variable for v in private.trainable_variables(traced)] == [True]
 
 
+def _tripled() -> tuple[Any, list[tf.Tensor]]:
+    """A concrete function that captures, with arguments for it: it gives 4 and 6."""
+    factor = tf.constant([3.0] * 1000)  # what is small would be no capture
+    function = tf.function(lambda x: [x * 2.0, x * factor], autograph=False)
+    return function.get_concrete_function(tf.constant(2.0)), [tf.constant(2.0)]
+
+
+def _are_right(found: Sequence[tf.Tensor]) -> bool:
+    doubled, tripled = found
+    return float(doubled) == 4.0 and type(doubled) is private.TENSOR_NOW and float(tripled[0]) == 6.0
+
+
 def _calls_are_made() -> bool:
-    factor = tf.constant(3.0)
-    concrete = tf.function(lambda x: [x * factor], autograph=False).get_concrete_function(tf.constant(2.0))
-    (found,) = private.call(concrete, [tf.constant(2.0)])
-    return hasattr(concrete, "_call_flat") and float(found) == 6.0
+    concrete, given = _tripled()
+    is_shorter = ways.is_shorter(lambda: private.call(concrete, given), than=lambda: concrete(*given))
+    return is_shorter and _are_right(private.call(concrete, given))
 
 
 def _functions_are_called_directly() -> bool:
-    factor = tf.constant([3.0] * 1000)  # what is small would be no capture
-    function = tf.function(lambda x: [x * 2.0, x * factor], autograph=False)
-    direct = private.direct(function.get_concrete_function(tf.constant(2.0)))
-    doubled, others = [] if direct is None else direct([tf.constant(2.0)])
-    return float(doubled) == 4.0 and float(others[0]) == 6.0
+    concrete, given = _tripled()
+    direct = private.direct(concrete)
+    if direct is None:
+        return False
+    is_shorter = ways.is_shorter(lambda: direct(given), than=lambda: private.call(concrete, given))
+    return is_shorter and _are_right(direct(given))
 
 
 def _functions_are_called_at_once() -> bool:
-    function = tf.function(lambda x: [x * 2.0], autograph=False)
-    at_once = private.at_once(function.get_concrete_function(tf.constant(2.0)))
-    (doubled,) = [] if at_once is None else at_once([tf.constant(2.0)])
-    return float(doubled) == 4.0 and type(doubled) is private.TENSOR_NOW
+    concrete, given = _tripled()
+    (name, _), whole = private.definitions(concrete), [*given, *concrete.captured_inputs]
+
+    def looked_up() -> list[tf.Tensor]:
+        return private.call_defined(name, whole, 2)
+
+    def is_quick(compiled: bool) -> bool:
+        direct = private.direct(concrete, compiled)
+        if direct is None:
+            return False
+        return ways.is_shorter(lambda: direct(given), than=looked_up) and _are_right(direct(given))
+
+    return is_quick(compiled=False) and is_quick(compiled=True)
+
+
+def _tensors_tell() -> bool:
+    """Their dtypes and shapes."""
+    tensors = [tf.zeros([2, 3], tf.int32)]
+    is_shorter = [
+        ways.is_shorter(way, than=lambda: [(tensor.dtype, tensor.shape) for tensor in tensors])
+        for way in (lambda: private.specs(tensors), lambda: [private.spec(tensor) for tensor in tensors])
+    ]
+    dtype, shape = private.spec(tensors[0])
+    return all(is_shorter) and private.specs(tensors) == ((dtype, shape),) == ((tf.int32, (2, 3)),)
 
 
 def _devices_are_told() -> bool:
@@ -75,6 +111,7 @@ USES = (
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
     Use("calls without a look", _functions_are_called_directly, "each warm call of a program takes longer"),
     Use("calls without a question", _functions_are_called_at_once, "each warm call of a program takes a little longer"),
+    Use("dtypes and shapes of tensors", _tensors_tell, "each warm call of a program takes a little longer"),
     Use("a thread's device", _devices_are_told, "beside a GPU, what is run on the CPU is compiled as for the GPU"),
     Use("functions as data", _definitions_are_called, "pcbatch.cache keeps nothing"),
     Use("functions without an order", _nothing_waits, "programs take longer to run without XLA"),

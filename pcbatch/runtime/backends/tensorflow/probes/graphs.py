@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.probes import ways
 from pcbatch.runtime.backends.tensorflow.probes.use import NOTHING, Use
 
 
@@ -66,18 +67,46 @@ def _functions_are_shared() -> bool:
 
 
 def _operations_are_made() -> bool:
-    outer, graph = private.new_graph("probe"), private.new_graph("probe")
-    with outer.as_default():
-        given = tf.compat.v1.placeholder(tf.bool, [2])
+    outer, *inner = _graph_and_body()
+    (graph, body), elsewhere = inner, _flags(outer)
+    in_graph, in_body = _flags(graph), _flags(body)
+
+    def make(here: Any, given: tf.Tensor) -> bool:
+        with here.as_default():
+            (output,) = private.operation(here, "LogicalAnd", [given, given], [tf.bool], {})
+        return output.shape == [2]
+
+    def create() -> None:
+        with graph.as_default():
+            graph.create_op("LogicalAnd", [in_graph, in_graph], [tf.bool])
+
+    are_made = all(make(here, elsewhere) for here in inner)
+    are_captured = all([each is elsewhere for each, _ in private.captures(here)] == [True] for here in inner)
+    is_shorter = ways.is_shorter(lambda: make(body, in_body), than=lambda: make(graph, in_graph))
+    return are_made and are_captured and is_shorter and ways.is_shorter(lambda: make(graph, in_graph), than=create)
+
+
+def _stand_ins_are_made() -> bool:
+    outer, graph, body = _graph_and_body()
+
+    def capture(here: Any) -> bool:
+        given = _flags(outer)
+        stands = private.capture(here, given)
+        return stands.shape == [2] and any(each is given and found is stands for each, found in private.captures(here))
+
+    is_shorter = ways.is_shorter(lambda: capture(body), than=lambda: capture(graph))
+    return is_shorter and capture(body) and capture(graph)
+
+
+def _flags(graph: Any) -> tf.Tensor:
+    """A new placeholder."""
     with graph.as_default():
-        (output,) = private.operation(graph, "LogicalAnd", [given, given], [tf.bool], {})
-    ((captured, _),) = private.captures(graph)
-    body = private.new_body("probe", lambda tensor: None)
-    with body.as_default():
-        (inside,) = private.operation(body, "LogicalAnd", [given, given], [tf.bool], {})
-    ((standing, _),) = private.captures(body)
-    are_captured = captured is given and standing is given
-    return private.makes_at_once(body) and are_captured and output.shape == inside.shape == [2]
+        return tf.compat.v1.placeholder(tf.bool, [2])
+
+
+def _graph_and_body() -> tuple[Any, Any, Any]:
+    """Two graphs, and a body that has nothing to put in the place of what it captures."""
+    return private.new_graph("outer"), private.new_graph("probe"), private.new_body("probe", lambda tensor: None)
 
 
 def _functions_are_made() -> bool:
@@ -156,6 +185,7 @@ USES = (
         "PCB580: a batched function cannot call a tf.function, nor anything that TensorFlow makes one of",
     ),
     Use("operations of ready tensors", _operations_are_made, "programs take longer to trace"),
+    Use("stand-ins in bodies", _stand_ins_are_made, "programs take longer to trace"),
     Use("functions made of graphs", _functions_are_made, "programs take longer to trace"),
     Use("definitions of operations", _definitions_are_known, "PCB580: whether operations are pure cannot be checked"),
     Use(

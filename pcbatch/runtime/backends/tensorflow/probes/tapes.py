@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.probes import ways
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
 
@@ -27,7 +28,8 @@ def _nobody_watches() -> bool:
         inside = private.is_unseen()
     with private.new_graph("probe").as_default():
         later = private.is_unseen()
-    return private.tells_at_once() and (outside, inside, later) == (True, False, False)
+    is_shorter = ways.is_shorter(private.is_unseen, than=lambda: tf.executing_eagerly() and not private.may_record())
+    return is_shorter and (outside, inside, later) == (True, False, False)
 
 
 def _watchers_are_known() -> bool:

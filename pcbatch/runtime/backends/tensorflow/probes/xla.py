@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import native, private, prompt
+from pcbatch.runtime.backends.tensorflow import native, private, prompt, ready
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
 
@@ -72,6 +72,17 @@ def _loops_read_memory() -> bool:
     return 0 < int(turns) < MANY
 
 
+def _products_are_native() -> bool:
+    """XLA may hand a product to a library that a native function cannot call: it compiles none of 2.22.0rc0's."""
+
+    def product(x: tf.Tensor, matrix: tf.Tensor) -> list[tf.Tensor]:
+        with ready.reusing():
+            return native.call(lambda x, matrix: [tf.matmul(x, matrix)], [x, matrix])
+
+    found, _ = tf.function(product, jit_compile=True, autograph=False)(tf.ones([2, 5]), tf.ones([5, 12]))
+    return native.are_made() and bool(tf.reduce_all(found == 5.0))
+
+
 USES = (
     Use(
         "loops that are told to stop", _loops_read_memory, "Ctrl-C in a run in lockstep takes effect when it has ended"
@@ -94,4 +105,9 @@ USES = (
         "cheap programs with a constant of a few dozen numbers run in lockstep, which takes several times as long",
     ),
     Use("native functions", _modules_are_called, "cheap programs run in lockstep, which takes several times as long"),
+    Use(
+        "products in native functions",
+        _products_are_native,
+        "PCB440 for cheap programs with products of matrices, unless form='lockstep'",
+    ),
 )

@@ -244,7 +244,8 @@ class Conversion:
                 self.give(operation.outputs[0], Converted(function(inputs[0].t), inputs[0].is_stacked))
             return
         outputs = straight.converted(operation, inputs)
-        outputs = outputs or extremes.same_for_all(operation, inputs) or slopes.same_for_all(operation, inputs)
+        for family in (extremes, slopes, elements):
+            outputs = outputs or family.same_for_all(operation, inputs)
         if outputs is None and (self.lanes is None or self._is_shared(operation, inputs)):
             outputs = self._of_one(operation, inputs)
         try:

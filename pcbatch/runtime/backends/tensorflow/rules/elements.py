@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, always, stacked
+from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 
 
@@ -21,21 +22,35 @@ def _resource_gather(inputs: Any) -> tf.Tensor:
         raise ValueError(
             "a variable is gathered with batch_dims; read it first: tf.gather(tf.convert_to_tensor(v), ..)"
         )
-    variable = _value(inputs)
+    variable = _value(inputs.unstacked_input(0), inputs)
     return tf.gather(gathering.unsplit(variable, indices), indices)
 
 
 def _resource_gather_nd(inputs: Any) -> tf.Tensor:
     inputs.stack_inputs(stack_indices=[1])
-    return tf.gather_nd(_value(inputs), inputs.stacked_input(1))
+    return tf.gather_nd(_value(inputs.unstacked_input(0), inputs), inputs.stacked_input(1))
 
 
-def _value(inputs: Any) -> tf.Tensor:
+def _value(variable: tf.Tensor, operation: Any) -> tf.Tensor:
     """What a variable holds, of which an operation has the handle, or the value in its place."""
-    variable = inputs.unstacked_input(0)
     if variable.dtype != tf.resource:
         return variable
-    return tf.raw_ops.ReadVariableOp(resource=variable, dtype=inputs.get_attr("dtype"))
+    return tf.raw_ops.ReadVariableOp(resource=variable, dtype=operation.get_attr("dtype"))
+
+
+def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
+    """What stands for elements of a variable at places that are the same for all lanes; None of another operation.
+
+    From TensorFlow 2.22 on pfor takes it as it is, for which it needs the handle.
+    """
+    if operation.type not in READS or inputs[1].is_stacked:
+        return None
+    value, indices = _value(inputs[0].t, operation), inputs[1].t
+    if operation.type == "ResourceGatherNd":
+        return [Converted(tf.gather_nd(value, indices), False)]
+    batch_dims = operation.get_attr("batch_dims")
+    value = value if batch_dims else gathering.unsplit(value, indices)
+    return [Converted(tf.gather(value, indices, batch_dims=batch_dims), False)]
 
 
 def _gather_nd(inputs: Any) -> tf.Tensor:
@@ -117,4 +132,6 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     "GatherNd": (lambda inputs: not stacked(inputs, 0), _gather_nd),
     # TensorFlow's computes shapes in a way that XLA follows only where the places are literals.
     "TensorScatterUpdate": (always, _tensor_scatter(tf.tensor_scatter_nd_update)),
+    "ResourceGather": (always, _resource_gather),  # TensorFlow's, from 2.22 on, know nothing but handles
+    "ResourceGatherNd": (always, _resource_gather_nd),
 }
