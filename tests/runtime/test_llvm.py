@@ -370,3 +370,26 @@ def test_many_vectors():
     found = many_vectors(np.array([1, 2], np.int32), rows)
     for lane, row in enumerate(rows):
         np.testing.assert_allclose(found[lane], many_vectors.single(lane + 1, tf.constant(row)), rtol=1e-3, atol=1e-3)
+
+
+# -- complex numbers ---------------------------------------------------------------------------------------------------
+
+
+@pcbatch.autobatch(form="native")
+def escaped(c, n):
+    z, turns, seen = c * 0.0, 0, tf.stack([c, tf.math.conj(c), 1j * c])
+    while turns < n and tf.abs(z) < 2.0:
+        z = z * z + c
+        seen = tf.where(tf.math.real(seen) > 0.0, seen / (z + (0.5 + 0.25j)), -seen) + tf.reverse(seen, [0])
+        turns = turns + 1
+    return z, turns, tf.exp(seen[0] * 0.01), seen, z == c, tf.cast(turns, tf.complex128), tf.math.imag(z)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers(dtype):
+    c = np.array([0.3 + 0.5j, -1.0, 2.0 - 1.0j, -0.1 + 0.65j, 1e-20j], dtype)
+    turns = np.array([5, 9, 3, 30, 2], np.int32)
+    found = escaped(c, turns)
+    for lane in range(len(c)):
+        for one, wanted in zip(found, escaped.single(tf.constant(c[lane]), int(turns[lane])), strict=True):
+            np.testing.assert_allclose(one[lane], wanted, rtol=2e-4 if dtype == "complex64" else 1e-11)

@@ -51,6 +51,10 @@ class Array:
         return self.at(())
 
 
+def _stored(number: Number, value: Any) -> ir.Constant:
+    return number.stored(int(value)) if number.kind == "bool" else number.constant(value)
+
+
 Value = Array | tuple[Any, ...]
 """What an operation gives: an array, or a tuple of such values."""
 
@@ -208,7 +212,7 @@ class Code:
         sizes = tuple(sizes)
         if not sizes:
             return scalar(number, number.constant(numbers[0]))
-        elements = [number.stored(each if number.is_float else int(each)) for each in numbers]
+        elements = [_stored(number, each) for each in numbers]
         data = ir.Constant(ir.ArrayType(number.stored, len(elements)), elements)
         table = ir.GlobalVariable(self.builder.module, data.type, self.builder.module.get_unique_name("table"))
         table.initializer, table.global_constant, table.linkage, table.align = data, True, "private", 32

@@ -190,9 +190,12 @@ def _called(instruction: Instruction) -> str:
     return f"{instruction.opcode} of {target}" if target else instruction.opcode
 
 
-def _literal(of: Number, text: str) -> float | int | bool:
+def _literal(of: Number, text: str) -> complex:
     if of.kind == "bits":
         raise UnsupportedError(f"a constant of the dtype {of.dtype}")
+    if of.kind == "complex":
+        real, imaginary = text.strip("()").split(",")
+        return complex(float(real), float(imaginary))
     if of.kind == "bool":
         return text in ("true", "1")
     if of.is_float:

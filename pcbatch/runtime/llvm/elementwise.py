@@ -11,6 +11,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from pcbatch.runtime.llvm import complex_numbers
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.types import BIT, Number
 
@@ -32,6 +33,8 @@ def emit(
     attributes: Mapping[str, str],
 ) -> Any:
     """The number that `opcode` makes of `values`, which are of these `kinds`."""
+    if "complex" in (result.kind, *(kind.kind for kind in kinds)) and opcode not in ("select", "copy"):
+        return _of_complex(builder, opcode, result, kinds, values, attributes)
     if opcode not in ("select", "copy") and "bits" in (result.kind, *(kind.kind for kind in kinds)):
         raise UnsupportedError(f"{opcode} of numbers of the dtype {result.dtype}")
     if opcode == "compare":
@@ -57,7 +60,35 @@ def emit(
 
 def is_elementwise(opcode: str) -> bool:
     """Whether an operation goes through its operands number by number."""
-    return opcode in _TABLE or opcode in ("compare", "convert", "bitcast-convert", "is-finite", "select")
+    return (
+        opcode in _TABLE
+        or opcode in complex_numbers.OPCODES
+        or opcode in ("compare", "convert", "bitcast-convert", "is-finite", "select")
+    )
+
+
+def _of_complex(
+    builder: Builder,
+    opcode: str,
+    result: Number,
+    kinds: Sequence[Number],
+    values: Sequence[Any],
+    attributes: Mapping[str, str],
+) -> Any:
+    """The same where complex numbers are among them."""
+    if opcode == "convert":
+        return convert(builder, kinds[0], result, values[0])
+    if opcode == "compare":
+        return complex_numbers.equal(builder, attributes["direction"], values[0], values[1])
+    if opcode == "abs":
+        return _call(builder, result, "hypot", *complex_numbers.parts(builder, values[0]))
+    if opcode == "exponential":
+        of, (real, imaginary) = complex_numbers.part(result), complex_numbers.parts(builder, values[0])
+        size = _intrinsic(builder, "llvm.exp", of, real)
+        turned = (_intrinsic(builder, f"llvm.{name}", of, imaginary) for name in ("cos", "sin"))
+        first, second = (builder.fmul(size, each) for each in turned)
+        return complex_numbers.packed(builder, result, (first, second))
+    return complex_numbers.emit(builder, opcode, result, kinds, values)
 
 
 COSTLY = frozenset(
@@ -287,6 +318,15 @@ def convert(builder: Builder, of: Number, to: Number, value: Any) -> Any:
     """A number of one type as one of another. Floats become integers by cutting off, and the nearest that there is."""
     if of == to:
         return value
+    if to.kind == "complex":
+        of_part = complex_numbers.part(to)
+        if of.kind == "complex":
+            pair = [
+                convert(builder, complex_numbers.part(of), of_part, each)
+                for each in complex_numbers.parts(builder, value)
+            ]
+            return complex_numbers.packed(builder, to, (pair[0], pair[1]))
+        return complex_numbers.packed(builder, to, (convert(builder, of, of_part, value), of_part.constant(0)))
     if to.kind == "bool":
         if of.is_float:
             return builder.fcmp_unordered("!=", value, of.constant(0))

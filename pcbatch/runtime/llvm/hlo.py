@@ -232,7 +232,7 @@ def _split(text: str) -> Iterator[str]:
 
 def constant(instruction: Instruction) -> list[str]:
     """The elements of a constant in row-major order, as written; one that is repeated is written out."""
-    found: list[str] = re.findall(r"[^\s{},]+", instruction.literal)
+    found: list[str] = re.findall(r"\([^)]*\)|[^\s{},]+", instruction.literal)
     if "..." in found:
         raise UnsupportedError("a constant that is not printed whole")
     return found

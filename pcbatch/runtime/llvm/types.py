@@ -15,7 +15,7 @@ class Number:
 
     name: str
     kind: str
-    """"bool", "signed", "unsigned", "float" or "bits", of which nothing is known but how many there are."""
+    """"bool", "signed", "unsigned", "float", "complex", or "bits", of which nothing is known but how many there are."""
     bits: int
     dtype: str
     type: ir.Type
@@ -34,8 +34,14 @@ class Number:
     def is_signed(self) -> bool:
         return self.kind == "signed"
 
-    def constant(self, value: float | int | bool) -> ir.Constant:
+    def constant(self, value: complex) -> ir.Constant:
         """A constant of the type."""
+        if self.kind == "complex":
+            value = complex(value)
+            return ir.Constant(
+                self.type, [of(each) for of, each in zip(self.type, (value.real, value.imag), strict=True)]
+            )
+        assert not isinstance(value, complex), "a complex number among others"
         return ir.Constant(self.type, float(value) if self.is_float else int(value))
 
 
@@ -52,8 +58,10 @@ def _numbers() -> dict[str, Number]:
         found[f"u{bits}"] = Number(f"u{bits}", "unsigned", bits, f"uint{bits}", of, of)
     for bits, kind in ((16, ir.HalfType()), (32, ir.FloatType()), (64, ir.DoubleType())):
         found[f"f{bits}"] = Number(f"f{bits}", "float", bits, f"float{bits}", kind, kind)
-    for name, dtype, bits in (("bf16", "bfloat16", 16), ("c64", "complex64", 64), ("c128", "complex128", 128)):
-        found[name] = Number(name, "bits", bits, dtype, ir.IntType(bits), ir.IntType(bits))
+    for bits in (32, 64):
+        pair = ir.LiteralStructType([found[f"f{bits}"].type] * 2)
+        found[f"c{2 * bits}"] = Number(f"c{2 * bits}", "complex", 2 * bits, f"complex{2 * bits}", pair, pair)
+    found["bf16"] = Number("bf16", "bits", 16, "bfloat16", ir.IntType(16), ir.IntType(16))
     return found
 
 
