@@ -56,27 +56,27 @@ def make_executable(
             program, backend_named(options.backend), max_depth=options.max_depth, max_steps=options.max_steps
         )
     backend = backend_named(options.backend)
-    called = called_within(program, backend)
-    if options.strategy != "pc":
-        return LocalMachine(
-            program,
-            backend,
-            compiled=options.strategy == "hybrid" and not called,
-            max_depth=options.max_depth,
-            max_steps=options.max_steps,
-        )
-    if called and options.form == "native":
-        raise UsageError("PCB534", f"{program.name} cannot run in the native form: {_CALLS.format(called[0])}")
-    if called:
-        machine = _machine(program, backend, replace(options, jit=False), lambda: None)(max_lanes=options.max_lanes)
-        return machine.because(_CALLS.format(called[0]))
-    stored = functools.cache(lambda: _stored_as(program, options, digest()))
     jit = options.jit is True
     with backend.tracing_once(traces, jit):
         if jit:
             blocks = program.blocks
             pieces = [(item, block.label) for block in blocks for item in block.body if isinstance(item, Piece)]
             backend.trace_ahead((piece, signature_of(program, piece), label) for piece, label in pieces)
+        called = called_within(program, backend)
+        if options.strategy != "pc":
+            return LocalMachine(
+                program,
+                backend,
+                compiled=options.strategy == "hybrid" and not called,
+                max_depth=options.max_depth,
+                max_steps=options.max_steps,
+            )
+        if called and options.form == "native":
+            raise UsageError("PCB534", f"{program.name} cannot run in the native form: {_CALLS.format(called[0])}")
+        if called:
+            machine = _machine(program, backend, replace(options, jit=False), lambda: None)(max_lanes=options.max_lanes)
+            return machine.because(_CALLS.format(called[0]))
+        stored = functools.cache(lambda: _stored_as(program, options, digest()))
         executable = _executable(program, backend, options, stored, Lessons() if lessons is None else lessons)
         if opening.current() is not None:
             stored()  # now, by the traces that what it costs was found by

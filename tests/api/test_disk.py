@@ -58,6 +58,7 @@ def powers(n, x):
         n = n - 1
     return x
 """
+IN_LOCKSTEP = POWERS.replace("@pcbatch.autobatch\n", '@pcbatch.autobatch(form="lockstep")\n')
 N = tf.constant([3, 0, 7, 5])
 X = tf.constant([1.0, 2.0, 0.5, 900.0])
 
@@ -274,12 +275,12 @@ def test_a_damaged_file_is_a_miss(tmp_path: Path, folder: Path) -> None:
 
 
 def test_a_record_in_the_place_of_another_is_a_miss(tmp_path: Path, folder: Path) -> None:
-    powers = loaded(tmp_path, POWERS).powers
+    powers = loaded(tmp_path, IN_LOCKSTEP).powers
     checked(powers, N, X)
     checked(powers, tf.tile(N, [3]), tf.tile(X, [3]))
     one, two = entries(folder)
     one.write_bytes(two.read_bytes())
-    again = loaded(tmp_path, POWERS).powers
+    again = loaded(tmp_path, IN_LOCKSTEP).powers
     checked(again, N, X)
     checked(again, tf.tile(N, [3]), tf.tile(X, [3]))
     assert found(again) == (1, 1)
@@ -321,18 +322,18 @@ def test_what_tensorflow_cannot_run_is_run_as_it_is_traced(tmp_path: Path, folde
     """A file whose checksum is right and which is nonsense."""
     from pcbatch.runtime.store import records
 
-    checked(loaded(tmp_path, POWERS).powers, N, X)
+    checked(loaded(tmp_path, IN_LOCKSTEP).powers, N, X)
     (program,) = entries(folder)
     key, header, library, *rest = records.read(str(program))
     wrong = json.dumps({**json.loads(header), "main": "no_such_function"}).encode()
     records.write(str(program), [key, wrong, library, *rest])
-    powers = loaded(tmp_path, POWERS).powers
+    powers = loaded(tmp_path, IN_LOCKSTEP).powers
     checked(powers, N, X)
     checked(powers, N, X)
     assert not entries(folder), "nobody else is to find it"
     for parts in ([key, b"{", library], [key, header, b"\xff\xff"], [key], [key, b"[]", library], [key, header]):
         records.write(str(program), parts) if program.parent.exists() else None
-    checked(loaded(tmp_path, POWERS).powers, N, X)
+    checked(loaded(tmp_path, IN_LOCKSTEP).powers, N, X)
 
 
 @pytest.mark.slow

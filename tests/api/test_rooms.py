@@ -96,7 +96,7 @@ def test_many_numbers_of_lanes(function, options):
     [
         pytest.param(*each.values, id=each.id, marks=pytest.mark.slow if each.id == "growing stacks" else ())
         for each in FORMS
-        if each.id != "mixed"
+        if each.id != "products"
     ],
 )
 def test_reports_are_of_the_examples(function, options):

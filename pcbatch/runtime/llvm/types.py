@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.ir as ir
 
@@ -34,14 +35,11 @@ class Number:
     def is_signed(self) -> bool:
         return self.kind == "signed"
 
-    def constant(self, value: complex) -> ir.Constant:
+    def constant(self, value: Any) -> ir.Constant:
         """A constant of the type."""
         if self.kind == "complex":
-            value = complex(value)
-            return ir.Constant(
-                self.type, [of(each) for of, each in zip(self.type, (value.real, value.imag), strict=True)]
-            )
-        assert not isinstance(value, complex), "a complex number among others"
+            parts = zip(self.type, (value.real, value.imag), strict=True)
+            return ir.Constant(self.type, [of(each) for of, each in parts])
         return ir.Constant(self.type, float(value) if self.is_float else int(value))
 
 

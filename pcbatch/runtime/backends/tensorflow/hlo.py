@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Hlo, Signature
-from pcbatch.runtime.backends.tensorflow import marked, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import marked, private
 from pcbatch.runtime.backends.tensorflow.pieces import run_one
 from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
@@ -26,9 +26,13 @@ def module(pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
         for leaf in leaves(type_)
     ]
 
+    for_all: list[str] = []
+
     def every(*arrays: Any) -> list[Any]:
         remaining, found = iter(arrays), []
         for piece, signature in pieces:
+            for_all.extend(marked.batched_forms(trace(piece, signature.reads, signature.shared).graph))
+        for piece, signature in pieces if not for_all else ():
             reads, shared = (
                 [[next(remaining) for _ in leaves(type_)] for type_ in types]
                 for types in (signature.reads, signature.shared)
@@ -38,19 +42,17 @@ def module(pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
             found += [] if site is None else [tf.identity(site)]
         return found
 
-    if any(marked.batched_forms(trace(piece, each.reads, each.shared).graph) for piece, each in pieces):
-        return None  # what is for all lanes at once is not for one
-    with xla_cpu.switched(False):
-        traced = tf.function(lambda *arrays: remembering(every, *arrays), jit_compile=True, autograph=False)
-        try:
-            captured = traced.get_concrete_function(*specs).captured_inputs
-            if any(each.dtype == tf.resource for each in captured):
-                return None  # a variable may have another value at each call
-            compiler_ir = traced.experimental_get_compiler_ir(*specs)
-            text: str = compiler_ir(stage="hlo")
-        except tf.errors.OpError:  # XLA has no code for an operation
-            return None
-        text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
+    traced = tf.function(lambda *arrays: remembering(every, *arrays), jit_compile=True, autograph=False)
+    captured = traced.get_concrete_function(*specs).captured_inputs
+    # What is for all lanes at once is not for one; and a variable may have another value at each call.
+    if for_all or any(each.dtype == tf.resource for each in captured):
+        return None
+    try:
+        compiler_ir = traced.experimental_get_compiler_ir(*specs)
+        text: str = compiler_ir(stage="hlo")
+    except tf.errors.OpError:  # XLA has no code for an operation
+        return None
+    text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
     return Hlo(text, [np.asarray(each) for each in captured])
 
 
