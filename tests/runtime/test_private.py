@@ -134,7 +134,7 @@ def test_a_warm_call_takes_the_quick_way(monkeypatch):
     """From end to end; where somebody may cancel, it enters more of TensorFlow's functions."""
 
     def length():
-        @pcbatch.autobatch(form="native")
+        @pcbatch.autobatch(form="lockstep")
         def least(n):
             while n > 3:
                 n -= 1

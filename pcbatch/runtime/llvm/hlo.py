@@ -23,7 +23,7 @@ class UnsupportedError(Exception):
 
 @dataclass(frozen=True)
 class ArrayShape:
-    """An array of a dtype, by XLA's name for it (`"f32"`), row by row in memory."""
+    """An array of a dtype, by XLA's name for it (`"f32"`). How XLA would lay it out is of no account here."""
 
     dtype: str
     sizes: tuple[int, ...] = ()
@@ -175,7 +175,7 @@ def _attribute(text: str) -> tuple[str, str]:
     return key, value
 
 
-_ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{([^}]*)\})?")
+_ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{[^}]*\})?")
 
 
 def _shape(text: str, place: int) -> tuple[Shape, int]:
@@ -193,12 +193,10 @@ def _shape(text: str, place: int) -> tuple[Shape, int]:
     matched = _ARRAY.match(text, place)
     if matched is None:
         raise UnsupportedError(f"values of the type {text[place : place + 20]}")
-    sizes, layout = matched[2], matched[3]
+    sizes = matched[2]
     if "<" in sizes:
         raise UnsupportedError("arrays of sizes that are not known")
     shape = ArrayShape(matched[1], tuple(int(size) for size in sizes.split(",") if size))
-    if layout and [*map(int, layout.split(","))] != [*range(len(shape.sizes))][::-1]:
-        raise UnsupportedError("arrays that do not lie row by row")
     return shape, matched.end()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ class LlvmProgram(WholeRuns):
             return self._tensors(found[-1])
 
         found: list[Written] = []
-        values = self.backend.forbid_gradients(run, self.program.name)(*arrays)
+        values = self.backend.forbid_gradients(_Traced(run), self.program.name)(*arrays)
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
@@ -162,6 +162,20 @@ class LlvmProgram(WholeRuns):
             can_fail=legs.loop.can_fail,
             native_lanes=1,
         )
+
+
+class _Traced:
+    """A run as compiled programs are: `ready` on arrays, then made."""
+
+    def __init__(self, run: Callable[..., Sequence[Array]]):
+        self._run = run
+
+    def __call__(self, *arrays: Array) -> Sequence[Array]:
+        return self._run(*arrays)
+
+    def ready(self, arrays: Sequence[Array]) -> Callable[[], Sequence[Array]]:
+        """What runs it on these arrays."""
+        return partial(self._run, *arrays)
 
 
 class Written:
