@@ -125,11 +125,18 @@ def _between(unit: tf.Tensor, low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
     return tf.where((found < high) | ~(high > low), found, found + tf.stop_gradient(below - found))
 
 
+_ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+"""The largest relative error of one rounding, by dtype."""
+
+
 def _next_below(x: tf.Tensor) -> tf.Tensor:
-    """The largest number below `x`, which is finite and not 0; TensorFlow's own function knows two dtypes only."""
-    whole = tf.as_dtype(f"int{8 * x.dtype.size}")
-    word = tf.bitcast(x, whole)
-    return tf.bitcast(word - tf.where(x > 0, tf.constant(1, whole), tf.constant(-1, whole)), x.dtype)
+    """The largest number below a normal `x`, by two roundings.
+
+    Rump, Zimmermann, Boldo and Melquiond, "Computing predecessor and successor in rounding to nearest", BIT 2009.
+    TensorFlow's own function knows two dtypes only, and casts of bits cannot be vectorised.
+    """
+    rounding = _ROUNDING[x.dtype.name]
+    return x - tf.abs(x) * tf.constant(rounding * (1 + 2 * rounding), x.dtype)
 
 
 def standard_normal(unit: tf.Tensor) -> tf.Tensor:

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import UsageError, nuts
+from pcbatch import UsageError, interrupts, nuts
 from pcbatch.nuts import api
 from pcbatch.nuts.running import driver
 from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
@@ -194,6 +194,7 @@ def test_pooled_chains_share_step_size_and_metric(warmed):
 
 def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
     advance, calls = driver.Course.advance, []
+    monkeypatch.setattr(interrupts, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for
 
     def interrupted(course, *args, **kwargs):
         calls.append(course.done)

@@ -12,13 +12,22 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import random
 from pcbatch.ir.types import leaves
-from tests.runtime.test_native_compiled import computations
 
 pytestmark = pytest.mark.xdist_group("mixed compiled")  # the same programs, compiled once
 ROOT = Path(__file__).parents[2]
 NUMBERS = np.array([0, 3, 9, 5, 1], np.int32)
 WEIGHTS = tf.constant(np.random.default_rng(1).normal(size=(40, 40)) / 6, tf.float32)
 VECTORS = np.random.default_rng(2).normal(size=(5, 40)).astype(np.float32)
+
+
+def computations(text):
+    """The lines of each computation of a program's text, by name."""
+    found, name = {}, None
+    for line in text.splitlines():
+        start = re.match(r"(?:ENTRY )?%(\S+) \(.*\{$", line)
+        name = start.group(1) if start else name
+        found.setdefault(name, []).append(line)
+    return found
 
 
 @pcbatch.autobatch

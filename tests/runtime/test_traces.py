@@ -87,7 +87,7 @@ def test_a_program_of_xlas_has_traces_that_were_made_for_xla():
         found.append(traces.graphs.in_outer_xla())
         return x + tf.reduce_max(x)
 
-    @pcbatch.autobatch(max_depth=8)
+    @pcbatch.autobatch(max_depth=8, form="lockstep")
     def f(x, n):
         while n > 0:
             x = helper(x)

@@ -17,7 +17,7 @@ from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import function as native
 from pcbatch.runtime.llvm import threads
 from pcbatch.runtime.llvm.compiler import loaded
-from pcbatch.runtime.llvm.function import Interface, Outputs
+from pcbatch.runtime.llvm.function import Function, Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces
@@ -45,7 +45,7 @@ class LlvmProgram(WholeRuns):
         self.limits = Limits(machine.context.limits.max_depth, machine.context.limits.max_steps)
         self.translation = Translation(self.program, self.backend, self.limits)
         self._cost = LaneCost()
-        self._whole = self._made(counts=False)
+        self._found = self._looked_up(counts=False)
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -64,8 +64,10 @@ class LlvmProgram(WholeRuns):
         return replace(self.program, native=tuple(range(len(self.program.blocks))))
 
     def check(self, lanes: int) -> None:
-        if lanes == 0:  # native code is made with the program
+        if lanes == 0:
             self.machine.check(lanes)
+        else:
+            assert self._whole
 
     @cached_property
     def text(self) -> str:
@@ -73,18 +75,27 @@ class LlvmProgram(WholeRuns):
         return self.translation.function(counts=False).text
 
     @once
-    def _counting(self) -> NativeCode:
-        return self._made(counts=True)
+    def _whole(self) -> NativeCode:
+        return self._compiled(*self._found, counts=False)
 
-    def _made(self, counts: bool) -> NativeCode:
-        """The native code, which may be found on disk."""
+    @once
+    def _counting(self) -> NativeCode:
+        return self._compiled(*self._looked_up(counts=True), counts=True)
+
+    def _looked_up(self, counts: bool) -> tuple[Kept, Function | None]:
+        """What a cache on disk has of the machine code, and the function to be compiled where it has nothing."""
+        kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits), self.backend)
+        if kept.found is not None:
+            return kept, None
+        with self.statistics.tracing(counts=False):
+            return kept, self.translation.function(counts)
+
+    def _compiled(self, kept: Kept, function: Function | None, counts: bool) -> NativeCode:
         with self.statistics.timed():
-            name = self.machine.programs.name_of("llvm", counts, self.limits)
-            kept = Kept(name, self.backend)
+            self.statistics.compilations += 1
             code = kept.found
             if code is None:
-                with self.statistics.tracing(counts=True):
-                    function = self.translation.function(counts)
+                assert function is not None, "there is a function where there is no machine code"
                 code = MachineCode.of(function)
                 kept.keep(code)
             return NativeCode(Interface(self.program, counts), code, self.limits.max_depth)
