@@ -92,10 +92,10 @@ class LlvmProgram(WholeRuns):
 
     def _compiled(self, kept: Kept, function: Function | None, counts: bool) -> NativeCode:
         with self.statistics.timed():
-            self.statistics.compilations += 1
             code = kept.found
             if code is None:
                 assert function is not None, "there is a function where there is no machine code"
+                self.statistics.compilations += 1
                 code = MachineCode.of(function)
                 kept.keep(code)
             return NativeCode(Interface(self.program, counts), code, self.limits.max_depth)
