@@ -72,7 +72,7 @@ class _BlockCode:
         self._leave()
 
     def is_written(self, name: str) -> bool:
-        """Whether an item of the block writes a variable."""
+        """True if an item of the block writes a variable."""
         items = self.block.body
         return any(name in (item.writes if isinstance(item, Piece) else (item.array,)) for item in items)
 
@@ -115,7 +115,7 @@ class _BlockCode:
     # -- the body ------------------------------------------------------------------------------------------------------
 
     def piece(self, piece: Piece, place: PieceCode) -> None:
-        """What a piece computes; the lane fails where one of its checks does."""
+        """Run a piece; the lane fails where one of its checks does."""
         given = [leaf for name in piece.reads for leaf in self.read(name)]
         for name in piece.shared:
             types = leaves(self.lane.program.shared_types[name])

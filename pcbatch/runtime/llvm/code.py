@@ -42,7 +42,7 @@ class Array:
 
     @property
     def count(self) -> int:
-        """How many numbers there are."""
+        """The number of elements."""
         return math.prod(self.sizes)
 
     @property
@@ -56,7 +56,7 @@ def _stored(number: Number, value: Any) -> ir.Constant:
 
 
 Value = Array | tuple[Any, ...]
-"""What an operation gives: an array, or a tuple of such values."""
+"""The result of an operation: an array, or a tuple of such values."""
 
 
 def lent(value: Value) -> Value:
@@ -82,7 +82,7 @@ class Code:
     builder: Any
     arena: Any
     arena_bytes: int = 0
-    """How much of the arena the function needs."""
+    """The bytes of the arena that the function needs."""
     _used: int = 0
     _stack: int = 0
 
@@ -178,7 +178,7 @@ class Code:
         self._used = before
 
     arena_base: int = 0
-    """Where in the arena temporary arrays begin, once all is reserved."""
+    """The place in the arena at which temporary arrays begin, once all is reserved."""
 
     def load(self, number: Number, pointer: Any, offset: Index = 0) -> Any:
         """The number at a place of memory."""

@@ -70,7 +70,7 @@ def object_code(text: str) -> bytes:
 
 
 def target() -> tuple[str, ...]:
-    """What machine code depends on beside its text."""
+    """The compiler and processor that machine code is for."""
     _prepared()
     return llvmlite.__version__, llvm.get_process_triple(), *_features()
 

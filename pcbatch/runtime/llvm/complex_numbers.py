@@ -31,7 +31,7 @@ def parts(builder: Builder, value: Any) -> Pair:
 
 
 def emit(builder: Builder, opcode: str, result: Number, kinds: Sequence[Number], values: Sequence[Any]) -> Any:
-    """What `opcode` makes of numbers of which some, or whose result, are complex; all but a comparison and a cast."""
+    """Emit `opcode` where operands or the result are complex; comparisons and casts excepted."""
     if opcode == "complex":
         return packed(builder, result, (values[0], values[1]))
     if opcode in ("real", "imag"):
@@ -43,7 +43,7 @@ def emit(builder: Builder, opcode: str, result: Number, kinds: Sequence[Number],
 
 
 def equal(builder: Builder, direction: str, left: Any, right: Any) -> Any:
-    """Whether two complex numbers are equal, or are not."""
+    """Compare two complex numbers for equality."""
     same = [builder.fcmp_ordered("==", *each) for each in zip(parts(builder, left), parts(builder, right), strict=True)]
     both = builder.and_(*same)
     if direction not in ("EQ", "NE"):

@@ -24,7 +24,7 @@ FOR_EVER = 1 << 62
 Arguments = Sequence[Value] | Mapping[int, Value]
 """The arguments of a computation by number: those that are needed."""
 Operations = Mapping[str, Callable[["Evaluation", Instruction], Value]]
-"""How code is made of operations that are not elementwise, by opcode."""
+"""Emitters of operations that are not elementwise, by opcode."""
 
 
 class Evaluation:
@@ -60,7 +60,7 @@ class Evaluation:
         return [self.values[name] for name in names]
 
     def _is_computed(self, instruction: Instruction) -> bool:
-        """Whether an instruction is neither an argument nor a part of one."""
+        """True if an instruction is neither an argument nor a part of one."""
         if instruction.opcode == "get-tuple-element":
             return self._is_computed(self.computation.instructions[instruction.operands[0]])
         return instruction.opcode != "parameter"
@@ -107,7 +107,7 @@ class Evaluation:
         return self.code.memory(array.number, array.sizes, pointer, owned=True)
 
     def is_last_use(self, name: str) -> bool:
-        """Whether the instruction that is emitted now is the last one to use an operand, and uses it once."""
+        """True if the instruction that is emitted now is the last one to use an operand, and uses it once."""
         instruction_uses = self._last.get(name, -1) == self._now
         return instruction_uses and not any(
             other != name and self._last.get(other, -1) > self._now and self._is_alias(other, name)
@@ -115,7 +115,7 @@ class Evaluation:
         )
 
     def _is_alias(self, other: str, name: str) -> bool:
-        """Whether another value is the same memory under another name, rather than computed from it."""
+        """True if another value is the same memory under another name, rather than computed from it."""
         mine, theirs = self.values[name], self.values[other]
         leaves = flat(theirs)
         return isinstance(mine, Array) and any(leaf.pointer is mine.pointer for leaf in leaves)

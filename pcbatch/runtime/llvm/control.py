@@ -45,7 +45,7 @@ class Held:
                 code.write(array, address)
 
     def read(self, owned: bool = False) -> list[Array]:
-        """What is held; arrays may be changed if they are `owned`."""
+        """The held values; arrays may be changed if they are `owned`."""
         found = []
         for (number, sizes), address in zip(self.leaves, self.addresses, strict=True):
             if sizes:

@@ -19,7 +19,7 @@ Builder = Any
 """An `llvmlite.ir.IRBuilder`."""
 
 FAST = ("contract",)
-"""What LLVM may assume of floats: products and sums may be fused, nothing else."""
+"""Assumptions that LLVM may make of floats: products and sums may be fused, nothing else."""
 SUMMING = ("contract", "reassoc")
 """The same of a sum over many numbers: they may be added in any order."""
 
@@ -59,7 +59,7 @@ def emit(
 
 
 def is_elementwise(opcode: str) -> bool:
-    """Whether an operation goes through its operands number by number."""
+    """True if an operation goes through its operands number by number."""
     return (
         opcode in _TABLE
         or opcode in complex_numbers.OPCODES

@@ -35,11 +35,11 @@ BETWEEN_POLLS = 1 << 17
 ENDED, NEEDS_ROOM, STOPPED = range(3)
 """Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
 STATUS, REACHED, FAILED, STOP, THREAD = range(5)
-"""What is at the places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
+"""Places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
 SIZES_KEPT = 64
 """For so many numbers of lanes at most it is known where the outputs lie."""
 CONTROL = 8
-"""How many places `control` has."""
+"""The number of places of `control`."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where in one piece of memory the arrays lie that a run writes: dtypes, sizes, offsets from its beginning."""
+    """Layout of the arrays that a run writes, in one piece of memory: dtypes, sizes, offsets from its beginning."""
 
     arrays: tuple[tuple[np.dtype, tuple[int, ...]], ...]
     offsets: tuple[int, ...]
@@ -61,7 +61,7 @@ class Outputs:
 
 
 class Interface:
-    """What the native function of a program takes and gives; one that `counts` counts how often blocks run."""
+    """Arguments and results of a native function; one that `counts` counts how often blocks run."""
 
     def __init__(self, program: Program, counts: bool):
         self.program, self.counts, self.storage = program, counts, Storage(program)
@@ -316,7 +316,7 @@ def _store(builder: Any, type_: ir.Type, pointer: Any, place: Any, value: Any) -
 
 
 def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any, lane: Any) -> Any:
-    """Where in an array `[lanes, ...]` a lane's row lies."""
+    """The address of a lane's row of an array `[lanes, ...]`."""
     size = number.bytes * Array(number, tuple(sizes), lambda index: None).count
     return code.builder.gep(pointer, [code.times(lane, size)], inbounds=True, source_etype=BYTE)
 

@@ -1,4 +1,4 @@
-"""What a lane holds while it runs, and how it begins and ends.
+"""The state of a lane while it runs, its beginning and its end.
 
 Numbers are registers, arrays lie in memory of the lane's own, stacks in memory that one lane
 leaves to the next.
@@ -20,7 +20,7 @@ from pcbatch.runtime.llvm.types import INT32, INT64, Number
 
 @dataclass(frozen=True)
 class PieceCode:
-    """Where in the entry of an HLO module a piece is: its first parameter, and its results by name, `site` last."""
+    """Place of a piece in the entry of an HLO module: its first parameter, and its results by name, `site` last."""
 
     first: int
     results: tuple[str, ...]
@@ -37,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Exits:
-    """Where a lane goes that has ended, that needs larger stacks, and that is to stop; and what it tells."""
+    """Labels for a lane that has ended, needs larger stacks, or is to stop; and the registers that it reports."""
 
     ended: Any
     room: Any
@@ -126,7 +126,7 @@ class Lane:
         self.code.each(sizes, one)
 
     def top(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
-        """What a variable holds between two blocks."""
+        """The value of a variable between two blocks."""
         if sizes:
             return self.code.memory(number, sizes, self.memory[leaf])
         return scalar(number, self.builder.load(self.registers[leaf], typ=number.type))

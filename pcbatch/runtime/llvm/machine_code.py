@@ -24,7 +24,7 @@ class MachineCode:
 
     @classmethod
     def of(cls, function: Function) -> MachineCode:
-        """What LLVM makes of a function; Ctrl-C need not wait for it."""
+        """Compile a function; Ctrl-C need not wait for it."""
         make = partial(compiler.object_code, function.text)
         return cls(waited(make, lambda: None) if is_main() else make(), function.arena_bytes)
 

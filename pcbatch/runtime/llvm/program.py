@@ -49,7 +49,7 @@ class LlvmProgram(WholeRuns):
 
     @cached_property
     def _statuses(self) -> np.ndarray:
-        """What becomes of a lane, by its fault site plus one."""
+        """The status of a lane, by its fault site plus one."""
         return np.array([LaneStatus.OK, *(site.status for site in self.program.faults)], np.int32)
 
     @property
@@ -63,11 +63,8 @@ class LlvmProgram(WholeRuns):
     def program_for(self, lanes: Any) -> Program:
         return replace(self.program, native=tuple(range(len(self.program.blocks))))
 
-    def check(self, lanes: int) -> None:
-        if lanes == 0:
-            self.machine.check(lanes)
-        else:
-            assert self._whole
+    def _check(self, lanes: int) -> None:
+        assert self._whole, "it is compiled by now"
 
     @cached_property
     def text(self) -> str:
@@ -83,7 +80,7 @@ class LlvmProgram(WholeRuns):
         return self._compiled(*self._looked_up(counts=True), counts=True)
 
     def _looked_up(self, counts: bool) -> tuple[Kept, Function | None]:
-        """What a cache on disk has of the machine code, and the function to be compiled where it has nothing."""
+        """The entry of the cache on disk, and the function to be compiled if that is empty."""
         kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits), self.backend)
         if kept.found is not None:
             return kept, None
@@ -99,9 +96,6 @@ class LlvmProgram(WholeRuns):
                 code = MachineCode.of(function)
                 kept.keep(code)
             return NativeCode(Interface(self.program, counts), code, self.limits.max_depth)
-
-    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
-        raise AssertionError("native code is compiled for any number of lanes")
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         whole = self._whole
@@ -185,12 +179,12 @@ class _Traced:
         return self._run(*arrays)
 
     def ready(self, arrays: Sequence[Array]) -> Callable[[], Sequence[Array]]:
-        """What runs it on these arrays."""
+        """The run on these arrays, not made yet."""
         return partial(self._run, *arrays)
 
 
 class Written:
-    """What a run writes, all in one piece of memory; and how its calls are told to stop."""
+    """The outputs of a run, in one piece of memory, and the switch that stops its calls."""
 
     def __init__(self, outputs: Outputs):
         self._outputs = outputs

@@ -45,7 +45,7 @@ class Combining:
         self.start(self.combined(self.now(), values))
 
     def combined(self, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
-        """What the computation makes of two numbers of each kind."""
+        """Apply the computation to two numbers of each kind."""
         if self.is_sum:  # numbers that are summed may be summed in any order
             return [self.code.builder.fadd(left[0], right[0], flags=elementwise.SUMMING)]
         given = [scalar(*each) for each in zip((*self.numbers, *self.numbers), (*left, *right), strict=True)]
@@ -299,7 +299,7 @@ class _Sorting:
             self.code.store(array.number, value, array.pointer, at)
 
     def comes_first(self, left: Sequence[Any], right: Sequence[Any]) -> Any:
-        """Whether numbers come before others."""
+        """Compare numbers: true if the first come before the others."""
         given = [
             scalar(array.number, value) for array, *both in zip(self.arrays, left, right, strict=True) for value in both
         ]

@@ -164,7 +164,7 @@ def _concatenate(evaluation: Evaluation, instruction: Instruction) -> Array:
 
 
 def _starts(evaluation: Evaluation, names: Sequence[str], old: Sequence[int], new: Sequence[int]) -> list[Index]:
-    """Where a part of an array begins: inside of it, as a whole."""
+    """The start of a part of an array, clamped so that all of it lies inside."""
     found = []
     for name, size, part in zip(names, old, new, strict=True):
         start = evaluation.array(name)

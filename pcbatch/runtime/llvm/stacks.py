@@ -1,4 +1,4 @@
-"""Where a lane keeps what it holds: registers, arrays, stacks."""
+"""Storage of a lane: registers, arrays, stacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Leaf = tuple[str, int]
 
 @dataclass(frozen=True)
 class Field:
-    """Where in an entry of a stack a leaf lies."""
+    """Place of a leaf in an entry of a stack."""
 
     number: Number
     sizes: tuple[int, ...]
@@ -39,7 +39,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Storage:
-    """What a lane of `program` keeps, and how."""
+    """Storage layout of a lane of `program`."""
 
     program: Program
 
@@ -54,7 +54,7 @@ class Storage:
 
     @cached_property
     def has_calls(self) -> bool:
-        """Whether there are calls to come back from."""
+        """True if there are calls to come back from."""
         return any(isinstance(block.terminator, PushJump) for block in self.program.blocks)
 
     @cached_property

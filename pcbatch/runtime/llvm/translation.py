@@ -49,7 +49,7 @@ class Translation:
 
     @cached_property
     def pieces(self) -> dict[tuple[int, int], PieceCode]:
-        """Where in the module each piece is."""
+        """The place of each piece in the module."""
         roots = self.module.entry.root
         results = roots.operands if roots.opcode == "tuple" else (roots.name,)
         found, first, behind = {}, 0, 0

@@ -44,7 +44,7 @@ class Number:
 
 
 ALIGNED = 64
-"""What divides the addresses of outputs: TensorFlow takes them over as they are then."""
+"""Alignment of outputs in bytes: TensorFlow takes them over as they are then."""
 BYTE, INT32, INT64, BIT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.IntType(1)
 
 

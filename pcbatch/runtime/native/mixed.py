@@ -14,7 +14,8 @@ import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.runtime.backends.protocol import Array
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
@@ -65,10 +66,13 @@ class MixedProgram(WholeRuns):
     def rooms(self) -> Rooms:
         return self.machine.rooms
 
-    _told_last = (("int32", ()),)
-
-    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
-        return self._whole(self._room(lanes))
+    def _check(self, lanes: int) -> None:
+        given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
+        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
+        specs: list[Spec] = [(leaf.dtype, (self._room(lanes), *leaf.shape)) for leaf in given]
+        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
+        with self._timed():
+            self.backend.lower(self._whole(self._room(lanes)), [*specs, ("int32", ())], jit=True)
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         if not self.legs.limits.roomy:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
-from pcbatch.ir.types import leaves
-from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
@@ -50,13 +49,8 @@ class WholeRuns(ABC):
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
         if lanes == 0:
             self.machine.check(lanes)
-            return
-        given = [leaf for name in self.program.parameters for leaf in leaves(self.program.types[name])]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [(leaf.dtype, (self._room(lanes), *leaf.shape)) for leaf in given]
-        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
-        with self._timed():
-            self.backend.lower(self._compiled_for(lanes), [*self._told_first, *specs, *self._told_last], jit=True)
+        else:
+            self._check(lanes)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
@@ -68,11 +62,6 @@ class WholeRuns(ABC):
         """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
         return self._ready(arrays, lanes) if lanes else self.machine.ready(arrays, lanes)
 
-    _told_first: Sequence[Spec] = ()
-    """The dtypes and shapes of what the compiled program takes before the arguments."""
-    _told_last: Sequence[Spec] = ()
-    """And behind them."""
-
     @property
     @abstractmethod
     def rooms(self) -> Rooms:
@@ -83,8 +72,8 @@ class WholeRuns(ABC):
         return self.rooms.of(lanes)
 
     @abstractmethod
-    def _compiled_for(self, lanes: int) -> Callable[..., Any]:
-        """The compiled program of a whole run."""
+    def _check(self, lanes: int) -> None:
+        """See `check`; of lanes, of which there are some."""
 
     @abstractmethod
     def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""What pieces are made of, as XLA's operations: the text of one module for all of them."""
+"""Operations of pieces as HLO: the text of one module for all of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def module(pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
 
 
 _LEFT_OUT = "constant({...})"
-"""What is printed in place of a constant of many numbers."""
+"""Printed by XLA in place of a constant of many numbers."""
 _CONSTANT = re.compile(r"%(\S+) = [^=]*" + re.escape(_LEFT_OUT))
 
 
