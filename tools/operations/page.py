@@ -33,7 +33,8 @@ refused when one is asked for.
 The columns *graph* and *XLA* say how it runs in lockstep: **yes**, vectorised; **lane after lane**; or not, and the
 code of the refusal. The column *natively* is about native code among expensive blocks
 ([how it works](how-it-works.md)): **yes**, it was tried there, too; else the operations that keep a block in
-lockstep, because they do not run there, or run better in lockstep, or are not known to be right. A program that is native as a whole may have sorts and scatters as well.
+lockstep, because they do not run there, or run better in lockstep, or are not known to be right. A program that
+is native as a whole may have sorts and scatters as well.
 
 The column *gradient* is about taped runs ([gradients](gradients.md)), under XLA where that is not refused: **yes**,
 the gradient by every float that goes in, summed over the lanes where all share it, is that of a tape over one lane
