@@ -151,9 +151,13 @@ def _machine(
 
 def called_within(program: Program, backend: Backend) -> list[str]:
     """The names of the batched functions that pieces of `program` call as operations."""
-    pieces = (item for block in program.blocks for item in block.body if isinstance(item, Piece))
-    given = ((piece, signature_of(program, piece)) for piece in pieces)
-    return [name for piece, types in given for name in backend.called(piece, types.reads, types.shared)]
+    found: list[str] = []
+    for block in program.blocks:
+        with backend.scope(block.label):  # what is traced here may be what runs
+            for piece in (item for item in block.body if isinstance(item, Piece)):
+                types = signature_of(program, piece)
+                found += backend.called(piece, types.reads, types.shared)
+    return found
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:

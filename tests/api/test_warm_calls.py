@@ -109,6 +109,7 @@ def test_an_operation_that_fails_while_it_runs():
     settled(inverted, good)
     with pytest.raises(pcbatch.errors.PrimitiveError, match="PCB441") as caught:
         inverted(bad)
+    assert "an operation failed while it ran: Input is not invertible.\n" in str(caught.value)
     assert "tf.linalg.inv(m)" in str(caught.value)
     settled(inverted, good)
 

@@ -10,6 +10,8 @@ from pcbatch.runtime.backends.protocol import Explanation
 
 _NODE = re.compile(r"\{\{(?:function_)?node ([^}]*)\}\}")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_AROUND = re.compile(r'Graph execution error:|Detected at node |File "|\(\d+\) |\d+ root error')
+"""How lines start that say where, not what."""
 _NO_KERNEL = re.compile(r"No registered '(\w+)' OpKernel for XLA")
 _COMPILER_IR = "Failed getting HLO text: "
 """How XLA's refusal starts when it is only asked to lower a program, as a plain ValueError."""
@@ -29,5 +31,6 @@ def explain(error: Exception) -> Explanation | None:
     missing = _NO_KERNEL.search(text)
     if missing:
         return Explanation(f"it has no version of TensorFlow's {missing[1]}", scopes, frames)
-    gist = next((line.strip() for line in _NODE.sub("", text).splitlines() if line.strip()), type(error).__name__)
+    lines = (line.strip() for line in _NODE.sub("", text).splitlines())
+    gist = next((line for line in lines if line and not _AROUND.match(line)), type(error).__name__)
     return Explanation(gist, scopes, frames)
