@@ -47,7 +47,7 @@ class Executable(Protocol):
 
     @property
     def takes_numpy(self) -> bool:
-        """Whether a run that is `ready` takes NumPy's arrays, of the dtypes of its parameters, as they are."""
+        """Tell whether a run that is `ready` takes NumPy arrays of its parameters' dtypes without conversion."""
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes on the `[lanes, ...]` leaves of all parameters and the leaves of all shared operands."""
