@@ -20,7 +20,7 @@ POINTER = ir.PointerType()
 NAME = "run"
 """The name of the function in its module."""
 ENDED, NEEDS_ROOM, STOPPED = range(3)
-"""Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
+"""Reasons, in `control`, why lanes do not run on: all have ended; one needs larger stacks; it was told to stop."""
 STATUS, REACHED, FAILED, STOP, THREAD = range(5)
 """Places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
 SIZES_KEPT = 64
