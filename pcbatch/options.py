@@ -19,10 +19,12 @@ ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "swit
 Form = Literal["auto", "native", "lockstep"]
 TapeName = Literal["keep", "replay"]
 BackendName = Literal["tensorflow", "reference"]
+Output = Literal["tensors", "numpy"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 FORMS: tuple[str, ...] = get_args(Form)
 TAPES: tuple[str, ...] = get_args(TapeName)
+OUTPUTS: tuple[str, ...] = get_args(Output)
 
 
 class OptionValues(TypedDict, total=False):
@@ -49,6 +51,7 @@ class OptionValues(TypedDict, total=False):
     name: str | None
     progress: bool
     resume: str | os.PathLike[str] | None
+    output: Output
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,14 @@ class Options:
     name: str | None = None
     progress: bool = False
     resume: str | None = None
+    output: str = "tensors"
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("backend", self.backend, BACKENDS)
         _one_of("form", self.form, FORMS)
         _one_of("tape", self.tape, TAPES)
+        _one_of("output", self.output, OUTPUTS)
         schedule_named(self.schedule)
         self._check_strategy()
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
@@ -112,6 +117,11 @@ class Options:
     def in_slices(self) -> bool:
         """Whether a run returns to Python now and then, so that it can show how far it is and be interrupted."""
         return self.progress or self.resume is not None
+
+    @property
+    def of_programs(self) -> Options:
+        """These options, those at their defaults that matter to a call alone and not to what is compiled for it."""
+        return replace(self, progress=False, resume=None, output="tensors")
 
     @property
     def may_be_native(self) -> bool:

@@ -38,7 +38,7 @@ class LlvmProgram(WholeRuns):
     """
 
     form = "native"
-    takes_numpy = True
+    is_numpys = any_lanes = True
 
     def __init__(self, machine: Machine):
         super().__init__(machine)
@@ -65,6 +65,9 @@ class LlvmProgram(WholeRuns):
 
     def _check(self, lanes: int) -> None:
         assert self._whole, "it is compiled by now"
+
+    def _compile(self, arrays: Sequence[Array], lanes: int) -> None:
+        self._check(lanes)
 
     @cached_property
     def text(self) -> str:
@@ -99,13 +102,13 @@ class LlvmProgram(WholeRuns):
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         whole = self._whole
+        places = whole.interface.result_places
 
         def run(given: Sequence[Array]) -> Finished:
             found = self._run(whole, given, lanes)
             if found.failed:
                 return Finished(None, lambda: self._outcome(found, given, lanes))
-            values = self._tensors(found)
-            return Finished(values, lambda: self._outcome(found, given, lanes, values))
+            return Finished([found.of(place) for place in places], lambda: self._outcome(found, given, lanes))
 
         return run
 
