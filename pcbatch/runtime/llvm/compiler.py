@@ -12,7 +12,8 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from pcbatch.runtime.llvm.function import NAME
+from pcbatch.runtime.llvm import vector_library
+from pcbatch.runtime.llvm.interface import NAME
 
 PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
 """The functions of Python that compiled code calls."""
@@ -29,12 +30,21 @@ def _prepared() -> None:
     for name in PYTHON:
         address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
         llvm.add_symbol(name, address)
+    if vector_library.library() is not None:
+        llvm.load_library_permanently(vector_library.LIBRARY)
 
 
 @functools.cache
 def _features() -> tuple[str, str]:
     """This processor, and what it can do."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def width() -> int:
+    """The number of lanes that run in a group: two vectors of 64 bits, so that one computes while the other waits."""
+    features = llvm.get_host_cpu_features()
+    return 16 if features.get("avx512f") else 8 if features.get("avx2") else 4
 
 
 def _level(text: str) -> int:
@@ -72,7 +82,8 @@ def object_code(text: str) -> bytes:
 def target() -> tuple[str, ...]:
     """The compiler and processor that machine code is for."""
     _prepared()
-    return llvmlite.__version__, llvm.get_process_triple(), *_features()
+    has_vectors = "" if vector_library.library() is None else vector_library.LIBRARY
+    return llvmlite.__version__, llvm.get_process_triple(), *_features(), has_vectors
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ lanes run; now and then it takes the lock again and lets Python handle signals, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,95 +16,34 @@ from typing import Any
 import llvmlite.ir as ir
 import numpy as np
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.types import leaves
 from pcbatch.runtime.llvm import block, elementwise
 from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
+from pcbatch.runtime.llvm.group import Groups, is_for_groups
 from pcbatch.runtime.llvm.hlo import Module
+from pcbatch.runtime.llvm.interface import (
+    ENDED,
+    FAILED,
+    NAME,
+    NEEDS_ROOM,
+    POINTER,
+    REACHED,
+    STATUS,
+    STOP,
+    STOPPED,
+    THREAD,
+    Arguments,
+    Interface,
+    Result,
+    place,
+)
 from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, PieceCode
-from pcbatch.runtime.llvm.stacks import Leaf, Storage
-from pcbatch.runtime.llvm.types import ALIGNED, BYTE, INT32, INT64, Number, by_dtype
+from pcbatch.runtime.llvm.stacks import Leaf
+from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
 
-POINTER = ir.PointerType()
-NAME = "run"
-"""The name of the function in its module."""
 BETWEEN_POLLS = 1 << 17
 """So many steps, of 1 to 1,000 ns each, a lane makes before Python may handle signals: a poll takes under 1 us."""
-
-ENDED, NEEDS_ROOM, STOPPED = range(3)
-"""Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
-STATUS, REACHED, FAILED, STOP, THREAD = range(5)
-"""Places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
-SIZES_KEPT = 64
-"""For so many numbers of lanes at most it is known where the outputs lie."""
-CONTROL = 8
-"""The number of places of `control`."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """An array that the function writes, `[lanes, ...]`."""
-
-    leaf: Leaf
-    number: Number
-    sizes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Layout of the arrays that a run writes, in one piece of memory: dtypes, sizes, offsets from its beginning."""
-
-    arrays: tuple[tuple[np.dtype, tuple[int, ...]], ...]
-    offsets: tuple[int, ...]
-    bytes: int
-
-
-class Interface:
-    """Arguments and results of a native function; one that `counts` counts how often blocks run."""
-
-    def __init__(self, program: Program, counts: bool):
-        self.program, self.counts, self.storage = program, counts, Storage(program)
-        self.given = [each for name in program.parameters for each in self.storage.leaves(name)]
-        self.shared = [
-            ((name, place), by_dtype(type_.dtype), type_.shape)
-            for name in program.shared
-            for place, type_ in enumerate(leaves(program.shared_types[name]))
-        ]
-        self.results = [Result(*each) for each in self.storage.results]
-        self.shown = [Result(*each) for name in self.storage.shown for each in self.storage.leaves(name)]
-
-        self.failures, self.steps = 0, 1
-        """The places of these among the outputs: int32 of every lane, see `Exits`."""
-        self.result_places = range(2, 2 + len(self.results))
-        self.shown_places = range(self.result_places.stop, self.result_places.stop + len(self.shown))
-        self.executions = self.shown_places.stop
-        self._outputs: dict[int, Outputs] = {}
-
-    def outputs(self, lanes: int) -> Outputs:
-        """The outputs of so many lanes."""
-        found = self._outputs.get(lanes)
-        if found is None:
-            if len(self._outputs) >= SIZES_KEPT:
-                self._outputs = {}
-            found = self._outputs[lanes] = self._laid_out(lanes)
-        return found
-
-    def _laid_out(self, lanes: int) -> Outputs:
-        arrays: list[tuple[np.dtype, tuple[int, ...]]] = [(np.dtype(np.int32), (lanes,))] * 2
-        arrays += [(np.dtype(each.number.dtype), (lanes, *each.sizes)) for each in (*self.results, *self.shown)]
-        arrays += [(np.dtype(np.int64), (len(self.program.blocks),))] * self.counts
-        offsets, end = [], 0
-        for dtype, sizes in arrays:
-            offsets.append(end)
-            end += (dtype.itemsize * math.prod(sizes) + ALIGNED - 1) // ALIGNED * ALIGNED
-        return Outputs(tuple(arrays), tuple(offsets), end)
-
-    @property
-    def types(self) -> list[ir.Type]:
-        """The types of the function's arguments, each of 64 bits."""
-        arrays = len(self.storage.frames) + len(self.given) + len(self.shared) + 2
-        arrays += len(self.results) + len(self.shown) + self.counts
-        return [POINTER, INT64, INT64, INT64, POINTER, POINTER] + [POINTER] * arrays
+FEWEST = 4
+"""So few lanes run one after another, where more would run in groups."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +60,14 @@ def build(
     pieces: Mapping[tuple[int, int], PieceCode],
     captured: Sequence[np.ndarray],
     limits: Limits,
+    width: int = 1,
 ) -> Function:
     """The native function of a program whose pieces are in `module`, the entry of which takes `captured` arrays last.
 
-    `UnsupportedError` if there is something in it of which no native code is made.
+    Where lanes can run together, many of them do in groups of the `width`. `UnsupportedError` if there is something in
+    the program of which no native code is made.
     """
-    return _Builder(interface, module, pieces, captured, limits).build()
+    return _Builder(interface, module, pieces, captured, limits).build(width)
 
 
 class _Builder:
@@ -143,12 +83,16 @@ class _Builder:
         self.hlo, self.pieces, self.captured, self.limits = module, pieces, captured, limits
         self.module = ir.Module(name=interface.program.name)
 
-    def build(self) -> Function:
+    def build(self, width: int) -> Function:
         """Emit everything."""
         self.poll = self._poll()
         lanes, code = self._lanes()
-        self._run(lanes)
-        return Function(str(self.module), code.arena_bytes)
+        arena_bytes, groups = code.arena_bytes, None
+        if width > 1 and not self.interface.counts and is_for_groups(self.interface.program, self.hlo):
+            groups, code = self._groups(width)
+            arena_bytes = max(arena_bytes, code.arena_bytes)
+        self._run(lanes, groups)
+        return Function(str(self.module), arena_bytes)
 
     # -- Python --------------------------------------------------------------------------------------------------------
 
@@ -165,42 +109,52 @@ class _Builder:
         poll.attributes.add("noinline")
         builder = ir.IRBuilder(poll.append_basic_block("entry"))
         (control,) = poll.args
-        thread = _place(builder, control, THREAD)
+        thread = place(builder, control, THREAD)
         builder.call(restore, [builder.load(thread, typ=POINTER)])
         found = builder.call(check, [])
         builder.store(builder.call(save, []), thread)
-        told = builder.trunc(builder.load(_place(builder, control, STOP), typ=INT64), INT32)
+        told = builder.trunc(builder.load(place(builder, control, STOP), typ=INT64), INT32)
         builder.ret(builder.or_(found, told))
         self.save, self.restore = save, restore
         return poll
 
-    def _run(self, lanes: Any) -> None:
+    def _run(self, lanes: Any, groups: Any) -> None:
         function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), NAME)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
-        thread = _place(builder, function.args[0], THREAD)
+        control, first, behind, *_ = function.args
+        thread = place(builder, control, THREAD)
         builder.store(builder.call(self.save, []), thread)
-        builder.call(lanes, function.args)
+        if groups is None:
+            builder.call(lanes, function.args)
+        else:
+            many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))
+            with builder.if_else(many) as (then, otherwise):
+                with then:
+                    builder.call(groups, function.args)
+                with otherwise:
+                    builder.call(lanes, function.args)
         builder.call(self.restore, [builder.load(thread, typ=POINTER)])
         builder.ret_void()
 
+    def _internal(self, name: str) -> Any:
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), name)
+        function.linkage = "internal"
+        return function
+
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
+    def _groups(self, width: int) -> tuple[Any, Code]:
+        """The function that runs lanes in groups."""
+        function = self._internal("groups")
+        parts = self.interface, self.hlo, self.pieces, self.limits
+        return function, Groups(function, *parts, width, self.poll, self._captured).build()
+
     def _lanes(self) -> tuple[Any, Code]:
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), "lanes")
-        function.linkage = "internal"
-        for argument in function.args:
-            if argument.type == POINTER:
-                argument.add_attribute("noalias")
+        function = self._internal("lanes")
+        given = Arguments.of(self.interface, function)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
-        control, first, behind, capacity, arena, calls, *rest = function.args
-        arrays = iter(rest)
-        code = Code(builder, arena)
-        stacks = {group: next(arrays) for group in self.storage.frames}
-        given = {leaf: (number, sizes, next(arrays)) for leaf, number, sizes in self.interface.given}
-        shared = {leaf: _shared(code, number, sizes, next(arrays)) for leaf, number, sizes in self.interface.shared}
-        failures, all_steps = next(arrays), next(arrays)
-        results, shown = [next(arrays) for _ in self.interface.results], [next(arrays) for _ in self.interface.shown]
-        executions = next(arrays) if self.interface.counts else None
+        control, first, behind = given.control, given.first, given.behind
+        code = Code(builder, given.arena)
         lane, work, steps, limit = (code.variable(INT64) for _ in range(4))
         failure = code.variable(INT32)
         ended, room, stopped, left = (
@@ -224,13 +178,13 @@ class _Builder:
             self.pieces,
             self.limits,
             Exits(ended, room, stopped, failure, steps, limit),
-            shared=shared,
+            shared=given.shared(code),
             captured=self._captured(code),
-            stacks=stacks,
-            calls=calls,
-            capacity=capacity,
+            stacks=given.stacks,
+            calls=given.calls,
+            capacity=given.capacity,
             poll=poll,
-            executions=executions,
+            executions=given.executions,
         )
         builder.store(first, lane)
         builder.store(ir.Constant(INT64, 0), work)
@@ -238,28 +192,28 @@ class _Builder:
         builder.branch(head)
         builder.position_at_end(head)
         number = builder.load(lane, typ=INT64)
-        builder.store(number, _place(builder, control, REACHED))
+        builder.store(number, place(builder, control, REACHED))
         builder.cbranch(builder.icmp_signed("<", number, behind), start, left)
         builder.position_at_end(start)
         builder.store(ir.Constant(INT64, most), limit)
-        body.start({leaf: _row(code, *each, number) for leaf, each in given.items()})
+        body.start({leaf: _row(code, *each, number) for leaf, each in given.arrays().items()})
         block.emit(body)
 
         builder.position_at_end(ended)
         number, told = builder.load(lane, typ=INT64), builder.load(failure, typ=INT32)
-        _store(builder, INT32, failures, number, told)
+        _store(builder, INT32, given.failures, number, told)
         made = builder.load(steps, typ=INT64)
-        _store(builder, INT32, all_steps, number, builder.trunc(made, INT32))
-        for result, pointer in zip(self.interface.results, results, strict=True):
+        _store(builder, INT32, given.steps, number, builder.trunc(made, INT32))
+        for result, pointer in zip(self.interface.results, given.results, strict=True):
             self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
         failed, fine = function.append_basic_block("has_failed"), function.append_basic_block("fine")
         builder.cbranch(builder.icmp_signed("!=", told, ir.Constant(INT32, 0)), failed, fine)
         builder.position_at_end(failed)
-        builder.store(ir.Constant(INT64, 1), _place(builder, control, FAILED))
+        builder.store(ir.Constant(INT64, 1), place(builder, control, FAILED))
         builder.branch(fine)
         builder.position_at_end(fine)
         # Messages are of lanes that have failed, and of those that print.
-        for result, pointer in zip(self.interface.shown, shown, strict=True):
+        for result, pointer in zip(self.interface.shown, given.shown, strict=True):
             self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
         builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
         done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
@@ -270,12 +224,12 @@ class _Builder:
         builder.store(ir.Constant(INT64, 0), work)
         is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
         beyond = builder.load(lane, typ=INT64)
-        builder.store(beyond, _place(builder, control, REACHED))
+        builder.store(beyond, place(builder, control, REACHED))
         builder.cbranch(is_over, stopped, head)
 
         for label, status in ((left, ENDED), (room, NEEDS_ROOM), (stopped, STOPPED)):
             builder.position_at_end(label)
-            builder.store(ir.Constant(INT64, status), _place(builder, control, STATUS))
+            builder.store(ir.Constant(INT64, status), place(builder, control, STATUS))
             builder.ret_void()
         return function, code
 
@@ -284,8 +238,8 @@ class _Builder:
         first = len(self.hlo.entry.parameters) - len(self.captured)
         arrays = [(by_dtype(array.dtype.name), array) for array in self.captured]
         return {
-            first + place: code.table(number, array.shape, array.ravel().tolist())
-            for place, (number, array) in enumerate(arrays)
+            first + at: code.table(number, array.shape, array.ravel().tolist())
+            for at, (number, array) in enumerate(arrays)
         }
 
     def _held(self, result: Result) -> tuple[Leaf, Number, tuple[int, ...]]:
@@ -307,10 +261,6 @@ class _Builder:
         code.each(result.sizes, one)
 
 
-def _place(builder: Any, control: Any, number: int) -> Any:
-    return builder.gep(control, [ir.Constant(INT64, number)], inbounds=True, source_etype=INT64)
-
-
 def _store(builder: Any, type_: ir.Type, pointer: Any, place: Any, value: Any) -> None:
     builder.store(value, builder.gep(pointer, [place], inbounds=True, source_etype=type_))
 
@@ -324,8 +274,3 @@ def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any,
 def _row(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any, lane: Any) -> Array:
     row = code.memory(number, sizes, _row_pointer(code, number, sizes, pointer, lane))
     return row if sizes else scalar(number, row.value)
-
-
-def _shared(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any) -> Array:
-    array = code.memory(number, sizes, pointer)
-    return array if sizes else scalar(number, array.value)

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 
-from pcbatch.runtime.llvm.function import CONTROL
+from pcbatch.runtime.llvm.interface import CONTROL
 from pcbatch.runtime.llvm.stacks import Storage
 from pcbatch.runtime.llvm.types import ALIGNED
 

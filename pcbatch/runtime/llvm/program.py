@@ -14,10 +14,11 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.llvm import function as native
+from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm import threads
-from pcbatch.runtime.llvm.compiler import loaded
-from pcbatch.runtime.llvm.function import Function, Interface, Outputs
+from pcbatch.runtime.llvm.compiler import loaded, width
+from pcbatch.runtime.llvm.function import Function
+from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces
@@ -43,7 +44,9 @@ class LlvmProgram(WholeRuns):
     def __init__(self, machine: Machine):
         super().__init__(machine)
         self.limits = Limits(machine.context.limits.max_depth, machine.context.limits.max_steps)
-        self.translation = Translation(self.program, self.backend, self.limits)
+        # A lane's bits are the same in any batch only if it is never with others in a group.
+        self._width = 1 if machine.context.is_deterministic else width()
+        self.translation = Translation(self.program, self.backend, self.limits, self._width)
         self._cost = LaneCost()
         self._found = self._looked_up(counts=False)
 
@@ -84,7 +87,7 @@ class LlvmProgram(WholeRuns):
 
     def _looked_up(self, counts: bool) -> tuple[Kept, Function | None]:
         """The entry of the cache on disk, and the function to be compiled if that is empty."""
-        kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits), self.backend)
+        kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits, self._width), self.backend)
         if kept.found is not None:
             return kept, None
         with self.statistics.tracing(counts=False):

@@ -12,8 +12,9 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Hlo, Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import hlo
-from pcbatch.runtime.llvm.function import Function, Interface, build
+from pcbatch.runtime.llvm.function import Function, build
 from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.interface import Interface
 from pcbatch.runtime.llvm.lane import Limits, PieceCode
 
 
@@ -24,6 +25,8 @@ class Translation:
     program: Program
     backend: Backend
     limits: Limits
+    width: int = 1
+    """The number of lanes that run in a group, where they can."""
 
     @cached_property
     def _pieces(self) -> dict[tuple[int, int], tuple[Piece, Signature]]:
@@ -67,7 +70,7 @@ class Translation:
         pieces = self.pieces if self._pieces else {}
         module = self.module if self._pieces else hlo.EMPTY
         captured = self._hlo.captured if self._pieces else ()
-        return build(Interface(self.program, counts), module, pieces, captured, self.limits)
+        return build(Interface(self.program, counts), module, pieces, captured, self.limits, self.width)
 
 
 def _signature(program: Program, piece: Piece) -> Signature:
