@@ -6,7 +6,7 @@ Microseconds of a call of four lanes, and the ratio to a jitted `tf.function` th
 three arguments, the same with 10 and 100 captured arrays, which every call looks at anew, a loop, and a recursion.
 Then calls with three arrays of NumPy, their results as tensors and as NumPy's arrays (`output="numpy"`), beside
 `jax.jit` where JAX is installed: one call after another, and single ones after 3 ms in which nothing runs.
-Then calls with three arrays of NumPy, their results as tensors and as NumPy's arrays (`output="numpy"`), beside
+"""
 
 from __future__ import annotations
 
