@@ -124,12 +124,6 @@ class Options:
         return replace(self, progress=False, resume=None, output="tensors")
 
     @property
-    def may_be_native(self) -> bool:
-        """Whether a program may be native code, all of it or what is cheap, if it can be."""
-        runs_trips = self.schedule != "auto" or self.trace
-        return self.strategy == "pc" and bool(self.jit) and not (self.form == "lockstep" or runs_trips)
-
-    @property
     def may_fork(self) -> bool:
         """Whether independent calls may be run by lanes of their own, if the program has some."""
         return self.fork_obstacle is None

@@ -162,9 +162,10 @@ class _Binding:
                 found.append((place, None if is_array else self._array_of(self.every[place], type_.dtype)))
         return found
 
-    def _array_of(self, value: Any, dtype: str) -> Callable[[Any], Any]:
+    def _array_of(self, value: Any, dtype: str) -> Callable[[Any], Any] | None:
         if self.is_numpys and isinstance(value, np.ndarray):
-            return partial(np.asarray, dtype=dtype)
+            is_as_wanted = type(value) is np.ndarray and value.dtype.name == dtype and value.dtype.isnative
+            return None if is_as_wanted else partial(np.asarray, dtype=dtype)
         return partial(self.backend.array, dtype=dtype)
 
     def _cast(self, value: Any, own: str, dtype: str) -> Any:

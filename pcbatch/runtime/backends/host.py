@@ -56,7 +56,7 @@ class Host(Protocol):
         """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
 
     def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
-        """`spec_of` each of several values, in little time; None where one of them has none, or that takes more."""
+        """What tells dtypes and shapes of several arrays, the library's and NumPy's, in little time; None of others."""
 
     def is_steady(self, value: Any) -> bool:
         """Whether a captured array is one of the library's that never changes, neither its numbers nor its type."""
