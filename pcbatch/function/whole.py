@@ -46,7 +46,7 @@ class Whole:
 
     def _with(self, axes: Any) -> Any:
         """The function with such axes, as it runs within another program: at once."""
-        return self.function.options(in_axes=axes, progress=False, resume=None, trace=0)
+        return self.function.options(in_axes=axes, progress=False, resume=None, output="tensors", trace=0)
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,6 @@ class Control(Protocol):
         used then.
         """
 
-    def ask_for_native(self) -> None:
-        """Begin to find out what `has_native` gives, beside what this thread does."""
-
     def has_native(self) -> bool:
         """Whether `natively` makes native functions here."""
 

@@ -94,13 +94,13 @@ class Loaded:
     engine: Any
 
 
-def loaded(code: bytes, arguments: int) -> Loaded:
-    """The function `run` of machine code, which takes so many arguments of 64 bits."""
+def loaded(code: bytes) -> Loaded:
+    """The function `run` of machine code."""
     _prepared()
     with _lock:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address(NAME)
-    prototype = ctypes.PYFUNCTYPE(None, *[ctypes.c_size_t] * arguments)
+    prototype = ctypes.PYFUNCTYPE(None, ctypes.c_size_t)
     return Loaded(prototype(address), engine)

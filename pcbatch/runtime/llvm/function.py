@@ -1,9 +1,10 @@
 """The native function of a program: lanes one after another, on the memory of their arguments and results.
 
-    run(control, first, behind, capacity, arena, calls, stacks.., parameters.., shared.., failures, steps, results..,
-        shown.., executions)
+    run([control, first, behind, capacity, arena, calls, stacks.., parameters.., shared.., failures, steps, results..,
+        shown.., executions])
 
-runs the lanes from `first` to before `behind`. It holds Python's global lock when it is called, and gives it up while
+runs the lanes from `first` to before `behind`. Its argument is the address of all of these, each of 64 bits: so a call
+costs the same for any number of arrays. It holds Python's global lock when it is called, and gives it up while
 lanes run; now and then it takes the lock again and lets Python handle signals, so that Ctrl-C ends a run at once.
 """
 
@@ -119,20 +120,22 @@ class _Builder:
         return poll
 
     def _run(self, lanes: Any, groups: Any) -> None:
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), NAME)
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER]), NAME)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
-        control, first, behind, *_ = function.args
+        (words,), types = function.args, enumerate(self.interface.types)
+        given = [builder.load(place(builder, words, number), typ=type_) for number, type_ in types]
+        control, first, behind, *_ = given
         thread = place(builder, control, THREAD)
         builder.store(builder.call(self.save, []), thread)
         if groups is None:
-            builder.call(lanes, function.args)
+            builder.call(lanes, given)
         else:
             many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))
             with builder.if_else(many) as (then, otherwise):
                 with then:
-                    builder.call(groups, function.args)
+                    builder.call(groups, given)
                 with otherwise:
-                    builder.call(lanes, function.args)
+                    builder.call(lanes, given)
         builder.call(self.restore, [builder.load(thread, typ=POINTER)])
         builder.ret_void()
 

@@ -21,7 +21,7 @@ from pcbatch.runtime.llvm.function import Function
 from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
-from pcbatch.runtime.llvm.memory import Workspace, Workspaces
+from pcbatch.runtime.llvm.memory import Workspace, Workspaces, address
 from pcbatch.runtime.llvm.threads import LaneCost, Part
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
@@ -39,7 +39,7 @@ class LlvmProgram(WholeRuns):
     """
 
     form = "native"
-    takes_numpy = True
+    is_numpys = any_lanes = True
 
     def __init__(self, machine: Machine):
         super().__init__(machine)
@@ -68,6 +68,9 @@ class LlvmProgram(WholeRuns):
 
     def _check(self, lanes: int) -> None:
         assert self._whole, "it is compiled by now"
+
+    def _compile(self, arrays: Sequence[Array], lanes: int) -> None:
+        self._check(lanes)
 
     @cached_property
     def text(self) -> str:
@@ -102,13 +105,13 @@ class LlvmProgram(WholeRuns):
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         whole = self._whole
+        places = whole.interface.result_places
 
         def run(given: Sequence[Array]) -> Finished:
             found = self._run(whole, given, lanes)
             if found.failed:
                 return Finished(None, lambda: self._outcome(found, given, lanes))
-            values = self._tensors(found)
-            return Finished(values, lambda: self._outcome(found, given, lanes, values))
+            return Finished([found.of(place) for place in places], lambda: self._outcome(found, given, lanes))
 
         return run
 
@@ -122,9 +125,9 @@ class LlvmProgram(WholeRuns):
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
-        given = [np.ascontiguousarray(array) for array in arrays]
+        given = [*map(np.ascontiguousarray, arrays)]
         found = Written(code.interface.outputs(lanes))
-        addresses = [*map(_address, given), *found.addresses]
+        addresses = [*map(address, given), *found.addresses]
         if code.interface.counts:
             found.of(code.interface.executions)[:] = 0
             code.run(addresses, found, (0, lanes))
@@ -192,9 +195,9 @@ class Written:
     def __init__(self, outputs: Outputs):
         self._outputs = outputs
         self._memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
-        address = _address(self._memory)
-        self._start = -address % ALIGNED
-        first = address + self._start
+        found = address(self._memory)
+        self._start = -found % ALIGNED
+        first = found + self._start
         self.addresses = [first + offset for offset in outputs.offsets]
         self.failed = self.stopped = False
         self.running: dict[int, Workspace] = {}
@@ -211,18 +214,13 @@ class Written:
             space.control[native.STOP] = 1
 
 
-def _address(array: np.ndarray) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
 class NativeCode:
     """A native function, and the memory that it works in."""
 
     def __init__(self, interface: Interface, code: MachineCode, max_depth: int):
         self.interface = interface
-        self.workspaces = Workspaces(interface.storage, code.arena_bytes, max_depth)
-        self._loaded = loaded(code.object_file, len(interface.types))
+        self.workspaces = Workspaces(interface, code.arena_bytes, max_depth)
+        self._loaded = loaded(code.object_file)
 
     def run(self, addresses: Sequence[int], found: Written, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
@@ -235,7 +233,8 @@ class NativeCode:
             try:
                 if found.stopped:
                     return
-                self._loaded.call(space.control_address, first, behind, space.capacity, *space.addresses, *addresses)
+                space.take(addresses, first, behind)
+                self._loaded.call(space.words_address)
                 first = control[native.REACHED]
                 if control[native.FAILED]:
                     found.failed = True

@@ -42,7 +42,9 @@ class LaneCost:
 
     def parts(self, lanes: int) -> Sequence[Part]:
         """The parts in which to run: one where the work is not worth a thread."""
-        if lanes < 2 or min(self._last) * lanes <= CPU.native_split or (cores := available()) < 2:
+        one, other = self._last
+        least = one if one < other else other
+        if lanes < 2 or least * lanes <= CPU.native_split or (cores := available()) < 2:
             return [(0, lanes)]
         count = min(cores * PARTS, lanes)
         bounds = [lanes * place // count for place in range(count + 1)]

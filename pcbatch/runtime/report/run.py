@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,13 @@ from pcbatch.errors import Diagnostic, PcbatchError, Span, UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import FaultSite, Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import arrived
 from pcbatch.runtime.report.picture import drawn
 from pcbatch.runtime.report.profile import Profile
+from pcbatch.runtime.report.results import delivered, packed
 from pcbatch.runtime.report.shown import listed, written
 from pcbatch.runtime.report.statuses import Statuses
 from pcbatch.runtime.report.trace import Trace
@@ -68,13 +68,13 @@ class Run:
     """Seconds from arguments to results; None where something was compiled in the call."""
 
     @classmethod
-    def of(cls, program: Program, outcome: Outcome, seconds: float | None = None) -> Run:
-        """The run of `program` that gave `outcome`, in so many seconds."""
-        return cls(_packed(program, outcome.values), program, outcome, seconds)
+    def of(cls, program: Program, outcome: Outcome, seconds: float | None = None, output: str = "tensors") -> Run:
+        """The run of `program` that gave `outcome`, in so many seconds; its value as the option `output` says."""
+        return cls(delivered(program, outcome.backend, outcome.values, output), program, outcome, seconds)
 
     @classmethod
-    def checked_value(cls, program: Program, outcome: Outcome) -> Any:
-        """The value of a run that must not fail.
+    def checked_value(cls, program: Program, outcome: Outcome, output: str = "tensors") -> Any:
+        """The value of a run that must not fail, as the option `output` says.
 
         From Python a failed lane raises LaneError. Inside a plain `tf.function` an assertion raises it when the graph
         runs. Under an outer `jit_compile=True` nothing can raise, so there a program that can fail is refused:
@@ -82,7 +82,7 @@ class Run:
         """
         backend = outcome.backend
         if backend.is_concrete(outcome.status):
-            return cls.of(program, outcome).check()
+            return cls.of(program, outcome, output=output).check()
         if outcome.can_fail and backend.inside_fixed_program():
             raise UsageError(
                 "PCB532",
@@ -93,7 +93,7 @@ class Run:
             )
         texts = [_templates(program, site) for site in program.faults]
         leaves = backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values
-        return _packed(program, leaves)
+        return packed(program, leaves)
 
     @property
     def status(self) -> Any:
@@ -221,7 +221,7 @@ class Run:
 
     def result(self, lane: int) -> Any:
         """The result of one lane: NumPy scalars and arrays in the user's structure."""
-        return _packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
+        return packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
 
     @property
     def _concrete(self) -> Outcome:
@@ -379,20 +379,6 @@ def _shown(type_: Type, leaves: Sequence[Any], lane: int) -> Any:
     found = [np.asarray(leaf)[lane] for leaf in leaves]
     weak = [leaf_type.weak for leaf_type in leaf_types(type_)]
     return values.pack(type_, [leaf.item() if is_weak else leaf for leaf, is_weak in zip(found, weak, strict=True)])
-
-
-def _packed(program: Program, leaves: Sequence[Any]) -> Any:
-    """The leaves of a program's results in the user's structure."""
-    remaining, types = iter(leaves), [program.types[name] for name in program.results]
-    results = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def packer(program: Program) -> Callable[[Sequence[Any]], Any]:
-    """A function from the leaves of a program's results to the user's structure, for many calls."""
-    if len(program.results) == 1 and isinstance(program.types[program.results[0]], TensorType):
-        return operator.itemgetter(0)
-    return partial(_packed, program)
 
 
 def _templates(program: Program, site: FaultSite) -> list[str]:

@@ -46,8 +46,12 @@ class Executable(Protocol):
         """The number of entries that the stacks of the next run have at first; 0 if there are none."""
 
     @property
-    def takes_numpy(self) -> bool:
-        """Tell whether a run that is `ready` takes NumPy arrays of its parameters' dtypes without conversion."""
+    def is_numpys(self) -> bool:
+        """Tell whether a run that is `ready` takes NumPy's arrays, of the dtypes of its parameters, and gives such."""
+
+    @property
+    def any_lanes(self) -> bool:
+        """Tell whether what is compiled serves every number of lanes but 0."""
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes on the `[lanes, ...]` leaves of all parameters and the leaves of all shared operands."""
@@ -60,6 +64,12 @@ class Executable(Protocol):
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes, without making it.
+
+        What grows in a run, such as stacks, has the size that it has now.
+        """
 
     def program_for(self, lanes: Any) -> Program:
         """The program that is executed for `lanes` lanes."""

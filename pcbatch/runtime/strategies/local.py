@@ -45,7 +45,7 @@ Launch = Callable[..., Sequence[Array]]
 class LocalMachine:
     """Runs one program frame by frame, its blocks compiled by XLA ("hybrid") or not ("local")."""
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     def __init__(
         self,
@@ -91,6 +91,20 @@ class LocalMachine:
             launches = self._blocks(lanes)
             for launch in launches if self.compiled else []:
                 self.backend.lower(launch, specs, True)
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes: every block is launched, for none of them."""
+        given = argument_arrays(self.program, self.backend, arguments, lanes)
+        capacity = self.limits.first_capacity
+        with explaining(self.program, self.backend, self.compiled):
+            launches = self._blocks(lanes)
+            state = self.legs.begin(given, Pool.of(lanes), capacity).state
+            carried = [state[key] for key in self.layout.carried]
+            operands = operand_arrays(self.program, self.backend, shared)
+            nobody = self.backend.array(np.zeros(lanes, bool), "bool")
+            for number, launch in enumerate(launches if self.compiled else ()):
+                with self._timed(number, lanes, capacity):
+                    self.backend.forbid_gradients(launch, self.program.name)(*carried, *operands, nobody)
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; the blocks are what there is to make ready."""

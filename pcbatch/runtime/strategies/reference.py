@@ -28,7 +28,7 @@ from pcbatch.runtime.strategies.walk import Walk
 class ReferenceMachine:
     """Runs one program as `Machine` does, by `run_reference`."""
 
-    takes_numpy = False
+    is_numpys, any_lanes = False, True
 
     def __init__(
         self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None
@@ -62,6 +62,9 @@ class ReferenceMachine:
 
     def check(self, lanes: int) -> None:
         """Nothing is compiled, so nothing can be refused."""
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Nothing is compiled."""
 
 
 def run_reference(

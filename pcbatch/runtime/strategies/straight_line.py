@@ -43,7 +43,7 @@ class StraightLine:
     is said of this one, too. Of no lanes there is none.
     """
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     def __init__(self, machine: Machine, form: str):
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
@@ -70,6 +70,16 @@ class StraightLine:
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             self.backend.lower(self._whole(room), specs, self.machine.jit)
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes; by XLA, this is one."""
+        room = self._room(lanes)
+        if self.machine.jit:
+            self.run(arguments, shared, lanes)
+        else:
+            given = self.machine.arrays_given(arguments, shared, lanes)
+            with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
+                self.backend.direct(self._whole(room), self.machine.extended(given, lanes, room))
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""

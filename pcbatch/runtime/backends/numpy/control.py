@@ -74,9 +74,6 @@ class NumPyControl:
             state = _like(body(state), state)
         return state
 
-    def ask_for_native(self) -> None:
-        pass
-
     def has_native(self) -> bool:
         return False
 

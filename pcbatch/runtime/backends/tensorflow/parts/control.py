@@ -146,9 +146,6 @@ class TensorFlowControl:
     def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
         return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
 
-    def ask_for_native(self) -> None:
-        native.ask()
-
     def has_native(self) -> bool:
         return native.are_made()
 
