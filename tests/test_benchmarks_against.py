@@ -213,7 +213,7 @@ POINTS = {
 
 
 def test_the_tables_of_scaling():
-    assert scaling.flatness(POINTS)[2:] == ["| queens | 2 | 3 | 1.50 |", "| rk45 | 1 |  | 1.00 |"]
+    assert scaling.flatness(POINTS)[2:] == ["| queens | 6 | 9 | 1.50 |", "| rk45 | 3 |  | 1.00 |"]
     assert scaling.memory(POINTS)[2:] == ["| queens | 24 | ? |", "| rk45 | 24 |  |"]
     assert scaling.gains(POINTS)[2:] == ["| queens | 1.00 | 1.88 |", "| rk45 |  |  |"]  # too little for two cores
 

@@ -1,4 +1,4 @@
-"""Draws the figures of a run into the pages that speak of cheap code, between `<!-- drawn: NAME -->` and `<!-- end -->`.
+"""Draws the figures of a run into the pages that speak of cheap code, between `<!-- drawn: X -->` and `<!-- end -->`.
 
     python -m benchmarks.against.pages [docs/figures/cheap-code.json]
 
@@ -86,7 +86,7 @@ def everything(title: str, found: Found) -> list[str]:
 def scaled(found: Found) -> list[str]:
     """The tables of nanoseconds a step, of bytes a lane and of what two cores gain."""
     return [
-        "Nanoseconds of one core for a step:",
+        "Nanoseconds of CPU time for a step, on one core:",
         "",
         *scaling.flatness(found.scaling),
         "",

@@ -38,8 +38,8 @@ class Point:
 
     @property
     def pace(self) -> float | None:
-        """Nanoseconds of one core for a step."""
-        seconds = self.one.median()
+        """Nanoseconds of CPU time for a step, on one core."""
+        seconds = self.one.median("cpu")
         return 1e9 * seconds / self.steps if seconds else None
 
     @property
@@ -89,7 +89,7 @@ def _rows(found: Mapping[str, Points]) -> tuple[list[int], list[str]]:
 
 
 def flatness(found: Mapping[str, Points]) -> list[str]:
-    """A table for a page: nanoseconds of one core a step, and how far apart they are."""
+    """A table for a page: nanoseconds of CPU time a step, and how far apart they are."""
     lanes, heads = _rows(found)
     rows = []
     for task, points in found.items():
