@@ -154,8 +154,8 @@ def test_short_calls_are_timed_together_and_by_both_clocks():
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells the size of a process")
 def test_the_memory_of_a_call_is_measured():
-    grown = growth(lambda: np.ones(4_000_000))
-    assert 31e6 < grown < 40e6
+    for count in (400_000, 4_000_000, 400_000):  # the last one in memory that others have left
+        assert growth(lambda: np.ones(count)) == pytest.approx(8 * count, abs=1e6)  # noqa: B023 -- called at once
 
 
 def timed(*seconds):
@@ -206,15 +206,15 @@ def test_the_tables_say_who_wins():
 POINTS = {
     "queens": {
         1000: Point(10**6, 24_000, timed(0.002), timed(0.002)),
-        10**4: Point(10**7, None, timed(0.03), timed(0.016)),
+        10**5: Point(10**7, 2_400_000, timed(0.03), timed(0.016)),
     },
-    "rk45": {1000: Point(10**6, 24_000, timed(0.001), timed(0.001))},
+    "rk45": {1000: Point(10**6, None, timed(0.001), timed(0.001))},
 }
 
 
 def test_the_tables_of_scaling():
     assert scaling.flatness(POINTS)[2:] == ["| queens | 6 | 9 | 1.50 |", "| rk45 | 3 |  | 1.00 |"]
-    assert scaling.memory(POINTS)[2:] == ["| queens | 24 | ? |", "| rk45 | 24 |  |"]
+    assert scaling.memory(POINTS)[2:] == ["| queens |  | 24 |", "| rk45 |  |  |"]
     assert scaling.gains(POINTS)[2:] == ["| queens | 1.00 | 1.88 |", "| rk45 |  |  |"]  # too little for two cores
 
 

@@ -90,7 +90,7 @@ def scaled(found: Found) -> list[str]:
         "",
         *scaling.flatness(found.scaling),
         "",
-        "Bytes of memory for each lane, results included:",
+        "Bytes of memory for each lane, results included, where a call takes at least a megabyte:",
         "",
         *scaling.memory(found.scaling),
         "",

@@ -26,6 +26,9 @@ TASKS = (*CHEAP, "fibonacci")
 WORTH = 2e-3
 """Seconds of one core from which on two should take half."""
 
+EXACT = 2**20
+"""Bytes below which the system's count of a process's memory is too coarse."""
+
 
 @dataclass
 class Point:
@@ -72,7 +75,8 @@ def line(task: str, lanes: int, point: Point) -> str:
     if point.one.failure:
         return f"{task:>14} {lanes:>9,}  {point.one.failure}"
     gain = f", {CORES} cores {point.gain:.2f} times as fast" if point.gain else ""
-    return f"{task:>14} {lanes:>9,}  {_pace(point)} ns a step, {_room(lanes, point)} bytes a lane{gain}"
+    room = f", {found} bytes a lane" if (found := _room(lanes, point)) else ""
+    return f"{task:>14} {lanes:>9,}  {_pace(point)} ns a step{room}{gain}"
 
 
 def _pace(point: Point) -> str:
@@ -80,7 +84,7 @@ def _pace(point: Point) -> str:
 
 
 def _room(lanes: int, point: Point) -> str:
-    return digits(point.bytes / lanes) if point.bytes is not None else "?"
+    return digits(point.bytes / lanes) if point.bytes is not None and point.bytes >= EXACT else ""
 
 
 def _rows(found: Mapping[str, Points]) -> tuple[list[int], list[str]]:
