@@ -216,7 +216,9 @@ class Device:
     """Numbers of one lane from which on their sum is a product with ones in native code, which is added up several at a
     time. The sampler takes 0.91 of the time so with two sums of 100 numbers in each leaf, 1.04 with two of 9 and 10."""
     native_split: float
-    """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
+    """CPU seconds of a native run from which on cores share it: a thread takes up to 0.1 ms to begin."""
+    native_part_seconds: float
+    """CPU seconds of a part of it: to take another part costs 5 us."""
     native_chunk: float
     """Seconds after which a native run returns to Python for a moment. Half a second of n-queens, and of one long lane,
     in such chunks takes 0.8 and 1.05 times the CPU time of one chunk: within the noise."""
@@ -387,6 +389,7 @@ CPU = Device(
     quartered=512,
     native_sum=32,
     native_split=0.0005,
+    native_part_seconds=0.0001,
     native_chunk=0.05,
     native_pace=1e9,
     native_register=8,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -132,12 +131,7 @@ class LlvmProgram(WholeRuns):
             found.of(code.interface.executions)[:] = 0
             code.run(addresses, found, (0, lanes))
             return found
-        started, parts = time.perf_counter(), self._cost.parts(lanes)
-        if len(parts) == 1:
-            code.run(addresses, found, parts[0])
-            self._cost.note(lanes, time.perf_counter() - started)
-        else:
-            self._cost.note(lanes, code.run_parts(addresses, found, parts))
+        threads.run(partial(code.run, addresses, found), lanes, self._cost, found.stop)
         return found
 
     def _tensors(self, found: Written) -> list[Array]:
@@ -243,15 +237,3 @@ class NativeCode:
             finally:
                 del found.running[id(space)]
                 self.workspaces.put_back(space)
-
-    def run_parts(self, addresses: Sequence[int], found: Written, parts: Sequence[Part]) -> float:
-        """Run parts of the lanes on all cores: the seconds that they have taken of one core."""
-        taken: list[float] = []
-
-        def one(part: Part) -> None:
-            started = time.thread_time()
-            self.run(addresses, found, part)
-            taken.append(time.thread_time() - started)
-
-        threads.run(one, parts, found.stop)
-        return sum(taken)
