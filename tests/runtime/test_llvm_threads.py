@@ -15,7 +15,8 @@ def lanes(monkeypatch):
     """Makes a call whose lanes take `seconds(lane)`; it has the parts that ran, and the threads that ran them."""
     clock = threading.local()
     monkeypatch.setattr(threads, "available", lambda: 2)
-    monkeypatch.setattr(threads.time, "thread_time", lambda: getattr(clock, "now", 0.0))
+    for name in ("thread_time", "perf_counter"):
+        monkeypatch.setattr(threads, name, lambda: getattr(clock, "now", 0.0))
 
     def make(seconds):
         def call(part):
@@ -76,9 +77,20 @@ def test_others_on_the_same_core_make_no_lane_dearer(monkeypatch):
     monkeypatch.setattr(threads, "available", lambda: 2)
     monkeypatch.setattr(threads, "_run_on_cores", lambda *_: pytest.fail("shared"))
     cost = LaneCost()
-    threads.run(lambda part: time.sleep(20 * CPU.native_split), 4, cost, lambda: None)
-    for _ in range(3):
-        threads.run(lambda part: None, 4, cost, lambda: None)
+    for seconds in (20 * CPU.native_split, 0.0, 0.0, 20 * CPU.native_split, 20 * CPU.native_split, 0.0, 0.0):
+        threads.run(lambda part: time.sleep(seconds) if seconds else None, 4, cost, lambda: None)  # noqa: B023
+
+
+def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
+    """The first long call after short ones is not noted, as it may have been held up; the next one is."""
+    seconds = {"a lane": 1e-7}
+    cost, call = LaneCost(), lanes(lambda lane: seconds["a lane"])
+    for _ in range(5):
+        ran(call, 100, cost)
+    seconds["a lane"] = 1e-4
+    counts = [len(ran(call, 100, cost)) for _ in range(3)]
+    assert counts[:2] == [1, 1]
+    assert counts[2] > 2 * threads.PARTS
 
 
 @pytest.mark.parametrize(
