@@ -46,7 +46,7 @@ def test_a_new_program_begins_with_a_lane_and_is_shared_as_soon_as_that_pays(lan
     assert parts[2][0] <= 17 + threads.TRUSTED * 17
     assert len(parts) > 2 * threads.MOST_PARTS  # in the first run already, a second of work
     assert len(ran(call, 100_000, cost)) == 2 * threads.MOST_PARTS
-    assert len(ran(call, 100, cost)) == 2 * 5  # a millisecond
+    assert len(ran(call, 130, cost)) == 2 * 6  # 1.3 milliseconds
 
 
 def test_one_call_does_for_little_work(lanes):
