@@ -93,6 +93,22 @@ def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
     assert counts[2] > 2 * threads.PARTS
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_does_not_wait_for_threads_that_others_keep_busy(fails, lanes):
+    cost, call, free = LaneCost(), lanes(lambda lane: 1e-4), threading.Event()
+    cost.note(1000, 0.1)
+    busy = [threads._pool().submit(free.wait) for _ in range(threads._pool()._max_workers)]
+    try:
+        if fails:
+            with pytest.raises(ZeroDivisionError):
+                threads.run(lambda part: 1 // 0, 1000, cost, lambda: None)
+        else:
+            ran(call, 1000, cost)
+    finally:
+        free.set()
+    assert all(each.result() for each in busy)
+
+
 @pytest.mark.parametrize(
     "seconds",
     [lambda lane: 1e-5, lambda lane: lane * 1e-9, lambda lane: 1e-5 if lane >= 19_000 else 1e-7],

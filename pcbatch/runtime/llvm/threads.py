@@ -118,6 +118,6 @@ def _run_on_cores(call: Call, parts: Sequence[Part], cores: int, cost: LaneCost,
                 other.result()
     except BaseException:
         stop()
-        wait(others)
+        wait([other for other in others if not other.cancel()])
         raise
     cost.note(parts[-1][1] - parts[0][0], sum(taken))
