@@ -83,6 +83,14 @@ def test_one_that_takes_long_is_given_up_and_not_asked_again(pretenders):
     assert many["pcbatch"].best() == 0.64
 
 
+def test_the_memory_of_one_that_dies_is_not_known(pretenders):
+    pretenders(pcbatch_batched={"dies": "memory"})
+    with Crew(["pcbatch"]) as alone:
+        assert alone.measured("collatz", 4, **LIMITS)["pcbatch"].best() == 0.04
+        assert alone.memory("pcbatch") is None
+        assert alone.measured("collatz", 8, **LIMITS)["pcbatch"].best() == 0.08
+
+
 def test_those_that_cannot_take_part_have_a_reason_and_the_others_go_on(pretenders):
     pretenders(in_jax=None, numba_loops={"dies": "start"}, plain_python={"dies": "prepare"})
     with Crew(["vmap", "numba", "python", "pcbatch", "tfp"]) as all_of_them:

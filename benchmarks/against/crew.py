@@ -174,8 +174,12 @@ class Crew:
         return cell
 
     def memory(self, name: str) -> int | None:
-        """The bytes by which a contestant's process grows in a warm call of what was measured last."""
-        grown: int | None = self._processes[name].ask(START_LIMIT, do="memory")["bytes"]
+        """The bytes by which a contestant's process grows in a warm call of what was measured last, if it says so."""
+        try:
+            grown: int | None = self._processes[name].ask(START_LIMIT, do="memory")["bytes"]
+        except ContestantError as why:
+            self._gave_up(name, Figures(), why)
+            return None
         return grown
 
     def _prepared(self, name: str, figures: Figures, task: str, lanes: int, limit: float) -> np.ndarray | None:

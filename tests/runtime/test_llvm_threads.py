@@ -15,7 +15,8 @@ def lanes(monkeypatch):
     """Makes a call whose lanes take `seconds(lane)`; it has the parts that ran, and the threads that ran them."""
     clock = threading.local()
     monkeypatch.setattr(threads, "available", lambda: 2)
-    monkeypatch.setattr(threads.time, "thread_time", lambda: getattr(clock, "now", 0.0))
+    for name in ("thread_time", "perf_counter"):
+        monkeypatch.setattr(threads, name, lambda: getattr(clock, "now", 0.0))
 
     def make(seconds):
         def call(part):
@@ -45,7 +46,7 @@ def test_a_new_program_begins_with_a_lane_and_is_shared_as_soon_as_that_pays(lan
     assert parts[2][0] <= 17 + threads.TRUSTED * 17
     assert len(parts) > 2 * threads.MOST_PARTS  # in the first run already, a second of work
     assert len(ran(call, 100_000, cost)) == 2 * threads.MOST_PARTS
-    assert len(ran(call, 100, cost)) == 2 * 5  # a millisecond
+    assert len(ran(call, 130, cost)) == 2 * 6  # 1.3 milliseconds
 
 
 def test_one_call_does_for_little_work(lanes):
@@ -76,9 +77,36 @@ def test_others_on_the_same_core_make_no_lane_dearer(monkeypatch):
     monkeypatch.setattr(threads, "available", lambda: 2)
     monkeypatch.setattr(threads, "_run_on_cores", lambda *_: pytest.fail("shared"))
     cost = LaneCost()
-    threads.run(lambda part: time.sleep(20 * CPU.native_split), 4, cost, lambda: None)
-    for _ in range(3):
-        threads.run(lambda part: None, 4, cost, lambda: None)
+    for seconds in (20 * CPU.native_split, 0.0, 0.0, 20 * CPU.native_split, 20 * CPU.native_split, 0.0, 0.0):
+        threads.run(lambda part: time.sleep(seconds) if seconds else None, 4, cost, lambda: None)  # noqa: B023
+
+
+def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
+    """The first long call after short ones is not noted, as it may have been held up; the next one is."""
+    seconds = {"a lane": 1e-7}
+    cost, call = LaneCost(), lanes(lambda lane: seconds["a lane"])
+    for _ in range(5):
+        ran(call, 100, cost)
+    seconds["a lane"] = 1e-4
+    counts = [len(ran(call, 100, cost)) for _ in range(3)]
+    assert counts[:2] == [1, 1]
+    assert counts[2] > 2 * threads.PARTS
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_does_not_wait_for_threads_that_others_keep_busy(fails, lanes):
+    cost, call, free = LaneCost(), lanes(lambda lane: 1e-4), threading.Event()
+    cost.note(1000, 0.1)
+    busy = [threads._pool().submit(free.wait) for _ in range(threads._pool()._max_workers)]
+    try:
+        if fails:
+            with pytest.raises(ZeroDivisionError):
+                threads.run(lambda part: 1 // 0, 1000, cost, lambda: None)
+        else:
+            ran(call, 1000, cost)
+    finally:
+        free.set()
+    assert all(each.result() for each in busy)
 
 
 @pytest.mark.parametrize(

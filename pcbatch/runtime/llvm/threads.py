@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from time import perf_counter, thread_time
 
 from pcbatch.runtime.costs.device import CPU
 
@@ -20,6 +20,8 @@ PARTS = 4
 MOST_PARTS = 256
 """So many parts for each core where the work is enough for each to take `CPU.native_part_seconds`: of lanes that lie by
 their costs, the last part is the dearest."""
+SHORT = 0.125
+"""The part of `CPU.native_split` up to which a call is short."""
 TRUSTED = 16
 """The cost of a lane holds for so many times the lanes that it was measured on; beyond them it is measured again."""
 
@@ -41,21 +43,28 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a child
 class LaneCost:
     """The CPU seconds of a lane, in the mean over the lanes of late: with each run those before count half as much.
 
-    Other programs on the same cores do not make a lane dearer, as the wall's clock would have it.
+    Other programs on the same cores do not make a lane dearer. The thread's own clock takes 1 us to read, the wall's
+    0.1, so this one serves where it says that a call was short: then nothing held it up for long.
     """
 
     def __init__(self) -> None:
         self._lanes = self._seconds = 0.0
+        self._is_short = False
 
     def note(self, lanes: int, seconds: float) -> None:
         """A run of so many lanes has taken so many CPU seconds."""
         self._lanes, self._seconds = self._lanes / 2 + lanes, self._seconds / 2 + seconds
 
     def measured(self, call: Call, part: Part) -> None:
-        """Run a part in this thread, and note what it takes."""
-        began = time.thread_time()
+        """Run a part in this thread, and note what it takes; not where it was long and only the wall's clock ran."""
+        was_short = self._is_short
+        clock = perf_counter if was_short else thread_time
+        began = clock()
         call(part)
-        self.note(part[1] - part[0], time.thread_time() - began)
+        seconds = clock() - began
+        self._is_short = seconds <= SHORT * CPU.native_split
+        if self._is_short or not was_short:
+            self.note(part[1] - part[0], seconds)
 
     def known(self, lanes: int) -> int:
         """Of so many lanes those whose cost is known by lanes that have run; at least one."""
@@ -96,10 +105,10 @@ def _run_on_cores(call: Call, parts: Sequence[Part], cores: int, cost: LaneCost,
     taken: list[float] = []
 
     def work() -> None:
-        began = time.thread_time()
+        began = thread_time()
         for part in remaining:
             call(part)
-        taken.append(time.thread_time() - began)
+        taken.append(thread_time() - began)
 
     others = [_pool().submit(work) for _ in range(min(cores, len(parts)) - 1)]
     try:
@@ -109,6 +118,6 @@ def _run_on_cores(call: Call, parts: Sequence[Part], cores: int, cost: LaneCost,
                 other.result()
     except BaseException:
         stop()
-        wait(others)
+        wait([other for other in others if not other.cancel()])
         raise
     cost.note(parts[-1][1] - parts[0][0], sum(taken))
