@@ -40,6 +40,10 @@ SIZES_KEPT = 64
 """For so many numbers of lanes at most it is known where the outputs lie."""
 CONTROL = 8
 """The number of places of `control`."""
+FIXED = 6
+"""The number of arguments before the stacks."""
+LANES = "lanes"
+"""The name of the function that runs lanes without Python, if the `THREAD` in `control` is 0."""
 
 
 @dataclass(frozen=True)
@@ -166,11 +170,17 @@ class _Builder:
         builder = ir.IRBuilder(poll.append_basic_block("entry"))
         (control,) = poll.args
         thread = _place(builder, control, THREAD)
-        builder.call(restore, [builder.load(thread, typ=POINTER)])
+        held = builder.load(thread, typ=POINTER)
+
+        def told() -> Any:
+            return builder.trunc(builder.load(_place(builder, control, STOP), typ=INT64), INT32)
+
+        with builder.if_then(builder.icmp_unsigned("==", held, ir.Constant(POINTER, None))):
+            builder.ret(told())
+        builder.call(restore, [held])
         found = builder.call(check, [])
         builder.store(builder.call(save, []), thread)
-        told = builder.trunc(builder.load(_place(builder, control, STOP), typ=INT64), INT32)
-        builder.ret(builder.or_(found, told))
+        builder.ret(builder.or_(found, told()))
         self.save, self.restore = save, restore
         return poll
 
@@ -186,8 +196,8 @@ class _Builder:
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
     def _lanes(self) -> tuple[Any, Code]:
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), "lanes")
-        function.linkage = "internal"
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), LANES)
+        function.attributes.add("noinline")
         for argument in function.args:
             if argument.type == POINTER:
                 argument.add_attribute("noalias")

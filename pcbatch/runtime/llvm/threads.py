@@ -14,6 +14,8 @@ Part = tuple[int, int]
 """The first lane of a part, and the one behind its last."""
 PARTS = 4
 """Parts for each core: lanes differ, and who is done with one part takes another."""
+MANY = 2**31
+"""More lanes than there are."""
 
 
 def available() -> int:
@@ -40,13 +42,23 @@ class LaneCost:
         """A run of so many lanes has taken so many seconds of one core."""
         self._last = (seconds / lanes, self._last[0])
 
-    def parts(self, lanes: int) -> Sequence[Part]:
-        """The parts in which to run: one where the work is not worth a thread."""
+    def parts(self, part: Part) -> Sequence[Part]:
+        """The parts in which to run these lanes: one where the work is not worth a thread."""
+        first, behind = part
+        lanes = behind - first
         if lanes < 2 or min(self._last) * lanes <= CPU.native_split or (cores := available()) < 2:
-            return [(0, lanes)]
+            return [part]
         count = min(cores * PARTS, lanes)
-        bounds = [lanes * place // count for place in range(count + 1)]
+        bounds = [first + lanes * place // count for place in range(count + 1)]
         return list(itertools.pairwise(bounds))
+
+    @property
+    def most(self) -> int:
+        """Up to how many lanes their work is not worth a thread; 0 as long as that is not known."""
+        least = min(self._last)
+        if available() < 2:
+            return MANY
+        return int(min(CPU.native_split / least, MANY)) if least else 0
 
 
 def run(call: Callable[[Part], None], parts: Sequence[Part], stop: Callable[[], None]) -> None:
