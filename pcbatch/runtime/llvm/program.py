@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ from pcbatch.runtime.native.whole import WholeRuns
 class LlvmProgram(WholeRuns):
     """Runs the program of a machine as native code; what that cannot do, the machine does.
 
-    These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which no native code is made.
+    These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which
+    no native code is made.
     """
 
     form = "native"
@@ -178,7 +179,6 @@ class LlvmProgram(WholeRuns):
             can_fail=legs.loop.can_fail,
             native_lanes=1,
         )
-
 
 
 class Running:

@@ -169,25 +169,29 @@ def _number(address: int) -> ctypes.c_int32:
 
 
 @functools.cache
-def _token() -> str:
-    """The name of a variable that this process has, and no other."""
+def _is_here() -> Any:
+    """A traced function: whether it runs in the process that it was traced in, which has a variable of its name."""
     name = f"pcbatch.{uuid.uuid4().hex}"
+
+    def handle() -> tf.Tensor:
+        return tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name=name)
+
+    def asked() -> tf.Tensor:
+        with tf.device("/CPU:0"):
+            return tf.raw_ops.VarIsInitializedOp(resource=handle())
+
     with tf.init_scope(), tf.device("/CPU:0"):
-        handle = tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name=name)
-        tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(True))
-    return name
+        tf.raw_ops.AssignVariableOp(resource=handle(), value=tf.constant(True))
+        return tf.function(asked, autograph=False).get_concrete_function()
 
 
-def here(
-    function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]
-) -> list[tf.Tensor]:
+def here(function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]) -> list[tf.Tensor]:
     """`function()` where the graph runs in the process that it was traced in, else `otherwise()`.
 
     A caller's XLA program has to run where it was traced.
     """
     if graphs.in_outer_xla():
         return function()
-    with tf.device("/CPU:0"):
-        handle = tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name=_token())
-        is_here = tf.raw_ops.VarIsInitializedOp(resource=handle)
+    # It is called as a function without state: all rows of what a caller vectorises go the same way then.
+    (is_here,) = tf.raw_ops.PartitionedCall(args=[], Tout=[tf.bool], f=_is_here())
     return list(tf.cond(is_here, function, otherwise))
