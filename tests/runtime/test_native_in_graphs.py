@@ -11,10 +11,10 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus
-from pcbatch.runtime.backends.tensorflow import handlers
+from pcbatch.runtime.backends.tensorflow import handlers, probes
+from pcbatch.runtime.backends.tensorflow.private import ffi, lookup
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import handler, memory, threads
-from pcbatch.runtime.machine.machine import Machine
 from tests.harness import BATCH, NAMES, NATIVE, leaves, load, mapped
 from tests.test_corpus import WITHOUT_NATIVE
 from tests.threads import in_threads
@@ -56,12 +56,16 @@ def in_graph(function, **options):
 @pytest.fixture
 def alone(monkeypatch):
     """Nothing else than a handler may run lanes."""
+    here = handlers.here
 
-    def no_machine(*given):
-        raise AssertionError("the machine is not asked")
+    def only_here(function, otherwise):
+        def fails():
+            with tf.control_dependencies([tf.debugging.Assert(False, ["the machine runs"])]):
+                return [tf.identity(tf.zeros(tf.shape(each), each.dtype)) for each in function()]
 
-    monkeypatch.setattr(Machine, "run", no_machine)
-    monkeypatch.setattr(handlers, "here", lambda function, otherwise: function())
+        return here(function, fails)
+
+    monkeypatch.setattr(handlers, "here", only_here)
 
 
 @pytest.mark.parametrize("jit", [True, False])
@@ -185,6 +189,26 @@ def test_a_caller_vectorises():
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+@pytest.fixture
+def without_handlers(monkeypatch):
+    """TensorFlow's library exports no such interface."""
+    monkeypatch.setattr(lookup, "exported", lambda name: None)
+    for known in (ffi._table, handlers._are_called):
+        known.cache_clear()
+    yield
+    monkeypatch.undo()
+    for known in (ffi._table, handlers._are_called):
+        known.cache_clear()
+
+
+def test_it_runs_in_lockstep_where_xla_calls_no_handlers(without_handlers):
+    (use,) = probes.ffi.USES
+    assert not probes.works(use)
+    inside = in_graph(loop.options(name="without handlers"))
+    n, x = np.array([0, 3], np.int32), np.array([0.5, 1.0], np.float32)
+    np.testing.assert_allclose(inside(n, x), loop(n, x), rtol=1e-6)
+
+
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 OTHER = """
@@ -198,6 +222,15 @@ OTHER = """
     except tf.errors.InvalidArgumentError as error:
         print("unlucky with -13" in error.message)
 """
+
+
+def test_no_function_that_xla_compiles_is_saved(tmp_path):
+    """TensorFlow's message has the name of what cannot be saved, which says what to do."""
+    model = tf.Module()
+    model.inside = tf.function(lambda n: depth.run(n).value, autograph=False, jit_compile=True)
+    assert model.inside(tf.constant([200, 3])).numpy().tolist() == [200, 3]
+    with pytest.raises(Exception, match=r"leave jit_compile=True away.*set the option form to lockstep"):
+        tf.saved_model.save(model, str(tmp_path))
 
 
 def test_a_saved_model_runs_elsewhere(tmp_path):

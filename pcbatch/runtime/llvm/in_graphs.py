@@ -60,10 +60,9 @@ class InGraphs:
         count, known = len(self._interface.given), lanes if is_known else None
 
         def run(*arrays: Array) -> list[Array]:
-            if backend.inside_fixed_program():
-                return self._native(known, *arrays)
+            native = partial(self._native, known) if backend.inside_fixed_program() else self._compiled(known)
             return backend.here(
-                lambda: list(self._compiled(known)(*arrays)),
+                lambda: list(native(*arrays)),
                 lambda: [*self._parts(self._machine.run(arrays[:count], arrays[count:], lanes))],
             )
 

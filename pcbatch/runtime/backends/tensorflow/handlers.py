@@ -4,7 +4,7 @@
 function with `jit_compile=True`, which XLA compiles for each number of lanes.
 
 Another process has no such handler: one that loads a SavedModel, a worker of `tf.data`'s service or of `tf.distribute`.
-So `here` asks, whenever the graph runs, for a variable that only this process has.
+So `here` asks, whenever the graph runs, for a variable that only this process has; XLA has no such question.
 """
 
 from __future__ import annotations
@@ -128,13 +128,18 @@ _TRIED: list[Any] = []
 
 def are_called(name: str) -> bool:
     """Whether XLA calls a handler of this name, of Python's, with the memory of what it reads and writes."""
+    told = private.handler_version()
+    if told is None:
+        return False
+    major, minor = told
 
     def handler(frame: int) -> None:
         """Add 1 to numbers."""
         extension = _word(frame + call_frame.EXTENSION)
         if extension and _number(extension + call_frame.KIND).value == call_frame.ABOUT:
             about = _word(extension + call_frame.METADATA)
-            _number(about + call_frame.ABOUT_MAJOR).value, _number(about + call_frame.ABOUT_MINOR).value = version
+            _number(about + call_frame.ABOUT_MAJOR).value = major
+            _number(about + call_frame.ABOUT_MINOR).value = minor
         elif _number(frame + call_frame.STAGE).value == call_frame.EXECUTE:
             given, found = (_word(_word(frame + each)) for each in (call_frame.ARGUMENTS, call_frame.RESULTS))
             count = _word(_word(found + call_frame.SIZES))
@@ -142,9 +147,6 @@ def are_called(name: str) -> bool:
             results = (ctypes.c_int32 * count).from_address(_word(found + call_frame.DATA))
             results[:] = [number + 1 for number in numbers]
 
-    version = private.handler_version()
-    if version is None:
-        return False
     made = _HANDLER(handler)
     _TRIED.append(made)
     register(name, ctypes.cast(made, ctypes.c_void_p).value or 0)
@@ -168,29 +170,49 @@ def _number(address: int) -> ctypes.c_int32:
 # -- this process ------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _is_here() -> Any:
-    """A traced function: whether it runs in the process that it was traced in, which has a variable of its name."""
-    name = f"pcbatch.{uuid.uuid4().hex}"
+NOT_SAVED = (
+    "pcbatch: under jit_compile=True native code of this process is part of a function, which cannot be saved; leave "
+    "jit_compile=True away, as what is batched is compiled by itself, or set the option form to lockstep"
+)
+"""What TensorFlow shows where such a function is saved: the name of a variable that it needs."""
 
-    def handle() -> tf.Tensor:
+
+def _handle(name: str) -> tf.Tensor:
+    with tf.device("/CPU:0"):
         return tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name=name)
 
-    def asked() -> tf.Tensor:
-        with tf.device("/CPU:0"):
-            return tf.raw_ops.VarIsInitializedOp(resource=handle())
 
-    with tf.init_scope(), tf.device("/CPU:0"):
-        tf.raw_ops.AssignVariableOp(resource=handle(), value=tf.constant(True))
-        return tf.function(asked, autograph=False).get_concrete_function()
+def _made(name: str) -> tf.Tensor:
+    """The handle of a variable that only this process has."""
+    with tf.init_scope():
+        handle = _handle(name)
+        tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(True))
+    return handle
+
+
+@functools.cache
+def _never_saved() -> tf.Tensor:
+    """What a function that captures it cannot be saved with."""
+    return _made(f"{NOT_SAVED} ({uuid.uuid4().hex})")
+
+
+@functools.cache
+def _is_here() -> Any:
+    """A traced function: whether it runs in the process that it was traced in."""
+    name = f"pcbatch.{uuid.uuid4().hex}"
+    _made(name)
+    with tf.init_scope():
+        asked = tf.function(lambda: tf.raw_ops.VarIsInitializedOp(resource=_handle(name)), autograph=False)
+        return asked.get_concrete_function()
 
 
 def here(function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]) -> list[tf.Tensor]:
     """`function()` where the graph runs in the process that it was traced in, else `otherwise()`.
 
-    A caller's XLA program has to run where it was traced.
+    XLA cannot ask, so a caller's XLA program is `function()`, and cannot be saved.
     """
     if graphs.in_outer_xla():
+        private.capture(tf.compat.v1.get_default_graph(), _never_saved())
         return function()
     # It is called as a function without state: all rows of what a caller vectorises go the same way then.
     (is_here,) = tf.raw_ops.PartitionedCall(args=[], Tout=[tf.bool], f=_is_here())
