@@ -8,15 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given, settings
 
 import pcbatch
-from pcbatch import LaneStatus
+from pcbatch import LaneStatus, UsageError
 from pcbatch.runtime.backends.tensorflow import handlers, probes
 from pcbatch.runtime.backends.tensorflow.private import ffi, lookup
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import handler, memory, threads
+from tests.generated_runs import batch, batched
+from tests.generator import programs
 from tests.harness import BATCH, NAMES, NATIVE, leaves, load, mapped
 from tests.test_corpus import WITHOUT_NATIVE
+from tests.test_generated import COMPILED, SHORT, judge
 from tests.threads import in_threads
 
 PROGRAMS = [name for name in NAMES if name not in WITHOUT_NATIVE]
@@ -77,19 +81,53 @@ def test_the_corpus(name, jit, alone):
     program = load(name)
     function, arguments = program.function.options(**NATIVE.options), program.arguments(BATCH)
     is_batched = [isinstance(leaf, np.ndarray) and leaf.shape[:1] == (BATCH,) for leaf in leaves(arguments)]
-    given = [leaf for leaf, is_one in zip(leaves(arguments), is_batched, strict=True) if is_one]
+    rows = [leaf for leaf, is_one in zip(leaves(arguments), is_batched, strict=True) if is_one]
 
     def inside(*arrays):
         remaining, ones = iter(arrays), iter(is_batched)
         run = function.run(*mapped(arguments, lambda leaf: next(remaining) if next(ones) else leaf))
         return [run.status, *leaves(run.value)]
 
-    specs = [tf.TensorSpec([None, *leaf.shape[1:]], leaf.dtype) for leaf in given]
-    found = tf.function(inside, input_signature=specs, autograph=False, jit_compile=jit or None)(*given)
-    run = function.run(*arguments)
+    specs = [tf.TensorSpec([None, *leaf.shape[1:]], leaf.dtype) for leaf in rows]
+    found = tf.function(inside, input_signature=specs, autograph=False, jit_compile=jit or None)(*rows)
+    same(found, function.run(*arguments))
+
+
+def same(found, run):
+    """The status and results of a run in a graph are those of a run in ordinary code."""
     for one, other in zip(found, [run.status, *leaves(run.value)], strict=True):
         np.testing.assert_array_equal(one, other)
         assert one.dtype.as_numpy_dtype == np.asarray(other).dtype
+
+
+def check_generated(source):
+    """A generated program under XLA, if it has a native form."""
+    function, arguments = batched(source).options(**NATIVE.options), batch(source)
+
+    def inside():
+        run = function.run(*arguments)
+        return [run.status, *leaves(run.value)]
+
+    try:
+        run = function.run(*arguments)
+    except UsageError as error:
+        if "PCB534" not in str(error):
+            raise
+        return
+    same(tf.function(inside, autograph=False, jit_compile=True)(), run)
+
+
+@settings(COMPILED, max_examples=3)
+@given(SHORT)
+def test_generated_programs(source):
+    judge(check_generated, source)
+
+
+@pytest.mark.slow
+@settings(COMPILED, max_examples=100)
+@given(programs())
+def test_generated_programs_at_length(source):
+    judge(check_generated, source)
 
 
 def test_any_number_of_lanes(alone):
