@@ -20,6 +20,8 @@ PARTS = 4
 MOST_PARTS = 256
 """So many parts for each core where the work is enough for each to take `CPU.native_part_seconds`: of lanes that lie by
 their costs, the last part is the dearest."""
+MANY = 2**31
+"""More lanes than there are."""
 SHORT = 0.125
 """The part of `CPU.native_split` up to which a call is short."""
 TRUSTED = 16
@@ -74,18 +76,27 @@ class LaneCost:
         """The CPU seconds that so many lanes will take."""
         return self._seconds / self._lanes * lanes if self._lanes else 0.0
 
+    @property
+    def most(self) -> int:
+        """The number of lanes up to which their work is not worth a thread; 0 as long as that is not known."""
+        if available() < 2:
+            return MANY
+        one = self.of(1)
+        return int(min(CPU.native_split / one, MANY)) if one else 0
 
-def run(call: Call, lanes: int, cost: LaneCost, stop: Callable[[], None]) -> None:
-    """`call` of all lanes, in parts on all cores as soon as `cost` says that it pays; `stop` ends calls early."""
-    first = 0
-    while first < lanes:
-        left = lanes - first
+
+def run(call: Call, part: Part, cost: LaneCost, stop: Callable[[], None]) -> None:
+    """`call` of these lanes, in parts on all cores as soon as `cost` says that it pays; `stop` ends calls early."""
+    first, behind = part
+    is_alone = behind - first == 1
+    while first < behind:
+        left = behind - first
         known = cost.known(left)
         if left > 1 and cost.of(known) > CPU.native_split and (cores := available()) > 1:
-            _run_on_cores(call, parts(first, lanes, cost, cores), cores, cost, stop)
+            _run_on_cores(call, parts(first, behind, cost, cores), cores, cost, stop)
             return
-        if lanes == 1:
-            call((0, 1))  # never in parts, so nobody need know what it takes
+        if is_alone:
+            call(part)  # never in parts, so nobody need know what it takes
         else:
             cost.measured(call, (first, first + known))
         first += known
