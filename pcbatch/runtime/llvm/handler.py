@@ -76,8 +76,9 @@ class Handler:
         """Run the lanes from `first` on. `space` lay in a slot, and was too small; 0 where nothing lay there."""
         told = (ctypes.c_size_t * (self._arrays + 2)).from_address(words)
         try:
-            self._code.run_rest(told[: self._arrays], (first, lanes), self._cost)
-            self._lay(space)
+            if first < lanes:
+                self._code.run_rest(told[: self._arrays], (first, lanes), self._cost)
+                self._lay(space)
             told[self._arrays] = DONE
         except KeyboardInterrupt:
             told[self._arrays] = INTERRUPTED
