@@ -33,6 +33,7 @@ _ONE_SHAPE_IN_TURNS = re.compile(
 )
 _NONE = re.compile(r"^None values not supported\.?")
 _BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
+_DTYPE = re.compile(r"^Value passed to parameter '\w+' has DataType (\w+) not in list of allowed values: (.*)")
 _STORED = "an array of NumPy's cannot hold a number that differs from lane to lane"
 ONE_SHAPE = (
     "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
@@ -53,6 +54,7 @@ _HELPS = (
         "make the array of its elements, `tf.stack([0.0, v])`, or store in the batched function or in a method",
     ),
     (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
+    (_DTYPE, "write `tf.cast(x, ..)`, or for Python's numbers another literal, `5.0` for `5`"),
     (_DTYPES, _CAST),
     (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
@@ -108,6 +110,7 @@ _PLAINLY = (
     (_SAME_IN_TURNS, "the function of a loop of TensorFlow's returns another structure than it is given"),
     (_ONE_SHAPE_IN_TURNS, r"a loop of TensorFlow's has a value of shape [\1] at first, and of [\2] after a turn"),
     (_BOOL, "a bool is no number"),
+    (_DTYPE, r"a number of dtype \1 is given to what takes \2"),
     (_CONSTANT, "tf.constant takes numbers that are known, not a value that may differ from lane to lane"),
     (_SIZED, "a number that differs from lane to lane is used as a size"),
     (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
