@@ -258,8 +258,8 @@ def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:
         sizes = ", ".join(f"{name} has {length}" for name, length in fixed.items())
         raise UsageError(
             "PCB513",
-            f"the arguments disagree on the number of lanes: {sizes}\n  help: give each a first axis of one length; for one "
-            "that all lanes share say in_axes={'name': None}",
+            f"the arguments disagree on the number of lanes: {sizes}\n  help: give each a first axis of one length; "
+            "for one that all lanes share say in_axes={'name': None}",
         )
     if fixed:
         return next(iter(fixed.values()))

@@ -54,7 +54,11 @@ _HELPS = (
         "make the array of its elements, `tf.stack([0.0, v])`, or store in the batched function or in a method",
     ),
     (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
-    (_DTYPE, "write `tf.cast(x, ..)`, or for Python's numbers another literal, `5.0` for `5`"),
+    (_DTYPE, "write tf.cast(x, ..) with one of these; of Python's numbers `5.0` is a float, `5` an int"),
+    (
+        re.compile(r"expected (?:min_|max_)?ndim=\d+, found ndim="),
+        "layers of Keras expect a batch axis: `layer(x[None])[0]`",
+    ),
     (_DTYPES, _CAST),
     (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
