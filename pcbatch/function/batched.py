@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType, MethodType
@@ -43,6 +43,13 @@ Stage = Literal["cfg", "stack", "optimized", "machine"]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 _DEPENDS = "what the machine executes depends on types and shapes"
+
+
+def _check_stage(stage: str, stages: Sequence[str]) -> None:
+    """Refuse a name that is none of the `stages`, UsageError PCB505."""
+    if stage not in stages:
+        known = f"{', '.join(map(repr, stages[:-1]))} and {stages[-1]!r}"
+        raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are {known}")
 
 
 class Batched(Calls[P, R]):
@@ -163,15 +170,14 @@ class Batched(Calls[P, R]):
             if not (args or kwargs) and self.__signature__.parameters:
                 raise UsageError("PCB506", f"{_DEPENDS}: give ir({stage!r}, ..) arguments")
             return (self.session.adjoint if stage == "adjoint" else self.session.llvm)(args, kwargs)
+        _check_stage(stage, (*STAGES, "adjoint", "llvm"))
         program = self.program(stage, *args, **kwargs)
         return print_program(program) if isinstance(program, Program) else print_machine(program)
 
     @without_internals
     def program(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> Program | machine.Program:
         """The program at one of the stages, as `ir` prints it."""
-        if stage not in STAGES:
-            known = f"{', '.join(map(repr, STAGES[:-1]))} and {STAGES[-1]!r}"
-            raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are {known}")
+        _check_stage(stage, STAGES)
         if args or kwargs or not self.__signature__.parameters:
             return self.session.stage(stage, args, kwargs)
         if stage == "machine":

@@ -136,8 +136,11 @@ class Control(Protocol):
     def place(self) -> str:
         """What this thread's programs are for, "CPU" or "GPU": one for the one is none for the other."""
 
-    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
-        """`function`, to be called by another thread at the place of this one."""
+    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+        """`function`, to be called by another thread at the place of this one, and a function that ends its runs early.
+
+        They end by KeyboardInterrupt, in their thread. What is being compiled ends when it is compiled.
+        """
 
     def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array], changed: int = 0) -> list[Array]:
         """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.
@@ -230,10 +233,10 @@ class Control(Protocol):
         """
 
     def version(self) -> tuple[Any, ...]:
-        """What the library says of itself: another one may trace and compile otherwise."""
+        """The library's version and devices: another one may trace and compile otherwise."""
 
     def settings(self) -> tuple[Any, ...]:
-        """What can be set in a process, and is part of what is traced or compiled."""
+        """The settings of the process that traced and compiled programs depend on."""
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.

@@ -28,7 +28,7 @@ from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
 SHOWN_LANES = 5
-"""The number of failed lanes that a message draws."""
+"""The number of faults that a message draws, and of lanes that it names with each."""
 SHOWN_RESULTS = 20
 """The number of lanes whose results a report lists."""
 LEGEND = (
@@ -293,8 +293,12 @@ class LaneError(PcbatchError, RuntimeError):
 
     def __init__(self, run: Run):
         self.run = run
-        shown = [fault.render() for fault in run.errors[:SHOWN_LANES]]
-        rest = len(run.errors) - len(shown)
+        alike: dict[Any, list[LaneFault]] = {}
+        for fault in run.errors:
+            alike.setdefault((fault.status, fault.message, fault.span), []).append(fault)
+        groups = [*alike.values()][:SHOWN_LANES]
+        shown = [_drawn(group) for group in groups]
+        rest = len(run.errors) - sum(map(len, groups))
         more = [f"and {rest} more, see .run.errors"] if rest else []
         head = f"{len(run.errors)} of {len(run.status)} lanes of {run.program.name} failed"
         super().__init__("\n\n".join([head, *shown, *more]))
@@ -308,6 +312,15 @@ class LaneError(PcbatchError, RuntimeError):
         Without it where the results have classes that pickle cannot find, for the message is to arrive in any case.
         """
         return _failure(self, getattr(self, "run", None))
+
+
+def _drawn(faults: Sequence[LaneFault]) -> str:
+    """One fault of several lanes, with its source line and carets."""
+    first, lanes = faults[0], ", ".join(str(fault.lane) for fault in faults[:SHOWN_LANES])
+    if len(faults) == 1:
+        return first.render()
+    more = ", .." if len(faults) > SHOWN_LANES else ""
+    return Diagnostic(f"lanes {lanes}{more} ({first.status.name})", first.message, first.span).render()
 
 
 def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:

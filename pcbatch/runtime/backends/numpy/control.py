@@ -80,8 +80,8 @@ class NumPyControl:
     def place(self) -> str:
         return "CPU"
 
-    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
-        return function
+    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+        return function, lambda: None
 
     def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any], changed: int = 0) -> list[Any]:
         return [*function(*arrays), np.int32(0)]

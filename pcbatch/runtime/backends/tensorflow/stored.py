@@ -193,7 +193,7 @@ class Kept:
         names = [definition.signature.name for definition in program.definitions]
         weakref.finalize(self, _undefine, names).atexit = False
         self._main, self.captured_inputs, self._results = program.main, list(program.captured), program.results
-        self._is_compiled = is_compiled(program.definitions)
+        self.is_compiled = is_compiled(program.definitions)
 
     def __call__(self, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
         """The results; of others than what was `captured`, if there are."""
@@ -211,6 +211,6 @@ class Kept:
         if parts is not None:  # what has run once; nobody is to find what cannot
             self._store.trying(partial(self._entry.put_program, parts))
         self._store.keep_compiled(self._entry)
-        if parts is not None and self._is_compiled:
+        if parts is not None and self.is_compiled:
             self._store.miss_compiled()
         return results

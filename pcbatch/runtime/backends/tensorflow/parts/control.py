@@ -153,8 +153,8 @@ class TensorFlowControl:
     def place(self) -> str:
         return "GPU" if graphs.on_gpu() else "CPU"
 
-    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
-        return graphs.carried(function)
+    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+        return prompt.stoppable(function)
 
     def natively(
         self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0
