@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def _read(array: np.ndarray) -> int:
     return found
 
 
-_probed = [np.zeros(3), np.zeros((4, 5), np.int8)[1:], np.ones(())]
+_probed: list[np.ndarray] = [np.zeros(3), np.zeros((4, 5), np.int8)[1:], np.ones(())]
 address = _read if [*map(_read, _probed)] == [*map(_told, _probed)] else _told
 """The address of an array's first element."""
 
@@ -51,7 +52,7 @@ class Workspace:
         self._arrays += [np.empty(entries * frame.bytes + ALIGNED, np.uint8) for frame in storage.frames.values()]
         arena, calls, *stacks = self._arrays
         fixed = (ctypes.addressof(self.control), 0, 0, capacity, _aligned(arena), address(calls))
-        self.words = (ctypes.c_size_t * len(interface.types))(*fixed, *map(_aligned, stacks))
+        self.words: Any = (ctypes.c_size_t * len(interface.types))(*fixed, *map(_aligned, stacks))
         self.words_address = ctypes.addressof(self.words)
         self._arrays_from = len(fixed) + len(stacks)
 
