@@ -21,7 +21,7 @@ T = TypeVar("T")
 LOOK = 0.1
 """Seconds after which a thread that waits looks whether Ctrl-C is `pending`."""
 PATIENCE = 3
-"""How many looks it has to end then by itself, and as many once it was told to stop."""
+"""The number of looks for which it may go on before it is told to stop, and again before it is abandoned."""
 GRACE = 0.3
 """Seconds for which Ctrl-C waits for what it has told to stop."""
 
@@ -61,12 +61,12 @@ class Interrupts:
 
     @staticmethod
     def are_pending() -> bool:
-        """Whether Ctrl-C was noted, and nothing has come of it so far."""
+        """Tell whether a Ctrl-C was noted that nothing has acted upon yet."""
         return Interrupts._now is not None and Interrupts._now.pending
 
 
 def is_main() -> bool:
-    """Whether this is the thread in which Python handles signals."""
+    """Tell whether this is the thread in which Python handles signals."""
     return threading.get_ident() == threading.main_thread().ident
 
 
@@ -149,5 +149,5 @@ class Watcher:
 
 
 def _raises(handler: Any) -> bool:
-    """Whether a handler of SIGINT raises KeyboardInterrupt, or notes it as `Interrupts` do."""
+    """Tell whether a handler of SIGINT raises KeyboardInterrupt, or notes the signal as `Interrupts` do."""
     return handler is signal.default_int_handler or getattr(handler, "__func__", None) is Interrupts._note

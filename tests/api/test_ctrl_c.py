@@ -1,6 +1,5 @@
 """Ctrl-C within a second, whatever runs; and then all is as before."""
 
-import gc
 import os
 import signal
 import socket
@@ -19,12 +18,7 @@ SOON = 2.0
 """Seconds, for machines that have much else to do: nothing here would end by itself."""
 
 
-@pytest.fixture(autouse=True)
-def no_collector():
-    """An interrupt in a function of gc.callbacks, as hypothesis has one, is lost."""
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_collector")
 
 
 def interrupted(call, after=0.4):

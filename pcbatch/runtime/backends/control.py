@@ -204,6 +204,24 @@ class Control(Protocol):
     def inside_fixed_program(self) -> bool:
         """Whether this becomes part of a caller's compiled program, in which nothing can raise and no array grows."""
 
+    def handler_version(self) -> tuple[int, int] | None:
+        """The version of the interface by which a caller's program calls handlers, functions of machine code.
+
+        See `call_frame`. None where it cannot.
+        """
+
+    def register_handler(self, name: str, address: int) -> None:
+        """Let `call_handler` know the handler at an address by a name that no other has, for good."""
+
+    def call_handler(self, name: str, arrays: Sequence[Array], specs: Sequence[Spec]) -> list[Array]:
+        """Arrays of these dtypes and shapes, which a handler makes of `arrays`; within a compiled program.
+
+        A first length that is None is that of the first of `arrays`.
+        """
+
+    def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        """`function()` where a caller's program runs in the process that it was traced in, else `otherwise()`."""
+
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         """The results inside a caller's program, which when run raises if a lane failed, before it uses them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from pcbatch.runtime.llvm import vector_library
-from pcbatch.runtime.llvm.interface import NAME
+from pcbatch.runtime.llvm.interface import LANES, NAME
 
-PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyErr_SetInterrupt")
 """The functions of Python that compiled code calls."""
 LARGE, HUGE = 200_000, 1_000_000
 """Bytes of text beyond which LLVM optimises less: what it does for small programs grows faster than they do."""
@@ -88,19 +88,25 @@ def target() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The function `run` of an object file, which lives as long as this does."""
+    """The functions of an object file, which live as long as this does."""
 
     call: Callable[..., None]
+    lanes: int
+    """The address of that that runs without Python."""
     engine: Any
 
 
 def loaded(code: bytes) -> Loaded:
-    """The function `run` of machine code."""
+    """The functions `run` and `lanes` of machine code."""
+    (run, lanes), engine = addresses(code, (NAME, LANES))
+    return Loaded(ctypes.PYFUNCTYPE(None, ctypes.c_size_t)(run), lanes, engine)
+
+
+def addresses(code: bytes, names: Sequence[str]) -> tuple[list[int], Any]:
+    """The addresses of functions of an object file, valid as long as what comes second lives."""
     _prepared()
     with _lock:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        address = engine.get_function_address(NAME)
-    prototype = ctypes.PYFUNCTYPE(None, ctypes.c_size_t)
-    return Loaded(prototype(address), engine)
+        return [engine.get_function_address(name) for name in names], engine

@@ -24,6 +24,7 @@ from pcbatch.runtime.llvm.hlo import Module
 from pcbatch.runtime.llvm.interface import (
     ENDED,
     FAILED,
+    LANES,
     NAME,
     NEEDS_ROOM,
     POINTER,
@@ -87,12 +88,14 @@ class _Builder:
     def build(self, width: int) -> Function:
         """Emit everything."""
         self.poll = self._poll()
-        lanes, code = self._lanes()
-        arena_bytes, groups = code.arena_bytes, None
-        if width > 1 and not self.interface.counts and is_for_groups(self.interface.program, self.hlo):
-            groups, code = self._groups(width)
+        in_groups = width > 1 and not self.interface.counts and is_for_groups(self.interface.program, self.hlo)
+        lanes = self._function("one_by_one" if in_groups else LANES)
+        code = self._lanes(lanes)
+        arena_bytes = code.arena_bytes
+        if in_groups:
+            lanes, code = self._either(lanes, width)
             arena_bytes = max(arena_bytes, code.arena_bytes)
-        self._run(lanes, groups)
+        self._run(lanes)
         return Function(str(self.module), arena_bytes)
 
     # -- Python --------------------------------------------------------------------------------------------------------
@@ -111,49 +114,58 @@ class _Builder:
         builder = ir.IRBuilder(poll.append_basic_block("entry"))
         (control,) = poll.args
         thread = place(builder, control, THREAD)
-        builder.call(restore, [builder.load(thread, typ=POINTER)])
+        held = builder.load(thread, typ=POINTER)
+
+        def told() -> Any:
+            return builder.trunc(builder.load(place(builder, control, STOP), typ=INT64), INT32)
+
+        with builder.if_then(builder.icmp_unsigned("==", held, ir.Constant(POINTER, None))):
+            builder.ret(told())
+        builder.call(restore, [held])
         found = builder.call(check, [])
         builder.store(builder.call(save, []), thread)
-        told = builder.trunc(builder.load(place(builder, control, STOP), typ=INT64), INT32)
-        builder.ret(builder.or_(found, told))
+        builder.ret(builder.or_(found, told()))
         self.save, self.restore = save, restore
         return poll
 
-    def _run(self, lanes: Any, groups: Any) -> None:
+    def _run(self, lanes: Any) -> None:
         function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER]), NAME)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         (words,), types = function.args, enumerate(self.interface.types)
         given = [builder.load(place(builder, words, number), typ=type_) for number, type_ in types]
-        control, first, behind, *_ = given
-        thread = place(builder, control, THREAD)
+        thread = place(builder, given[0], THREAD)
         builder.store(builder.call(self.save, []), thread)
-        if groups is None:
-            builder.call(lanes, given)
-        else:
-            many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))
-            with builder.if_else(many) as (then, otherwise):
-                with then:
-                    builder.call(groups, given)
-                with otherwise:
-                    builder.call(lanes, given)
+        builder.call(lanes, given)
         builder.call(self.restore, [builder.load(thread, typ=POINTER)])
         builder.ret_void()
 
-    def _internal(self, name: str) -> Any:
+    def _function(self, name: str) -> Any:
         function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), name)
-        function.linkage = "internal"
+        if name == LANES:
+            function.attributes.add("noinline")
+        else:
+            function.linkage = "internal"
         return function
 
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
-    def _groups(self, width: int) -> tuple[Any, Code]:
-        """The function that runs lanes in groups."""
-        function = self._internal("groups")
+    def _either(self, one_by_one: Any, width: int) -> tuple[Any, Code]:
+        """The function that runs many lanes in groups."""
+        groups, function = self._function("groups"), self._function(LANES)
         parts = self.interface, self.hlo, self.pieces, self.limits
-        return function, Groups(function, *parts, width, self.poll, self._captured).build()
+        code = Groups(groups, *parts, width, self.poll, self._captured).build()
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        _, first, behind, *_ = function.args
+        many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))
+        with builder.if_else(many) as branches:
+            for branch, chosen in zip(branches, (groups, one_by_one), strict=True):
+                with branch:
+                    builder.call(chosen, function.args)
+        builder.ret_void()
+        return function, code
 
-    def _lanes(self) -> tuple[Any, Code]:
-        function = self._internal("lanes")
+    def _lanes(self, function: Any) -> Code:
+        """The function that runs lanes one after another."""
         given = Arguments.of(self.interface, function)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         control, first, behind = given.control, given.first, given.behind
@@ -234,7 +246,7 @@ class _Builder:
             builder.position_at_end(label)
             builder.store(ir.Constant(INT64, status), place(builder, control, STATUS))
             builder.ret_void()
-        return function, code
+        return code
 
     def _captured(self, code: Code) -> dict[int, Array]:
         """The arrays that the entry of the module takes last, by number."""

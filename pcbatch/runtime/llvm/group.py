@@ -19,10 +19,13 @@ from pcbatch.runtime.llvm.lane import Limits, PieceCode
 from pcbatch.runtime.llvm.operations import ALIKE
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.together import BETWEEN_POLLS, Group, Labels
-from pcbatch.runtime.llvm.types import INT64, Number, by_dtype, by_name
+from pcbatch.runtime.llvm.types import BIT, INT64, Number, by_dtype, by_name
 
 MOST_BLOCKS = 16
 """Programs with more blocks have lanes too far apart to run together."""
+WASTE = 48
+"""Lanes that have ended make room for others once their places, idle, have cost so many turns of a lane: an exchange
+takes about as long as three turns of a whole group of short ones."""
 MOST_NUMBERS = 64
 """So many numbers a lane holds at most: a group's lie in registers and near memory then."""
 
@@ -83,6 +86,7 @@ class Groups:
         self.number_of = code.reserved(by_dtype("int64"), lanes)
         """The memory of the lanes' numbers."""
         self.next, self.occupied = code.variable(INT64), code.variable(self.group.bits)
+        self.wasted, self.is_in_order = code.variable(INT64), code.variable(BIT)
         code.arena_base = code.arena_bytes
 
     def build(self) -> Code:
@@ -103,7 +107,9 @@ class Groups:
 
         builder.position_at_end(end)
         ended = builder.load(group.ended, typ=group.bits)
-        enough = builder.icmp_unsigned(">=", group.count(ended), ir.Constant(group.bits, max(self.lanes // 4, 1)))
+        wasted = builder.add(builder.load(self.wasted, typ=INT64), builder.zext(group.count(ended), INT64))
+        builder.store(wasted, self.wasted)
+        enough = builder.icmp_signed(">=", wasted, ir.Constant(INT64, WASTE))
         nobody = builder.icmp_unsigned("==", group.all_waiting(), group.no_bits())
         builder.cbranch(builder.or_(enough, nobody), starting, following[0])
 
@@ -127,6 +133,8 @@ class Groups:
         for address in (*group.waiting.values(), self.occupied):
             builder.store(group.no_bits(), address)
         builder.store(ir.Constant(group.bits, -1), group.ended)
+        builder.store(ir.Constant(INT64, 0), self.wasted)
+        builder.store(ir.Constant(BIT, 0), self.is_in_order)
         builder.store(self.arguments.first, self.next)
         most = BETWEEN_POLLS if self.limits.max_steps is None else min(BETWEEN_POLLS, self.limits.max_steps)
         builder.store(ir.Constant(INT64, 0), group.turns)
@@ -146,6 +154,7 @@ class Groups:
             with code.when(builder.icmp_unsigned("!=", filled, group.no_bits())):
                 self._start(filled)
             builder.store(group.no_bits(), group.ended)
+            builder.store(ir.Constant(INT64, 0), self.wasted)
             builder.store(builder.or_(builder.and_(occupied, builder.not_(ended)), filled), self.occupied)
             group.add(group.waiting[0], filled)
             turns = builder.add(builder.load(group.turns, typ=INT64), ir.Constant(INT64, 1))
@@ -170,7 +179,14 @@ class Groups:
             builder.store(number, self._at(self.number_of, INT64, slot))
             builder.store(builder.add(number, ir.Constant(INT64, 1)), self.next)
             group.add(address, bit)
-        return builder.load(address, typ=group.bits)
+        filled = builder.load(address, typ=group.bits)
+        old = builder.load(self.is_in_order, typ=BIT)
+        nothing = builder.icmp_unsigned("==", filled, group.no_bits())
+        builder.store(builder.select(nothing, old, self._is_whole(filled)), self.is_in_order)
+        return filled
+
+    def _is_whole(self, bits: Any) -> Any:
+        return self.builder.icmp_unsigned("==", bits, ir.Constant(self.group.bits, -1))
 
     def _is_more(self) -> Any:
         return self.builder.icmp_signed("<", self.builder.load(self.next, typ=INT64), self.arguments.behind)
@@ -216,20 +232,49 @@ class Groups:
         group, builder, code, given = self.group, self.builder, self.code, self.arguments
         codes = builder.load(group.failure, typ=group.few.type)
         few = by_dtype("int32")
-        failure = self._spilled(group.few, codes)
-        steps = self._spilled(group.few, builder.trunc(group.all_steps(), group.few.type))
+        steps = builder.trunc(group.all_steps(), group.few.type)
         failing = builder.and_(group.flags_of(done), builder.icmp_signed("!=", codes, group.few.constant(0)))
         with code.when(code.any(failing)):
             builder.store(ir.Constant(INT64, 1), place(builder, given.control, FAILED))
-        results = [*zip(self.interface.results, given.results, strict=True)]
-        shown = [*zip(self.interface.shown, given.shown, strict=True)]
-        memory = {leaf: self._memory(leaf) for leaf in dict.fromkeys(result.leaf for result, _ in (*results, *shown))}
-        with self._each(done) as (slot, _):
-            lane = self._lane(slot)
-            for source, target in ((failure, given.failures), (steps, given.steps)):
-                code.store(few, code.load(few, source, slot), target, lane)
-            for result, target in (*results, *shown):
-                self._row_out(result, memory[result.leaf], target, slot, lane)
+        targets = [*zip(self.interface.results, given.results, strict=True)]
+        targets += zip(self.interface.shown, given.shown, strict=True)
+
+        def each() -> None:
+            failure = self._spilled(group.few, codes)
+            spilled_steps = self._spilled(group.few, steps)
+            memory = {leaf: self._memory(leaf) for leaf in dict.fromkeys(result.leaf for result, _ in targets)}
+            with self._each(done) as (slot, _):
+                lane = self._lane(slot)
+                for source, target in ((failure, given.failures), (spilled_steps, given.steps)):
+                    code.store(few, code.load(few, source, slot), target, lane)
+                for result, target in targets:
+                    self._row_out(result, memory[result.leaf], target, slot, lane)
+
+        if any(result.sizes for result, _ in targets):
+            each()
+            return
+        with builder.if_else(builder.and_(self._is_whole(done), builder.load(self.is_in_order, typ=BIT))) as (
+            then,
+            else_,
+        ):
+            with then:
+                first = self._lane(ir.Constant(INT64, 0))
+                for value, target in ((codes, given.failures), (steps, given.steps)):
+                    self._store_whole(few, value, target, first)
+                for result, target in targets:
+                    _, number, _ = self.numbers[result.leaf]
+                    value = self.group.top(result.leaf, number, ()).value
+                    wide = elementwise.convert(builder, number, result.number.wide(self.lanes), value)
+                    self._store_whole(result.number, wide, target, first)
+            with else_:
+                each()
+
+    def _store_whole(self, number: Number, value: Any, target: Any, first: Any) -> None:
+        """Write the numbers of lanes that follow one another to an array of scalars."""
+        wide = number.wide(self.lanes)
+        if number.kind == "bool":
+            value = self.builder.zext(value, wide.stored)
+        self.builder.store(value, self._at(target, number.stored, first), align=number.bytes)
 
     def _row_out(self, result: Result, source: Any, target: Any, slot: Any, lane: Any) -> None:
         number = self.numbers[result.leaf][1].narrow
@@ -248,23 +293,44 @@ class Groups:
         group, builder, code = self.group, self.builder, self.code
         flags = group.flags_of(filled)
         given = self.arguments.arrays()
-        memory = {leaf: self._memory(leaf) for leaf in given}
-        with self._each(filled) as (slot, _):
-            lane = self._lane(slot)
-            for leaf, (number, sizes, pointer) in given.items():
-                self._row_in(number, sizes, pointer, memory[leaf], slot, lane)
+
+        def each() -> None:
+            memory = {leaf: self._memory(leaf) for leaf in given}
+            with self._each(filled) as (slot, _):
+                lane = self._lane(slot)
+                for leaf, (number, sizes, pointer) in given.items():
+                    self._row_in(number, sizes, pointer, memory[leaf], slot, lane)
+            for leaf, (number, sizes, _) in given.items():
+                if not sizes:
+                    wide = number.wide(self.lanes)
+                    builder.store(code.load(wide, memory[leaf]), group.registers[leaf])
+
+        if any(sizes for _, sizes, _ in given.values()):
+            each()
+        else:
+            with builder.if_else(self._is_whole(filled)) as (then, else_):
+                with then:
+                    first = self._lane(ir.Constant(INT64, 0))
+                    for leaf, (number, _, pointer) in given.items():
+                        builder.store(self._load_whole(number, pointer, first), group.registers[leaf])
+                with else_:
+                    each()
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
         zeros.append((group.earlier_steps, group.many))
         for leaf, number, sizes in self.numbers.values():
-            if leaf in given and not sizes:
-                builder.store(code.load(number, memory[leaf]), group.registers[leaf])
-            elif not sizes:
+            if not sizes and leaf not in given:
                 zeros.append((group.registers[leaf], number))
-            elif leaf not in given and leaf[0] in group.storage.under_predicates:
+            elif sizes and leaf not in given and leaf[0] in group.storage.under_predicates:
                 self._clear(number, sizes, group.memory[leaf], flags)
         for address, number in zeros:
             old = builder.load(address, typ=number.type)
             builder.store(builder.select(flags, number.constant(0), old), address)
+
+    def _load_whole(self, number: Number, source: Any, first: Any) -> Any:
+        """The numbers of lanes that follow one another in an array of scalars."""
+        wide = number.wide(self.lanes)
+        found = self.builder.load(self._at(source, number.stored, first), typ=wide.stored, align=number.bytes)
+        return self.builder.trunc(found, wide.type) if number.kind == "bool" else found
 
     def _row_in(self, number: Number, sizes: Sequence[int], source: Any, target: Any, slot: Any, lane: Any) -> None:
         def one(index: Sequence[Any]) -> None:

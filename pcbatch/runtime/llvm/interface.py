@@ -20,9 +20,13 @@ POINTER = ir.PointerType()
 NAME = "run"
 """The name of the function in its module."""
 ENDED, NEEDS_ROOM, STOPPED = range(3)
-"""Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
+"""Reasons, in `control`, why lanes do not run on: all have ended; one needs larger stacks; it was told to stop."""
 STATUS, REACHED, FAILED, STOP, THREAD = range(5)
 """Places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
+FIXED = 6
+"""The number of arguments before the stacks."""
+LANES = "lanes"
+"""The name of the function that runs lanes without Python, if the `THREAD` in `control` is 0."""
 SIZES_KEPT = 64
 """For so many numbers of lanes at most it is known where the outputs lie."""
 CONTROL = 8

@@ -56,6 +56,12 @@ class Workspace:
         self.words_address = ctypes.addressof(self.words)
         self._arrays_from = len(fixed) + len(stacks)
 
+    @property
+    def laid(self) -> tuple[int, ...]:
+        """The address of `control`, the capacity, and the addresses of all memory."""
+        control, _, _, *rest = self.words[: self._arrays_from]
+        return control, *rest
+
     def take(self, addresses: Sequence[int], first: int, behind: int) -> None:
         """Have the next call run the lanes from `first` to before `behind` on arrays at these addresses."""
         words = self.words

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,6 +17,8 @@ from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm import threads
 from pcbatch.runtime.llvm.compiler import loaded, width
 from pcbatch.runtime.llvm.function import Function
+from pcbatch.runtime.llvm.handler import Handler
+from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
 from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
@@ -34,8 +35,8 @@ from pcbatch.runtime.native.whole import WholeRuns
 class LlvmProgram(WholeRuns):
     """Runs the program of a machine as native code; what that cannot do, the machine does.
 
-    These are runs in a caller's graph, runs in slices, and runs of no lanes. `UnsupportedError` where there is
-    something in the program of which no native code is made.
+    These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which
+    no native code is made.
     """
 
     form = "native"
@@ -103,6 +104,21 @@ class LlvmProgram(WholeRuns):
                 kept.keep(code)
             return NativeCode(Interface(self.program, counts), code, self.limits.max_depth)
 
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes; see `Machine.run`. In a caller's graph a handler runs them, where there can be one."""
+        if self.backend.runs_now() or (isinstance(lanes, int) and not lanes):
+            return super().run(arguments, shared, lanes)
+        found = self._in_graphs.run(arguments, shared, lanes)
+        return super().run(arguments, shared, lanes) if found is None else found
+
+    @once
+    def _in_graphs(self) -> InGraphs:
+        return InGraphs(self.machine, self._whole.interface, self._handler)
+
+    def _handler(self, version: tuple[int, int]) -> Handler:
+        """The function that XLA calls, for a version of its interface."""
+        return Handler(self._whole, self._cost, self.program.name, version)
+
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         whole = self._whole
         places = whole.interface.result_places
@@ -121,7 +137,7 @@ class LlvmProgram(WholeRuns):
             return self._tensors(found[-1])
 
         found: list[Written] = []
-        values = self.backend.forbid_gradients(_Traced(run), self.program.name)(*arrays)
+        values = self.backend.forbid_gradients(Traced(run), self.program.name)(*arrays)
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
@@ -132,12 +148,7 @@ class LlvmProgram(WholeRuns):
             found.of(code.interface.executions)[:] = 0
             code.run(addresses, found, (0, lanes))
             return found
-        started, parts = time.perf_counter(), self._cost.parts(lanes)
-        if len(parts) == 1:
-            code.run(addresses, found, parts[0])
-            self._cost.note(lanes, time.perf_counter() - started)
-        else:
-            self._cost.note(lanes, code.run_parts(addresses, found, parts))
+        code.run_all(addresses, found, (0, lanes), self._cost)
         return found
 
     def _tensors(self, found: Written) -> list[Array]:
@@ -175,43 +186,36 @@ class LlvmProgram(WholeRuns):
         )
 
 
-class _Traced:
-    """A run as compiled programs are: `ready` on arrays, then made."""
+class Running:
+    """The calls of native code that make a run, and the switch that stops them."""
 
-    def __init__(self, run: Callable[..., Sequence[Array]]):
-        self._run = run
+    def __init__(self) -> None:
+        self.failed = self.stopped = False
+        self.calls: dict[int, Workspace] = {}
 
-    def __call__(self, *arrays: Array) -> Sequence[Array]:
-        return self._run(*arrays)
+    def stop(self) -> None:
+        """Let no lane run on."""
+        self.stopped = True
+        for space in [*self.calls.values()]:
+            space.control[native.STOP] = 1
 
-    def ready(self, arrays: Sequence[Array]) -> Callable[[], Sequence[Array]]:
-        """The run on these arrays, not made yet."""
-        return partial(self._run, *arrays)
 
-
-class Written:
-    """The outputs of a run, in one piece of memory, and the switch that stops its calls."""
+class Written(Running):
+    """A run with its outputs, in one piece of memory."""
 
     def __init__(self, outputs: Outputs):
+        super().__init__()
         self._outputs = outputs
         self._memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
         found = address(self._memory)
         self._start = -found % ALIGNED
         first = found + self._start
         self.addresses = [first + offset for offset in outputs.offsets]
-        self.failed = self.stopped = False
-        self.running: dict[int, Workspace] = {}
 
     def of(self, place: int) -> np.ndarray:
         """One of the outputs."""
         dtype, sizes = self._outputs.arrays[place]
         return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
-
-    def stop(self) -> None:
-        """Let no lane run on."""
-        self.stopped = True
-        for space in [*self.running.values()]:
-            space.control[native.STOP] = 1
 
 
 class NativeCode:
@@ -221,15 +225,25 @@ class NativeCode:
         self.interface = interface
         self.workspaces = Workspaces(interface, code.arena_bytes, max_depth)
         self._loaded = loaded(code.object_file)
+        self.lanes = self._loaded.lanes
+        """The address of the function that runs lanes without Python."""
 
-    def run(self, addresses: Sequence[int], found: Written, part: Part) -> None:
+    def run_all(self, addresses: Sequence[int], found: Running, part: Part, cost: LaneCost) -> None:
+        """Run the lanes of a part, on all cores where their `cost` is worth it, which learns from it."""
+        threads.run(partial(self.run, addresses, found), part, cost, found.stop)
+
+    def run_rest(self, addresses: Sequence[int], part: Part, cost: LaneCost) -> None:
+        """The same, of a run in a graph."""
+        self.run_all(addresses, Running(), part, cost)
+
+    def run(self, addresses: Sequence[int], found: Running, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
         first, behind = part
         while first < behind:
             space = self.workspaces.take()
             control = space.control
             control[native.FAILED] = control[native.STOP] = 0
-            found.running[id(space)] = space
+            found.calls[id(space)] = space
             try:
                 if found.stopped:
                     return
@@ -241,17 +255,5 @@ class NativeCode:
                 if control[native.STATUS] == native.NEEDS_ROOM:
                     self.workspaces.grow(space.capacity)
             finally:
-                del found.running[id(space)]
+                del found.calls[id(space)]
                 self.workspaces.put_back(space)
-
-    def run_parts(self, addresses: Sequence[int], found: Written, parts: Sequence[Part]) -> float:
-        """Run parts of the lanes on all cores: the seconds that they have taken of one core."""
-        taken: list[float] = []
-
-        def one(part: Part) -> None:
-            started = time.thread_time()
-            self.run(addresses, found, part)
-            taken.append(time.thread_time() - started)
-
-        threads.run(one, parts, found.stop)
-        return sum(taken)

@@ -1,4 +1,4 @@
-"""What a user sees of a run: values, what became of each lane, and how well the lanes were used."""
+"""A run, as users see it: values, the status of each lane, and the use that was made of lanes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
 SHOWN_LANES = 5
-"""How many failed lanes a message draws."""
+"""The number of failed lanes that a message draws."""
 SHOWN_RESULTS = 20
-"""How many lanes' results a report lists."""
+"""The number of lanes whose results a report lists."""
 LEGEND = (
     "trips: turns of the machine's loop; block runs: each for all lanes that wait at the block; rows of use: those of"
     "\nlanes that took part, of all the rows that were computed"
@@ -39,7 +39,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class LaneFault:
-    """Why a lane failed and where. `message` starts with the name of the exception that Python would have raised."""
+    """A lane's failure and its place. `message` starts with the name of the exception that Python would have raised."""
 
     lane: int
     status: LaneStatus
@@ -65,7 +65,7 @@ class Run:
     program: Program = field(repr=False)
     outcome: Outcome = field(repr=False)
     seconds: float | None = field(default=None, repr=False)
-    """How long the call took, from arguments to results; None where something was compiled in it."""
+    """Seconds from arguments to results; None where something was compiled in the call."""
 
     @classmethod
     def of(cls, program: Program, outcome: Outcome, seconds: float | None = None, output: str = "tensors") -> Run:
@@ -118,7 +118,7 @@ class Run:
 
     @property
     def block_runs(self) -> int:
-        """How often the machine ran a block in all, each time for all lanes that waited at it."""
+        """The number of runs of blocks, each for all lanes that waited there."""
         return sum(self.executions.values())
 
     @property
@@ -129,17 +129,17 @@ class Run:
 
     @cached_property
     def executions(self) -> dict[str, int]:
-        """How often each block ran, by label."""
+        """The number of runs of each block, by label."""
         return self._by_label(self._concrete.executions)
 
     @cached_property
     def utilization(self) -> Utilization:
-        """How many of the rows that were computed belonged to lanes that took part."""
+        """The share of computed rows that belonged to lanes that took part."""
         active, executed = self._by_label(self._concrete.active), self._by_label(self._concrete.rows)
         return Utilization.of(self.program, active, executed)
 
     def profile(self) -> Profile:
-        """What was executed, line by line of the user's source; printed, the source with the figures beside it."""
+        """The executed work, line by line of the user's source; printed, the source with the figures beside it."""
         if isinstance(self.outcome.checkpoint, arrived.StayedBehind):
             raise self.outcome.checkpoint.refused("profile()")
         took = [] if self.seconds is None else [f"{self.seconds:.3g} s"]
@@ -147,7 +147,7 @@ class Run:
 
     @cached_property
     def trace(self) -> Trace:
-        """What the schedule chose, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
+        """The schedule's choices, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
         return Trace.of(self.program, self._concrete)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
@@ -165,7 +165,7 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run; its lanes may all have ended by then."""
+        """True if Ctrl-C ended the run; its lanes may all have ended by then."""
         return self.outcome.checkpoint is not None and self.outcome.checkpoint.interrupted
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -200,7 +200,7 @@ class Run:
         return "\n".join(ends if self._concrete.native_lanes else [*ends, LEGEND])
 
     def as_json(self) -> dict[str, Any]:
-        """What `report` says, for JSON: `value` is None for a failed lane, text for a number that is not finite."""
+        """The contents of `report` for JSON: `value` is None for a failed lane, text for a number not finite."""
         failed = {fault.lane: fault for fault in self.errors}
         lanes: list[dict[str, Any]] = []
         for lane, status in enumerate(self.status.tolist()):
@@ -220,7 +220,7 @@ class Run:
         return f"lane {lane}: {written(self.result(lane)) if status is LaneStatus.OK else status.name}"
 
     def result(self, lane: int) -> Any:
-        """What one lane returned: NumPy scalars and arrays in the user's structure."""
+        """The result of one lane: NumPy scalars and arrays in the user's structure."""
         return packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
 
     @property
@@ -259,7 +259,7 @@ class Run:
         return self
 
     def _reduced(self, counts: bool) -> tuple[Any, ...]:
-        """How to pickle it; where it `counts` what was not counted so far."""
+        """The parts of its pickle; with `counts` missing counts are made now."""
         outcome = self._concrete
         known: dict[str, Any] = {"seconds": self.seconds, "errors": self.errors}
         if outcome.trace is not None:
@@ -311,7 +311,7 @@ class LaneError(PcbatchError, RuntimeError):
 
 
 def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:
-    """How to pickle what has ended a run."""
+    """The parts of the pickle of an error that has ended a run."""
     has_run = run is not None and arrived.has_names(run.program)
     return _failed, (type(error), str(error), run._reduced(counts=False)[1] if run is not None and has_run else None)
 

@@ -141,6 +141,18 @@ class NumPyControl:
     def inside_fixed_program(self) -> bool:
         return False
 
+    def handler_version(self) -> tuple[int, int] | None:
+        return None
+
+    def register_handler(self, name: str, address: int) -> None:
+        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
+
+    def call_handler(self, name: str, arrays: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
+        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
+
+    def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
+        return function()
+
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         raise NotImplementedError("NumPy traces no program of a caller's: a run ends before its values are used")
 

@@ -213,7 +213,7 @@ def _heeded() -> bool:
 
 def _module(inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]) -> str:
     """The text of a module that calls the function number 0 natively."""
-    types, results = [_type(tensor) for tensor in inputs], ", ".join(map(_type, outputs))
+    types, results = [type_of(tensor) for tensor in inputs], ", ".join(map(type_of, outputs))
     names = [f"%r#{i}" for i, _ in enumerate(outputs)] if len(outputs) > 1 else ["%r"]
     return _MODULE.format(
         parameters=", ".join(f"%a{i}: {type_}" for i, type_ in enumerate(types)),
@@ -240,8 +240,10 @@ _ELEMENTS = {
 }
 
 
-def _type(tensor: tf.Tensor) -> str:
-    return f"tensor<{''.join(f'{size}x' for size in tensor.shape)}{_ELEMENTS[tensor.dtype.name]}>"
+def type_of(tensor: tf.Tensor | tf.TensorSpec) -> str:
+    """The type of a tensor as StableHLO writes it."""
+    sizes = "".join("?x" if size is None else f"{size}x" for size in tensor.shape)
+    return f"tensor<{sizes}{_ELEMENTS[tensor.dtype.name]}>"
 
 
 # -- elements ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from pcbatch.runtime.backends.tensorflow import (
     compiling,
     gradients,
     graphs,
+    handlers,
     native,
     private,
     prompt,
@@ -241,6 +242,20 @@ class TensorFlowControl:
 
     def inside_fixed_program(self) -> bool:
         return graphs.in_outer_xla()
+
+    def handler_version(self) -> tuple[int, int] | None:
+        return handlers.version()
+
+    def register_handler(self, name: str, address: int) -> None:
+        handlers.register(name, address)
+
+    def call_handler(self, name: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return handlers.call(name, arrays, specs)
+
+    def here(
+        self, function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]
+    ) -> list[tf.Tensor]:
+        return handlers.here(function, otherwise)
 
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         return graphs.assert_ok(program, ended, texts)
