@@ -194,7 +194,10 @@ class Session:
         if not backend.runs_now():
             raise UsageError("PCB539", f"{name}.compile compiles for ordinary code; call it outside of a graph")
         axes, statics = self._options.axes(tuple(parameters)), self._options.static_argnames
-        blanks = Blanks(args, kwargs, axes, statics, backend.is_array)
+        try:
+            blanks = Blanks(args, kwargs, axes, statics, backend.is_array)
+        except RecursionError:
+            raise UsageError("PCB511", f"an argument of {name} contains itself, or is nested too deep") from None
         arguments, pipeline, captured = self.pipeline(blanks.args, blanks.kwargs)
         form = pipeline.machine.form
         if blanks.any_lanes and not pipeline.machine.any_lanes:

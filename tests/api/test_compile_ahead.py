@@ -185,6 +185,37 @@ def test_loops_inside_of_operations_run_on_what_is_given():
     assert looping.stats() == known
 
 
+def test_what_is_no_argument_is_none_here_either():
+    endless = []
+    endless.append(endless)
+    for args, code in (([endless], 511), ([tf.TensorSpec([2], tf.string)], 511), ([], 510), ([SPEC, SPEC], 510)):
+        with pytest.raises(pcbatch.UsageError, match=f"PCB{code}"):
+            collatz.compile(*args)
+
+
+class Growing:
+    """An object with a method."""
+
+    def __init__(self):
+        self.by = 2.0
+
+    @pcbatch.autobatch
+    def grown(self, x):
+        while x < 5.0:
+            x = x * self.by
+        return x
+
+
+def test_a_method_is_compiled_for_its_object_as_it_is():
+    growing = Growing()
+    growing.grown.compile(tf.TensorSpec([None], tf.float32))
+    known = growing.grown.stats()
+    assert value(growing.grown([1.0, 3.0])) == [8.0, 6.0]
+    assert growing.grown.stats() == known
+    growing.by = 3.0
+    assert value(growing.grown([1.0, 3.0])) == [9.0, 9.0]
+
+
 def test_not_in_a_graph():
     with pytest.raises(pcbatch.UsageError, match=r"PCB539: collatz\.compile compiles for ordinary code"):
         tf.function(lambda: collatz.compile(SPEC), autograph=False)()

@@ -129,6 +129,15 @@ def test_a_lane_that_fails():
     assert np.isnan(pickle.loads(pickle.dumps(run)).value[0]["end"].place[1])
 
 
+def test_memory_of_every_kind_is_read_as_it_lies():
+    arrays, wide = walk.options(output="numpy"), np.arange(8, dtype=np.float32)
+    kept = wide[1:4].copy()
+    kept.flags.writeable = False
+    for given in (wide[1:7:2], wide[3:0:-1], wide[1:4].astype(">f4"), kept, np.asfortranarray(wide[1:4])):
+        wanted = value(walk(np.array(given, np.float32), N)[1])
+        assert [value(arrays(given, N)[1]) for _ in range(4)] == [wanted] * 4
+
+
 def test_no_lanes():
     for function in (walk, straight):
         for _ in range(3):
