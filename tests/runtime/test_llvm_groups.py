@@ -179,6 +179,7 @@ def test_each_lane_has_steps_of_its_own(most):
     run, other = function.run(n), alone.run(n)
     np.testing.assert_array_equal(run.status, other.status)
     assert LaneStatus.OK in run.status or most == 0
+    np.testing.assert_array_equal(run.lane_steps, other.lane_steps)
     np.testing.assert_array_equal(run.value, other.value)
 
 

@@ -19,9 +19,9 @@ def _tasks() -> dict[str, Any]:
 
 def prepare(job: Job) -> Call:
     """A call of the batched function."""
-    function = _tasks()[job.task].options(form=job.variant)
+    function = _tasks()[job.task].options(form=job.variant, output="numpy")
     given = job.arguments()
-    return lambda: np.asarray(function(*given))
+    return lambda: function(*given)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The native function of a program: lanes one after another, on the memory of their arguments and results.
+"""The native function of a program: lanes one after another or in groups, on the memory of arguments and results.
 
     run([control, first, behind, capacity, arena, calls, stacks.., parameters.., shared.., failures, steps, results..,
         shown.., executions])

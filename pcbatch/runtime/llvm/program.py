@@ -1,4 +1,4 @@
-"""The native form of a program on a CPU: its lanes run one after another, as machine code that LLVM has made."""
+"""The native form of a program on a CPU: its lanes run as machine code that LLVM has made."""
 
 from __future__ import annotations
 

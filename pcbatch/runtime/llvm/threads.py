@@ -1,4 +1,4 @@
-"""Parts of the lanes on all cores, where that is worth a thread: a lane's bits do not depend on any other."""
+"""Parts of the lanes on all cores, where that is worth a thread."""
 
 from __future__ import annotations
 

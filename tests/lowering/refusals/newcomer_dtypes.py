@@ -7,7 +7,7 @@ import tensorflow as tf
 import pcbatch
 
 BATCH = (np.array([1.0, 2.0], np.float32), np.array([2, 2], np.int32), np.ones((2, 2), np.float32))
-layer = keras.layers.Dense(2)
+layer = keras.layers.Dense(2, name="dense")
 
 
 @pcbatch.autobatch
