@@ -138,7 +138,7 @@ def state():
             sys.getrecursionlimit(),
         ],
         "environment": dict(sorted(os.environ.items())),
-        "threads": threading.active_count(),
+        "threads": sum(not thread.name.startswith("pcbatch-") for thread in threading.enumerate()),
     }
 
 
