@@ -7,7 +7,7 @@ to the one that it finds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -26,24 +26,26 @@ from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import BIT, BYTE, INT32, INT64, Number
 
 
-def emit(lane: Lane) -> None:
-    """All blocks that a lane can come to, from where the builder stands: there it begins."""
+def emit(lane: Lane, make: Callable[..., BlockCode] | None = None) -> None:
+    """All blocks that a lane can come to, from where the builder stands: there it begins. `make` makes each."""
     builder, order = lane.builder, sorted(effects.reachable(lane.program))
     labels = {number: builder.append_basic_block(lane.program.blocks[number].label) for number in order}
     builder.branch(labels[0])
     for number in order:
         builder.position_at_end(labels[number])
         with lane.code.scratch():
-            _BlockCode(lane, number, labels).emit()
+            (make or BlockCode)(lane, number, labels).emit()
 
 
-class _BlockCode:
+class BlockCode:
     """One block: what it has given to names so far is in `now`; the state changes at its end."""
 
     def __init__(self, lane: Lane, number: int, labels: Mapping[int, Any]):
         self.lane, self.code, self.builder, self.storage = lane, lane.code, lane.builder, lane.storage
         self.number, self.block, self.labels = number, lane.program.blocks[number], labels
         self.now: dict[Leaf, Array] = {}
+        self.item = 0
+        """The place of the item in hand."""
         self.pops = Counter(self.block.pops)
         self.counts = Counter(push.variable for push in self.block.pushes)
 
@@ -57,19 +59,20 @@ class _BlockCode:
         for name in early:
             self._save(name, name)
         for place, item in enumerate(self.block.body):
+            self.item = place
             match item:
                 case Piece(speculative=True):
                     continue  # calls are made one after the other here
                 case Piece():
-                    with self._if(item):
+                    with self.guarded(item):
                         self.piece(item, self.lane.pieces[self.number, place])
                 case Store():
-                    with self._if(item):
+                    with self.guarded(item):
                         self.store(item)
         for push in self.block.pushes:
             if push.variable not in early:
                 self._save(push.variable, push.variable if push.saved is None else push.saved)
-        self._leave()
+        self.leave()
 
     def is_written(self, name: str) -> bool:
         """True if an item of the block writes a variable."""
@@ -95,7 +98,7 @@ class _BlockCode:
         return leaf.value
 
     @contextmanager
-    def _if(self, item: Piece | Store) -> Iterator[None]:
+    def guarded(self, item: Piece | Store) -> Iterator[None]:
         """Code of an item that is there where its predicate holds; numbers are as they were elsewhere."""
         if item.predicate is None:
             yield
@@ -121,11 +124,16 @@ class _BlockCode:
             types = leaves(self.lane.program.shared_types[name])
             given += [self.lane.shared[name, i] for i, _ in enumerate(types)]
         arguments = {**self.lane.captured, **{place.first + i: each for i, each in enumerate(given)}}
-        found = evaluate(self.code, self.lane.module, place.results, arguments)
+        found = evaluate(self.code, self.lane.module, (*place.results, *place.kept), arguments)
+        found, kept = found[: len(place.results)], found[len(place.results) :]
         if place.has_site:
             self._check(found.pop().value)
+        self.keep(kept)
         targets = [each for name in piece.writes for each in self.storage.leaves(name)]
         self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
+
+    def keep(self, values: Sequence[Array]) -> None:
+        """Keep what the way back needs of a piece, before anything changes."""
 
     def _check(self, site: Any) -> None:
         """The lane fails at a site, plus one, that is not 0."""
@@ -179,7 +187,7 @@ class _BlockCode:
             own = [0 if size == 1 else at for size, at in of_value]
             places, place = iter(index), []
             for each, size in zip(indices, sizes, strict=False):
-                place.append(self._position(each, [next(places)] if each.sizes else [], size)[0])
+                place.append(self.position(each, [next(places)] if each.sizes else [], size)[0])
             cast = elementwise.convert(self.builder, value.number, number, value.at(own))
             self.code.store(number, cast, array.pointer, self.code.offset(sizes, [*place, *places]))
 
@@ -191,7 +199,7 @@ class _BlockCode:
         builder, inside = self.builder, self.code.variable(BIT, ir.Constant(BIT, 1))
 
         def check(index: Array, place: Sequence[Index], size: int) -> None:
-            _, fits = self._position(index, place, size)
+            _, fits = self.position(index, place, size)
             builder.store(builder.and_(builder.load(inside, typ=BIT), fits), inside)
 
         for index, size in zip(indices, sizes, strict=False):
@@ -202,7 +210,7 @@ class _BlockCode:
         self._fail(ir.Constant(INT32, store.site + 1))
         builder.position_at_end(goes_on)
 
-    def _position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
+    def position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
         """One number of an index, counted from the beginning, and whether it lies inside an axis of this size."""
         builder, length = self.builder, ir.Constant(INT64, size)
         wide = self.code.wide(index.number, index.at(place))
@@ -261,7 +269,7 @@ class _BlockCode:
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Let the block take effect, and go on."""
         builder, terminator = self.builder, self.block.terminator
         match terminator:

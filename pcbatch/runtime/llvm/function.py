@@ -27,15 +27,17 @@ from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.types import ALIGNED, BYTE, INT32, INT64, Number, by_dtype
 
 POINTER = ir.PointerType()
+Row = tuple[Number, tuple[int, ...], Any]
+"""The numbers and sizes of a row of an array `[lanes, ...]`, and the address of the array."""
 NAME = "run"
 """The name of the function in its module."""
 BETWEEN_POLLS = 1 << 17
 """So many steps, of 1 to 1,000 ns each, a lane makes before Python may handle signals: a poll takes under 1 us."""
 
-ENDED, NEEDS_ROOM, STOPPED = range(3)
-"""Why lanes do not run on, in `control`: all have ended; one needs larger stacks; it was told to stop."""
-STATUS, REACHED, FAILED, STOP, THREAD = range(5)
-"""Places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
+ENDED, NEEDS_ROOM, STOPPED, NEEDS_TAPE = range(4)
+"""Why lanes do not run on, in `control`: all have ended; one needs larger stacks; a stop; one needs a longer tape."""
+STATUS, REACHED, FAILED, STOP, THREAD, TAPE, TAPE_BYTES = range(7)
+"""Places of `control`: int64. The run writes the first three, and reads whether to `STOP`, and where its tape lies."""
 SIZES_KEPT = 64
 """For so many numbers of lanes at most it is known where the outputs lie."""
 CONTROL = 8
@@ -127,10 +129,12 @@ def build(
 
     `UnsupportedError` if there is something in it of which no native code is made.
     """
-    return _Builder(interface, module, pieces, captured, limits).build()
+    return Builder(interface, module, pieces, captured, limits).build()
 
 
-class _Builder:
+class Builder:
+    """Emits the native function of an interface."""
+
     def __init__(
         self,
         interface: Interface,
@@ -165,11 +169,11 @@ class _Builder:
         poll.attributes.add("noinline")
         builder = ir.IRBuilder(poll.append_basic_block("entry"))
         (control,) = poll.args
-        thread = _place(builder, control, THREAD)
+        thread = place(builder, control, THREAD)
         builder.call(restore, [builder.load(thread, typ=POINTER)])
         found = builder.call(check, [])
         builder.store(builder.call(save, []), thread)
-        told = builder.trunc(builder.load(_place(builder, control, STOP), typ=INT64), INT32)
+        told = builder.trunc(builder.load(place(builder, control, STOP), typ=INT64), INT32)
         builder.ret(builder.or_(found, told))
         self.save, self.restore = save, restore
         return poll
@@ -177,7 +181,7 @@ class _Builder:
     def _run(self, lanes: Any) -> None:
         function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), NAME)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
-        thread = _place(builder, function.args[0], THREAD)
+        thread = place(builder, function.args[0], THREAD)
         builder.store(builder.call(self.save, []), thread)
         builder.call(lanes, function.args)
         builder.call(self.restore, [builder.load(thread, typ=POINTER)])
@@ -238,29 +242,28 @@ class _Builder:
         builder.branch(head)
         builder.position_at_end(head)
         number = builder.load(lane, typ=INT64)
-        builder.store(number, _place(builder, control, REACHED))
+        builder.store(number, place(builder, control, REACHED))
         builder.cbranch(builder.icmp_signed("<", number, behind), start, left)
         builder.position_at_end(start)
         builder.store(ir.Constant(INT64, most), limit)
-        body.start({leaf: _row(code, *each, number) for leaf, each in given.items()})
-        block.emit(body)
+        body.start({leaf: row_of(code, *each, number) for leaf, each in given.items()})
+        self.blocks(body)
 
         builder.position_at_end(ended)
         number, told = builder.load(lane, typ=INT64), builder.load(failure, typ=INT32)
         _store(builder, INT32, failures, number, told)
         made = builder.load(steps, typ=INT64)
         _store(builder, INT32, all_steps, number, builder.trunc(made, INT32))
-        for result, pointer in zip(self.interface.results, results, strict=True):
-            self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
+        self.end(body, number, told, given, results)
         failed, fine = function.append_basic_block("has_failed"), function.append_basic_block("fine")
         builder.cbranch(builder.icmp_signed("!=", told, ir.Constant(INT32, 0)), failed, fine)
         builder.position_at_end(failed)
-        builder.store(ir.Constant(INT64, 1), _place(builder, control, FAILED))
+        builder.store(ir.Constant(INT64, 1), place(builder, control, FAILED))
         builder.branch(fine)
         builder.position_at_end(fine)
         # Messages are of lanes that have failed, and of those that print.
         for result, pointer in zip(self.interface.shown, shown, strict=True):
-            self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
+            hand_out(code, body.top(*self._held(result)), result, pointer, number)
         builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
         done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
         builder.store(done, work)
@@ -270,12 +273,12 @@ class _Builder:
         builder.store(ir.Constant(INT64, 0), work)
         is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
         beyond = builder.load(lane, typ=INT64)
-        builder.store(beyond, _place(builder, control, REACHED))
+        builder.store(beyond, place(builder, control, REACHED))
         builder.cbranch(is_over, stopped, head)
 
         for label, status in ((left, ENDED), (room, NEEDS_ROOM), (stopped, STOPPED)):
             builder.position_at_end(label)
-            builder.store(ir.Constant(INT64, status), _place(builder, control, STATUS))
+            builder.store(ir.Constant(INT64, status), place(builder, control, STATUS))
             builder.ret_void()
         return function, code
 
@@ -288,31 +291,42 @@ class _Builder:
             for place, (number, array) in enumerate(arrays)
         }
 
+    def blocks(self, body: Lane) -> None:
+        """Run a lane, which has begun, to its end."""
+        block.emit(body)
+
+    def end(self, body: Lane, lane: Any, failure: Any, given: Mapping[Leaf, Row], results: Sequence[Any]) -> None:
+        """Write the results of a lane that has ended, for arguments whose arrays are `given`."""
+        for result, pointer in zip(self.interface.results, results, strict=True):
+            hand_out(body.code, body.top(*self._held(result)), result, pointer, lane)
+
     def _held(self, result: Result) -> tuple[Leaf, Number, tuple[int, ...]]:
         """A result as the lane holds it: a weak float is wider there."""
         name, place = result.leaf
         return result.leaf, by_dtype(self.storage.types(name)[place].dtype), result.sizes
 
-    def _hand_out(self, code: Code, array: Array, result: Result, pointer: Any, lane: Any) -> None:
-        """Write what a lane has found to its row of a result."""
-        target = _row_pointer(code, result.number, result.sizes, pointer, lane)
-        if array.number == result.number and array.sizes:
-            code.write(array, target)
-            return
 
-        def one(index: Sequence[Index]) -> None:
-            value = elementwise.convert(code.builder, array.number, result.number, array.at(index))
-            code.store(result.number, value, target, code.offset(result.sizes, index))
-
-        code.each(result.sizes, one)
-
-
-def _place(builder: Any, control: Any, number: int) -> Any:
+def place(builder: Any, control: Any, number: int) -> Any:
+    """The address of a place of `control`."""
     return builder.gep(control, [ir.Constant(INT64, number)], inbounds=True, source_etype=INT64)
 
 
 def _store(builder: Any, type_: ir.Type, pointer: Any, place: Any, value: Any) -> None:
     builder.store(value, builder.gep(pointer, [place], inbounds=True, source_etype=type_))
+
+
+def hand_out(code: Code, array: Array, result: Result, pointer: Any, lane: Any) -> None:
+    """Write a lane's array to its row of a result."""
+    target = _row_pointer(code, result.number, result.sizes, pointer, lane)
+    if array.number == result.number and array.sizes:
+        code.write(array, target)
+        return
+
+    def one(index: Sequence[Index]) -> None:
+        value = elementwise.convert(code.builder, array.number, result.number, array.at(index))
+        code.store(result.number, value, target, code.offset(result.sizes, index))
+
+    code.each(result.sizes, one)
 
 
 def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any, lane: Any) -> Any:
@@ -321,7 +335,8 @@ def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any,
     return code.builder.gep(pointer, [code.times(lane, size)], inbounds=True, source_etype=BYTE)
 
 
-def _row(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any, lane: Any) -> Array:
+def row_of(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any, lane: Any) -> Array:
+    """A lane's row of an array `[lanes, ...]`."""
     row = code.memory(number, sizes, _row_pointer(code, number, sizes, pointer, lane))
     return row if sizes else scalar(number, row.value)
 

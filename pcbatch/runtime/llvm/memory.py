@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 
-from pcbatch.runtime.llvm.function import CONTROL
+from pcbatch.runtime.llvm.function import CONTROL, TAPE, TAPE_BYTES
 from pcbatch.runtime.llvm.stacks import Storage
 from pcbatch.runtime.llvm.types import ALIGNED
 
@@ -15,6 +15,8 @@ LARGE = 1 << 26
 """Bytes of stacks that are laid out at once. The system hands out memory where it is written to, so it costs little."""
 GROWTH = 4
 """By what stacks grow that were too small: the lane begins anew, so all its beginnings cost a third of its run."""
+FIRST_TAPE = 1 << 16
+"""Bytes of a tape at first: of a thousand turns of a small loop."""
 SLACK = 2
 """Entries beyond the live calls: the running function's own, and one that is written before its call is refused."""
 
@@ -31,6 +33,24 @@ class Workspace:
         arena, calls, *stacks = self._arrays
         self.addresses = (_aligned(arena), calls.ctypes.data, *map(_aligned, stacks))
         self.control_address = ctypes.addressof(self.control)
+        self._tape = np.empty(0, np.uint8)
+
+    def lengthen(self, most: int | None) -> bool:
+        """Make the tape longer, which loses what is on it; False where it would have more than `most` bytes."""
+        size = max(FIRST_TAPE, (self._tape.size - ALIGNED) * GROWTH)
+        if most is not None and size > most:
+            return False
+        self._set_tape(np.empty(size + ALIGNED, np.uint8))
+        return True
+
+    def shrink(self) -> None:
+        """Give a long tape back: the next run may need none."""
+        if self._tape.size > LARGE:
+            self._set_tape(np.empty(0, np.uint8))
+
+    def _set_tape(self, tape: np.ndarray) -> None:
+        self._tape = tape
+        self.control[TAPE], self.control[TAPE_BYTES] = _aligned(tape), max(tape.size - ALIGNED, 0)
 
 
 def _aligned(array: np.ndarray) -> int:

@@ -119,20 +119,7 @@ class LlvmProgram(WholeRuns):
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
-        given = [np.ascontiguousarray(array) for array in arrays]
-        found = Written(code.interface.outputs(lanes))
-        addresses = [*map(_address, given), *found.addresses]
-        if code.interface.counts:
-            found.of(code.interface.executions)[:] = 0
-            code.run(addresses, found, (0, lanes))
-            return found
-        started, parts = time.perf_counter(), self._cost.parts(lanes)
-        if len(parts) == 1:
-            code.run(addresses, found, parts[0])
-            self._cost.note(lanes, time.perf_counter() - started)
-        else:
-            self._cost.note(lanes, code.run_parts(addresses, found, parts))
-        return found
+        return code.run_all(arrays, lanes, self._cost)
 
     def _tensors(self, found: Written) -> list[Array]:
         return [self.backend.adopted(found.of(place)) for place in self._whole.interface.result_places]
@@ -194,6 +181,8 @@ class Written:
         first = address + self._start
         self.addresses = [first + offset for offset in outputs.offsets]
         self.failed = self.stopped = False
+        self.has_room = True
+        """False where a lane has needed a longer tape than there may be."""
         self.running: dict[int, Workspace] = {}
 
     def of(self, place: int) -> np.ndarray:
@@ -214,12 +203,29 @@ def _address(array: np.ndarray) -> int:
 
 
 class NativeCode:
-    """A native function, and the memory that it works in."""
+    """A native function, and the memory that it works in; its tapes have so many bytes at most, if that is given."""
 
-    def __init__(self, interface: Interface, code: MachineCode, max_depth: int):
-        self.interface = interface
+    def __init__(self, interface: Interface, code: MachineCode, max_depth: int, longest_tape: int | None = None):
+        self.interface, self.longest_tape = interface, longest_tape
         self.workspaces = Workspaces(interface.storage, code.arena_bytes, max_depth)
         self._loaded = loaded(code.object_file, len(interface.types))
+
+    def run_all(self, arrays: Sequence[Array], lanes: int, cost: LaneCost) -> Written:
+        """Run so many lanes on all `arrays` that the function takes, in parts where their `cost` is worth it."""
+        given = [np.ascontiguousarray(array) for array in arrays]
+        found = Written(self.interface.outputs(lanes))
+        addresses = [*map(_address, given), *found.addresses]
+        if self.interface.counts:
+            found.of(self.interface.executions)[:] = 0
+            self.run(addresses, found, (0, lanes))
+            return found
+        started, parts = time.perf_counter(), cost.parts(lanes)
+        if len(parts) == 1:
+            self.run(addresses, found, parts[0])
+            cost.note(lanes, time.perf_counter() - started)
+        else:
+            cost.note(lanes, self.run_parts(addresses, found, parts))
+        return found
 
     def run(self, addresses: Sequence[int], found: Written, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
@@ -238,8 +244,13 @@ class NativeCode:
                     found.failed = True
                 if control[native.STATUS] == native.NEEDS_ROOM:
                     self.workspaces.grow(space.capacity)
+                elif control[native.STATUS] == native.NEEDS_TAPE and not space.lengthen(self.longest_tape):
+                    found.has_room = False
+                    found.stop()
             finally:
                 del found.running[id(space)]
+                if first >= behind or found.stopped:
+                    space.shrink()
                 self.workspaces.put_back(space)
 
     def run_parts(self, addresses: Sequence[int], found: Written, parts: Sequence[Part]) -> float:
