@@ -297,3 +297,32 @@ def test_inside_graphs_runs_are_recorded(asked):
 
     np.testing.assert_allclose(slope(XS), 0.5 / np.sqrt(XS), rtol=1e-9)
     assert not asked
+
+
+TABLE = np.array([0.5, 0.25, 0.125])
+
+
+@pcbatch.autobatch(form="native")
+def of_arrays(x, n):
+    """What comes from NumPy's arrays, which may have other elements by the time of the gradient."""
+    for i in range(n):
+        x = tf.sin(x) * RATE + TABLE[i % 3] * x
+    return x
+
+
+def test_values_are_those_of_the_run(asked):
+    xs, counts, table = np.linspace(0.5, 1.5, 4096), np.arange(4096) % 5, TABLE.copy()
+    first = of_arrays(xs, counts)
+    for _ in range(2):  # the second time by a plan
+        with tf.GradientTape() as tape:
+            value = of_arrays(xs, counts)
+        RATE.assign_add(1.0)
+        xs[:], counts[:], TABLE[:] = 0.1, 1, 0.0
+        found = tape.gradient(value, RATE)
+        RATE.assign_sub(1.0)
+        xs[:], counts[:], TABLE[:] = np.linspace(0.5, 1.5, 4096), np.arange(4096) % 5, table
+        with tf.GradientTape() as tape:
+            again = of_arrays(xs, counts)
+        np.testing.assert_array_equal(again, first)
+        np.testing.assert_array_equal(found, tape.gradient(again, RATE))
+    assert len(asked) == 4
