@@ -51,11 +51,13 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.mixed --json out/mixed.json
 	$(BIN)/python -m benchmarks.trees --repeats 3 --json out/trees.json
 	$(BIN)/python -m benchmarks.training --repeats 3 --json out/training.json
-	$(BIN)/python -m benchmarks.against --quick --json out/against.json
+	$(BIN)/python -m benchmarks.against --quick --scaling 1000 100000 --json out/against.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 
-# The batching paper's figures into docs/figures, under ten minutes each on two cores that have nothing else to do.
+# The batching paper's figures into docs/figures, under ten minutes each on two cores that have nothing else to do, and
+# the tables of cheap code into docs/ (an hour).
 figures: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.against --page
 	$(BIN)/python -m benchmarks.figures.throughput
 	$(BIN)/python -m benchmarks.figures.utilization
 

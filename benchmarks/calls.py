@@ -4,11 +4,15 @@
 
 Microseconds of a call of four lanes, and the ratio to a jitted `tf.function` that computes the same: a branch on one to
 three arguments, the same with 10 and 100 captured arrays, which every call looks at anew, a loop, and a recursion.
+Then calls with three arrays of NumPy, their results as tensors and as NumPy's arrays (`output="numpy"`), beside
+`jax.jit` where JAX is installed: one call after another, and single ones after 3 ms in which nothing runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,8 @@ from benchmarks.harness import arguments, measure, write_json
 
 CALLS = 200
 """Calls that are timed together."""
+IDLED, PAUSE = 100, 0.003
+"""So many calls that are timed alone, each after so many seconds."""
 X, Y, Z = (tf.constant(np.random.default_rng(seed).normal(size=4), tf.float32) for seed in range(3))
 N = tf.constant([3, 0, 2, 4])
 TEN = [tf.constant(0.25) for _ in range(10)]
@@ -95,7 +101,36 @@ CASES: dict[str, tuple[Any, Callable[..., tf.Tensor], tuple[tf.Tensor, ...]]] = 
 """The batched function, what a masked program would compute, and the arguments."""
 
 
-def often(function: Callable[..., Any], batch: tuple[tf.Tensor, ...]) -> Callable[[], Any]:
+def jitted() -> Callable[..., Any] | None:
+    """`three` by `jax.jit`, its result as NumPy has it; None where JAX is not installed."""
+    try:
+        import jax
+    except ImportError:
+        return None
+    compiled = jax.jit(lambda x, y, z: jax.numpy.where(x > y, x * 2.0, z))
+    return lambda *batch: np.asarray(compiled(*batch))
+
+
+def from_numpy() -> dict[str, Callable[..., Any]]:
+    """`three` in several ways, from arrays of NumPy."""
+    plain = tf.function(CASES["a branch, 3 arguments"][1], jit_compile=True, autograph=False)
+    found = {"tf.function": plain, "pcbatch": three, "output='numpy'": three.options(output="numpy")}
+    jax = jitted()
+    return found if jax is None else {**found, "jax.jit": jax}
+
+
+def idled(function: Callable[..., Any], batch: Sequence[Any]) -> float:
+    """Seconds of a call after a pause, the median of some."""
+    found = []
+    for _ in range(IDLED):
+        time.sleep(PAUSE)
+        started = time.perf_counter()
+        function(*batch)
+        found.append(time.perf_counter() - started)
+    return statistics.median(found)
+
+
+def often(function: Callable[..., Any], batch: Sequence[Any]) -> Callable[[], Any]:
     """`CALLS` calls, and the last one's result as NumPy has it."""
 
     def calls() -> np.ndarray:
@@ -120,8 +155,18 @@ def main() -> None:
         )
         theirs, ours = (found[name][which].median / CALLS * 1e6 for which in ("tf.function", "pcbatch"))
         print(f"{name:>22} {theirs:>12.0f} {ours:>8.0f} {found[name]['pcbatch'].ratio:>6.2f}")
+    batch = tuple(each.numpy() for each in (X, Y, Z))
+    ways = from_numpy()
+    found["from NumPy"] = measure(
+        {name: often(function, batch) for name, function in ways.items()}, repeats=options.repeats, rtol=1e-6
+    )
+    after_a_pause = {name: idled(function, batch) for name, function in ways.items()}
+    print(f"\n{'microseconds, 3 arrays':>22} {'in a row':>9} {'after 3 ms':>10}")
+    for name in ways:
+        in_a_row = found["from NumPy"][name].median / CALLS
+        print(f"{name:>22} {in_a_row * 1e6:>9.1f} {after_a_pause[name] * 1e6:>10.0f}")
     if options.json:
-        write_json(options.json, found)
+        write_json(options.json, {**found, "after 3 ms": after_a_pause})
 
 
 if __name__ == "__main__":

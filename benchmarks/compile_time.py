@@ -4,12 +4,14 @@
                                       [--json out/compile_time.json]
 
 Programs have the form and the schedule that they have by default, unless a job's name says otherwise: native code where
-rows are cheap. `--jobs all` has lockstep and its schedules as well, which take minutes. Each figure is from a fresh
-process, the jobs taking turns: wall and CPU seconds of the first call, and CPU seconds divided by those of a fixed job
-that XLA compiles (no pcbatch in it), which a busy machine slows down as well. `trace` and `compile` are the wall
-seconds of TensorFlow's tracing and of XLA's compiler; `total`, of both together, stands beside what it is to stay
-below on a quiet machine of two cores. With `--against`, another checkout of pcbatch takes its turn at each job, and its
-figures follow, with what this one takes of its tracing and its compiling.
+rows are cheap. `--jobs all` has lockstep and its schedules as well, which take minutes, and the eight cheap tasks of
+`benchmarks.against` one by one. Each figure is from a fresh process, the jobs taking turns: wall and CPU seconds of the
+first call, and CPU seconds divided by those of a fixed job that XLA compiles (no pcbatch in it), which a busy machine
+slows down as well. `trace` and `compile` are the wall seconds of TensorFlow's tracing and of the compiler; `total`, of
+both together, stands beside what it is to stay below on a quiet machine of two cores. "first calls" makes those of all
+eight tasks. Where PCBATCH_CACHE names a folder, the second time has the figures of processes that find a cache there.
+With `--against`, another checkout of pcbatch takes its turn at each job, and its figures follow, with what this one
+takes of its tracing and its compiling.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ import tensorflow as tf
 
 import pcbatch
 import pcbatch.nuts
+from benchmarks.against.inputs import CHEAP, batch
+from benchmarks.against.texts import compiled_by
 from benchmarks.harness import arguments, write_json
 
 CHAINS, ROWS, COLUMNS = 64, 569, 30
@@ -178,11 +182,25 @@ def written(lines: Sequence[str]) -> Any:
         return module.program.options()  # whose source has been read by now
 
 
+def first_call(task: str) -> Any:
+    """The statistics of the first call of a cheap task, of 64 lanes."""
+    function = compiled_by(pcbatch.autobatch)[task]
+    function(*batch(task, 64))
+    return function.stats()
+
+
+def first_calls() -> None:
+    """The first calls of all cheap tasks."""
+    for task in CHEAP:
+        first_call(task)
+
+
 JOBS: dict[str, Callable[[], Any]] = {
     "reference": reference,
     "loops": loops,
     **{name: partial(many_blocks, loops) for name, loops in LOOPS.items()},
     **{name: partial(cycle, functions) for name, functions in CYCLES.items()},
+    "first calls": first_calls,
     "sampler": sampler,
     "sampler, density native": gaussian,
     "forked calls": forked,
@@ -192,7 +210,8 @@ LOCKSTEP: dict[str, Callable[[], Any]] = {
     **{f"{name}, lockstep": partial(many_blocks, loops, "lockstep") for name, loops in LOOPS.items()},
     **{f"sampler, {schedule}": partial(sampler, schedule) for schedule in SCHEDULES},
 }
-ALL = {**JOBS, **LOCKSTEP}
+TASKS: dict[str, Callable[[], Any]] = {f"first call, {task}": partial(first_call, task) for task in CHEAP}
+ALL = {**JOBS, **TASKS, **LOCKSTEP}
 
 
 def measured(name: str) -> dict[str, float]:

@@ -14,9 +14,12 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from benchmarks.environments import PeerUnavailableError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,19 +35,27 @@ class Process:
         module: what `python -m` runs, from the root of the repository.
         python: its interpreter.
         variables: of its environment, beside those of this process.
+        cores: how many it may use, if not all of this process.
     """
 
-    def __init__(self, module: str, python: str | Path = sys.executable, variables: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        module: str,
+        python: str | Path = sys.executable,
+        variables: Mapping[str, str] | None = None,
+        cores: int | None = None,
+    ):
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 -- closed by `close`
-        self._process = subprocess.Popen(
-            [str(python), "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            cwd=ROOT,
-            env={"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, "PYTHONPATH": str(ROOT), **(variables or {})},
-        )
+        with held_to(cores):
+            self._process = subprocess.Popen(
+                [str(python), "-m", module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                cwd=ROOT,
+                env={"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, "PYTHONPATH": str(ROOT), **(variables or {})},
+            )
         self._replies: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -83,6 +94,25 @@ class Process:
         self._process.kill()
         self._process.wait()
         self._errors.close()
+
+
+@contextmanager
+def held_to(cores: int | None) -> Iterator[None]:
+    """Within, processes that this thread starts may use so many cores; None: as many as it may itself.
+
+    PeerUnavailableError where the system has no such bounds.
+    """
+    if cores is None:
+        yield
+        return
+    if not hasattr(os, "sched_setaffinity"):
+        raise PeerUnavailableError("this system holds no process to some of its cores")
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:cores])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -10,12 +10,13 @@ import argparse
 import json
 import os
 import platform
+import re
 import shlex
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,8 @@ def write_json(path: Path, figures: Any, packages: tuple[str, ...] = ("pcbatch",
         "figures": figures,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1, default=_plain) + "\n")
+    text = json.dumps(record, indent=1, default=_plain)
+    path.write_text(re.sub(r"\[[^][{}]*\]", lambda row: " ".join(row[0].split()), text) + "\n")  # numbers in a row
     print(f"wrote {path}")
 
 
@@ -159,7 +161,7 @@ def _version(package: str) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Timing):
+    if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

@@ -79,6 +79,8 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         resume: the path of a saved run, which a call then goes on with; it takes no arguments but static ones.
         static_argnames: parameters whose arguments are Python values when the program is compiled: hashable, and part
             of the cache key. Sizes, names and functions can be such; a branch on one has only one arm.
+        output: "tensors" (the default), or "numpy": results are NumPy's arrays, which is faster for small batches of
+            native code. Refused inside a `tf.function` and for results that a gradient tape watches (PCB538).
         strategy: "pc", program-counter autobatching. For comparison there are "local", local static autobatching (Radul
             et al., 2020, Algorithm 1: the host recurses, lanes share a block only within a call that they made
             together; blocks run by TensorFlow's kernels), and "hybrid", the same with blocks compiled by XLA.

@@ -1,4 +1,4 @@
-"""Which source files belong to Python, to installed packages or to pcbatch itself, and not to the user's project.
+"""Source files of Python, of installed packages and of pcbatch itself, as opposed to the user's project.
 
 A leaf module: everything in pcbatch may use it, it uses nothing of pcbatch.
 """
@@ -13,17 +13,17 @@ OWN = str(Path(__file__).resolve().parent)
 """The folder of pcbatch."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _REWRITTEN = "__autograph_generated_file"
-"""How the names of the files begin in which TensorFlow's AutoGraph puts what it makes of functions."""
+"""The beginning of the names of files to which TensorFlow's AutoGraph writes rewritten functions."""
 
 
 def is_rewritten(file: str) -> bool:
-    """Whether `file` has what AutoGraph has made of the user's code: lines that the user never saw."""
+    """Tell whether `file` holds user code as rewritten by AutoGraph: lines that the user never saw."""
     return Path(file).name.startswith(_REWRITTEN)
 
 
 @lru_cache(maxsize=4096)
 def is_installed(file: str) -> bool:
-    """Whether `file` belongs to Python itself or to an installed package."""
+    """Tell whether `file` belongs to Python itself or to an installed package."""
     if file.startswith("<frozen"):
         return True
     parts = Path(file).parts

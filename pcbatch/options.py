@@ -19,10 +19,12 @@ ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "swit
 Form = Literal["auto", "native", "lockstep"]
 TapeName = Literal["keep", "replay"]
 BackendName = Literal["tensorflow", "reference"]
+Output = Literal["tensors", "numpy"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 FORMS: tuple[str, ...] = get_args(Form)
 TAPES: tuple[str, ...] = get_args(TapeName)
+OUTPUTS: tuple[str, ...] = get_args(Output)
 
 
 class OptionValues(TypedDict, total=False):
@@ -49,6 +51,7 @@ class OptionValues(TypedDict, total=False):
     name: str | None
     progress: bool
     resume: str | os.PathLike[str] | None
+    output: Output
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,14 @@ class Options:
     name: str | None = None
     progress: bool = False
     resume: str | None = None
+    output: str = "tensors"
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("backend", self.backend, BACKENDS)
         _one_of("form", self.form, FORMS)
         _one_of("tape", self.tape, TAPES)
+        _one_of("output", self.output, OUTPUTS)
         schedule_named(self.schedule)
         self._check_strategy()
         object.__setattr__(self, "static_argnames", _names(self.static_argnames))
@@ -114,10 +119,9 @@ class Options:
         return self.progress or self.resume is not None
 
     @property
-    def may_be_native(self) -> bool:
-        """Whether a program may be native code, all of it or what is cheap, if it can be."""
-        runs_trips = self.schedule != "auto" or self.trace
-        return self.strategy == "pc" and bool(self.jit) and not (self.form == "lockstep" or runs_trips)
+    def of_programs(self) -> Options:
+        """These options, those at their defaults that matter to a call alone and not to what is compiled for it."""
+        return replace(self, progress=False, resume=None, output="tensors")
 
     @property
     def may_fork(self) -> bool:

@@ -1,4 +1,4 @@
-"""For libraries that save runs of their own: a container of arrays that notices damage, and what a function was.
+"""Tools for libraries that save runs of their own: a container of arrays that notices damage, digests of functions.
 
 `write` and `read` are those of `Run.save` (npz without pickle, written whole or not at all, with a checksum);
 what is made of a header is made within `interpreting(path)`: whatever goes wrong there is the file's fault (PCB590);

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -25,6 +27,18 @@ collect_ignore = ["found"]  # programs that tests read; some are refused where t
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Keep the garbage collector off, for tests that press Ctrl-C in this process.
+
+    An exception of a signal handler that runs inside a function of `gc.callbacks`, as hypothesis has one, is lost; and
+    Python may collect at the very moment at which it handles a signal.
+    """
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,7 +15,7 @@ def machines():
 
 
 def test_a_row_has_ratios_where_both_were_timed():
-    cell = {"apart": Figures(seconds=[0.5, 0.4]), "both": Figures(seconds=[0.2]), "vmap": Figures(failure="no network")}
+    cell = {"apart": Figures(cpu=[0.5, 0.4]), "both": Figures(cpu=[0.2]), "vmap": Figures(failure="no network")}
     assert vector.of_peers("edit_distance", cell) == ["edit distance", "200", "0.50", "", "", "", "", ""]
     assert vector.table(["a", "b"], [["1", "2"]]) == ["| a | b |", "|---|---|", "| 1 | 2 |", ""]
 

@@ -97,6 +97,7 @@ def test_printed_steps(name: str, mixed: Path, capsys: pytest.CaptureFixture[str
     check_golden(GOLDENS / f"{name}.txt", printed)
 
 
+@pytest.mark.usefixtures("no_collector")
 def test_ctrl_c_shows_where_a_lane_is(
     mixed: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -44,15 +46,18 @@ class Contestant:
     environment: Environment | None = None
     flags: str = ""
     """Of XLA: they hold for a whole process."""
+    cores: int | None = None
+    """So many cores it may use, if not all."""
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
         python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
-        return Process(f"benchmarks.against.contestants.{self.script}", python, with_flags(self.flags))
+        return Process(f"benchmarks.against.contestants.{self.script}", python, with_flags(self.flags), self.cores)
 
 
 CONTESTANTS = {
     "pcbatch": Contestant("pcbatch_batched", "auto"),
+    "pcbatch, one core": Contestant("pcbatch_batched", "auto", cores=1),
     "lockstep": Contestant("pcbatch_batched", "lockstep"),
     "masked": Contestant("masked_by_hand", tasks=LOOPS),
     "vectorized_map": Contestant("vectorized", tasks=LOOPS),
@@ -63,11 +68,17 @@ CONTESTANTS = {
     "lax.map, cores": Contestant("in_jax", "map, cores", CHEAP, JAX, f"{SMALL_LOOPS} {DEVICES}"),
     "numba": Contestant("numba_loops", "", environment=NUMBA),
     "numba, cores": Contestant("numba_loops", "cores", environment=NUMBA),
+    "C": Contestant("in_c", tasks=CHEAP),
+    "C, cores": Contestant("in_c", "cores", CHEAP),
     "numpy": Contestant("numpy_arrays", tasks=LOOPS),
     "python": Contestant("plain_python"),
     "python, cores": Contestant("plain_python", "cores"),
     "tfp": Contestant("tfp_machine", tasks=RECURSIONS, environment=TENSORFLOW_PROBABILITY),
 }
+
+
+Clock = Literal["seconds", "cpu"]
+"""What a call took: as the wall's clock has it, or of all cores together."""
 
 
 @dataclass
@@ -76,12 +87,18 @@ class Figures:
 
     first: float | None = None
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    """CPU seconds of the same calls."""
     failure: str | None = None
 
-    @property
-    def best(self) -> float | None:
+    def median(self, clock: Clock = "seconds") -> float | None:
+        """The median of the timed calls."""
+        made = getattr(self, clock)
+        return statistics.median(made) if made else None
+
+    def best(self, clock: Clock = "seconds") -> float | None:
         """The shortest of the timed calls: on a shared machine the rest is other people's work."""
-        return min(self.seconds, default=None)
+        return min(getattr(self, clock), default=None)
 
 
 Cell = dict[str, Figures]
@@ -150,11 +167,20 @@ class Crew:
                 if sum(cell[name].seconds) < budget:
                     self._timed(name, cell[name], limit)
         for name, figures in cell.items():
-            if figures.best:
-                self._paces[name, task] = figures.best / lanes
+            if best := figures.best():
+                self._paces[name, task] = best / lanes
             elif figures.failure:
                 self._given_up[name, task] = figures.failure
         return cell
+
+    def memory(self, name: str) -> int | None:
+        """The bytes by which a contestant's process grows in a warm call of what was measured last, if it says so."""
+        try:
+            grown: int | None = self._processes[name].ask(START_LIMIT, do="memory")["bytes"]
+        except ContestantError as why:
+            self._gave_up(name, Figures(), why)
+            return None
+        return grown
 
     def _prepared(self, name: str, figures: Figures, task: str, lanes: int, limit: float) -> np.ndarray | None:
         """What the first call gave."""
@@ -175,7 +201,9 @@ class Crew:
             return
         try:
             patience = START_LIMIT if name == OURS else limit
-            figures.seconds.append(self._processes[name].ask(patience, do="run")["seconds"])
+            reply = self._processes[name].ask(patience, do="run")
+            figures.seconds.append(reply["seconds"])
+            figures.cpu.append(reply["cpu"])
         except ContestantError as why:
             self._gave_up(name, figures, why)
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 STAGES = ("cfg", "stack", "optimized", "machine", "llvm")
 TRACED = 1000
-"""How many trips `--trace` shows."""
+"""The number of trips that `--trace` shows."""
 WALKED = 50
-"""How many block runs of a lane `--steps` shows, beside the last."""
+"""The number of block runs of a lane that `--steps` shows, beside the last."""
 _COUNTED = {"--trace": TRACED, "--steps": WALKED}
 _NUMBER = re.compile(r"-(\d|\.\d|Infinity)")
 
@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_batch(command: argparse.ArgumentParser) -> None:
-    """What says which function is run on what."""
+    """Add the arguments that name the function and its arguments."""
     command.add_argument("--lanes", type=int, metavar="N", help="how many lanes, where no argument says so")
     command.add_argument("target", metavar="FILE.py:NAME")
     command.add_argument(
@@ -238,7 +238,7 @@ def _static_program(path: Path, name: str, stage: str) -> ir.Program:
 
 
 def _built(path: Path, name: str) -> Built:
-    """What a function of a file that is parsed, not imported, is as far as its text says; see `granting`."""
+    """A function of a file that is parsed, not imported, as far as its text shows it; see `granting`."""
     from pcbatch.frontend import read_module
     from pcbatch.frontend.translate.build import build
     from pcbatch.function.granting import granted

@@ -52,7 +52,7 @@ def entry_name(path: Path, entry: str | None) -> str:
 
 
 def _choice(name: str, known: Iterable[str]) -> str:
-    """What there is instead of `name`."""
+    """A hint at names that there are instead of `name`."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
     meant = f"; did you mean {near[0]}?" if near else ""

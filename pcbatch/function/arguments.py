@@ -256,7 +256,11 @@ def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:
         fixed["lanes="] = given
     if len(set(fixed.values())) > 1:
         sizes = ", ".join(f"{name} has {length}" for name, length in fixed.items())
-        raise UsageError("PCB513", f"the arguments disagree on the number of lanes: {sizes}")
+        raise UsageError(
+            "PCB513",
+            f"the arguments disagree on the number of lanes: {sizes}\n  help: give each a first axis of one length; "
+            "for one that all lanes share say in_axes={'name': None}",
+        )
     if fixed:
         return next(iter(fixed.values()))
     if not lengths:

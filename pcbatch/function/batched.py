@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType, MethodType
@@ -45,6 +45,13 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 _DEPENDS = "what the machine executes depends on types and shapes"
 
 
+def _check_stage(stage: str, stages: Sequence[str]) -> None:
+    """Refuse a name that is none of the `stages`, UsageError PCB505."""
+    if stage not in stages:
+        known = f"{', '.join(map(repr, stages[:-1]))} and {stages[-1]!r}"
+        raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are {known}")
+
+
 class Batched(Calls[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
@@ -67,12 +74,13 @@ class Batched(Calls[P, R]):
         self.receiver: Any = getattr(function, "__self__", None)
         """The object that a method is bound to."""
         self._options = options
+        self._output, self._takes_slices = options.output, options.in_slices
         self._binder: methods.Binder[Batched[..., R]] = methods.Binder(self._bound)
         self.__signature__ = inspect.signature(function.__func__ if isinstance(function, classmethod) else function)
         if not methods.is_defined_in_class(function):
             options.check_names(tuple(self.__signature__.parameters))  # refuses what does not fit
         self._lock = threading.RLock()
-        self._session = Session(self, options, lambda: [each._session for each in self._family.values()])
+        self.session = Session(self, options.of_programs, lambda: [each.session for each in self._family.values()])
         self._family: Cache[str, Batched[P, R]] = Cache(SIGNATURES)
         """What `options` has derived from the same function, this one included, by options: each compiles once."""
         self._family.put(repr(options), self)
@@ -109,6 +117,18 @@ class Batched(Calls[P, R]):
             self.session.check(args, kwargs)
 
     @without_internals
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile ahead of time for arguments like these, so that the first call with such is a warm one.
+
+        Nothing is computed for them: in the place of an array there may be a spec, `tf.TensorSpec([64], tf.float32)`,
+        which says how many lanes there are, too; None there, for any number, where the program is native code. What
+        grows in a run, such as stacks in lockstep, is compiled as large as it is at first; runs that a gradient tape
+        watches and calls inside of a `tf.function` are compiled when they are made. Raises what `check` raises, and
+        UsageError PCB539 for specs that leave too much open.
+        """
+        self.session.compile(args, kwargs)
+
+    @without_internals
     def options(self, **changes: Unpack[OptionValues]) -> Batched[P, R]:
         """The same function under other options; UsageError PCB50x for what makes no sense.
 
@@ -124,7 +144,10 @@ class Batched(Calls[P, R]):
 
     def _joining(self, other: Batched[P, R]) -> Batched[P, R]:
         """This function, which is known as the other one under other options from now on."""
-        self._family, self._session.lessons = other._family, other._session.lessons
+        self._family, self.session.lessons = other._family, other.session.lessons
+        programs = self._options.of_programs
+        same = (each.session for each in self._family.values() if each._options.of_programs == programs)
+        self.session = next(same, self.session)
         return other._family.put(repr(self._options), self)
 
     def under(self, changes: Mapping[str, Any]) -> Batched[P, R]:
@@ -147,15 +170,14 @@ class Batched(Calls[P, R]):
             if not (args or kwargs) and self.__signature__.parameters:
                 raise UsageError("PCB506", f"{_DEPENDS}: give ir({stage!r}, ..) arguments")
             return (self.session.adjoint if stage == "adjoint" else self.session.llvm)(args, kwargs)
+        _check_stage(stage, (*STAGES, "adjoint", "llvm"))
         program = self.program(stage, *args, **kwargs)
         return print_program(program) if isinstance(program, Program) else print_machine(program)
 
     @without_internals
     def program(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> Program | machine.Program:
         """The program at one of the stages, as `ir` prints it."""
-        if stage not in STAGES:
-            known = f"{', '.join(map(repr, STAGES[:-1]))} and {STAGES[-1]!r}"
-            raise UsageError("PCB505", f"there is no stage {stage!r}; the stages are {known}")
+        _check_stage(stage, STAGES)
         if args or kwargs or not self.__signature__.parameters:
             return self.session.stage(stage, args, kwargs)
         if stage == "machine":
@@ -252,11 +274,6 @@ class Batched(Calls[P, R]):
     def namespace(self) -> Namespace:
         """Lookup of the function's free names."""
         return Namespace(self.function, {} if self._source.receiver is None else {self._source.receiver: self.receiver})
-
-    @property
-    def session(self) -> Session:
-        """What compiles it: the one of the same function under the options that matter to what is compiled."""
-        return self.options(progress=False, resume=None).session if self._options.in_slices else self._session
 
 
 _origins: weakref.WeakKeyDictionary[FunctionType, weakref.ref[Any]] = weakref.WeakKeyDictionary()

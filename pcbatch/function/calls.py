@@ -9,7 +9,6 @@ arguments is an array, or arguments are passed by name, the others are not check
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
@@ -33,6 +32,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
+from pcbatch.runtime.report.results import as_numpy, require_numbers
 from pcbatch.runtime.report.run import Run
 
 if TYPE_CHECKING:
@@ -68,13 +68,11 @@ class Calls(Linkable, Generic[P, R]):
     """What `Batched` does when it is called."""
 
     _options: Options
+    _output: str
+    _takes_slices: bool
     _source: FunctionSource
-    _session: Session
-
-    @property
-    @abstractmethod
-    def session(self) -> Session:
-        """What compiles it: the one of the same function under the options that matter to what is compiled."""
+    session: Session
+    """What compiles it: that of the same function under all options that matter to what is compiled."""
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -114,14 +112,14 @@ class Calls(Linkable, Generic[P, R]):
                 return self.plain(*args, **kwargs)
             if compiling() is not None:
                 return self._called_inside_piece(args, kwargs)
-            warm = None if kwargs else self._session.run_warm(args)
+            warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
             if warm is not None:
                 plan, finished = warm
                 if finished.values is not None:
-                    return plan.packed(finished.values)
-                return Run.checked_value(plan.table, finished.outcome())
+                    return plan.packers[self._output](finished.values)
+                return Run.checked_value(plan.table, finished.outcome(), self._output)
             pipeline, outcome = self._execute(args, kwargs)
-            return Run.checked_value(pipeline.table, outcome)
+            return Run.checked_value(pipeline.table, outcome, self._output)
         except OURS as error:  # as `without_internals`, for warm calls without one call more
             raise error.with_traceback(None) from None
 
@@ -147,7 +145,7 @@ class Calls(Linkable, Generic[P, R]):
         """
         self._refuse_inside_pieces()
         compiled, started = self.session.made(), time.perf_counter()
-        warm = None if kwargs else self._session.run_warm(args)
+        warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
         if warm is not None:
             plan, finished = warm
             program, outcome = plan.table, finished.outcome()
@@ -156,13 +154,14 @@ class Calls(Linkable, Generic[P, R]):
             program = pipeline.table
         outcome.wait()
         seconds = time.perf_counter() - started
-        return Run.of(program, outcome, seconds if self.session.made() == compiled else None)
+        return Run.of(program, outcome, seconds if self.session.made() == compiled else None, self._output)
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Pipeline, Outcome]:
-        if self._options.in_slices:
+        require_numbers(self.__name__, backend_named(self._options.backend), self._output)
+        if self._takes_slices:
             pipeline, outcome = self.session.run_in_slices(args, kwargs, self._options)
         else:
-            pipeline, outcome = self._session.run_at_once(args, kwargs)
+            pipeline, outcome = self.session.run_at_once(args, kwargs)
         entries.show(pipeline.table, outcome)
         return pipeline, outcome
 
@@ -210,16 +209,20 @@ class Calls(Linkable, Generic[P, R]):
         Raises what the function raises, ZeroDivisionError and IndexError on tensors too; UsageError PCB511 for an
         argument that is no array.
         """
+        backend = backend_named(self._options.backend)
+        require_numbers(f"{self.__name__}.single", backend, self._output)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.arguments = self._as_examples(bound.arguments)
         token, examples = _running_singly.set(True), dict(bound.arguments)
         try:
             with asking(lambda: self._unrolling(examples)):
                 found = self.plain(*bound.args, **bound.kwargs)
-            result: R = backend_named(self._options.backend).plain_result(found)
+            result: R = backend.plain_result(found)
+            if self._output == "numpy":
+                result = backend.mapped(lambda leaf: as_numpy(self.__name__, backend, [leaf])[0], result)
             return result
         except Exception as error:
-            known = backend_named(self._options.backend).as_python(error)
+            known = backend.as_python(error)
             if known is error:
                 raise
             raise known.with_traceback(error.__traceback__) from None

@@ -24,7 +24,7 @@ B = TypeVar("B")
 
 
 def is_by_value(function: FunctionType, module: str) -> bool:
-    """Whether there are picklers that take a function of a module apart."""
+    """Tell whether a pickler may take the functions of `module` apart, as cloudpickle does."""
     cloudpickle = sys.modules.get("cloudpickle")
     registered = cloudpickle.list_registry_pickle_by_value() if cloudpickle is not None else ()
     return (
@@ -35,7 +35,7 @@ def is_by_value(function: FunctionType, module: str) -> bool:
 
 
 def made(function: FunctionType, module: str, wrapped: Any) -> FunctionType:
-    """What is pickled of a function; `wrapped` is how it was handed to `autobatch`, perhaps as a static method."""
+    """A copy of a function for a pickle; `wrapped` is the object that `autobatch` was given, perhaps a staticmethod."""
     copy = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
@@ -47,20 +47,20 @@ def made(function: FunctionType, module: str, wrapped: Any) -> FunctionType:
 
 
 def named(function: FunctionType, name: str) -> FunctionType:
-    """What `made` gave of the batched function of this name."""
+    """The copy that `made` returned, under the qualified name of its batched function."""
     function.__qualname__ = f"{name}.{ATTRIBUTE}"
     return function
 
 
 Complete = Callable[[Any, Any], None]
-"""Makes of a blank what it is, of the plain function or of what that is wrapped in."""
+"""Fills in a blank object, from the plain function or from the static or class method around it."""
 _PENDING = "__pcbatch_pending__"
 
 
 def arrived(function: FunctionType, key: str, blank: B, complete: Complete) -> B:
-    """What is made of a plain function that has arrived, of this `key` always the same: `blank` at first.
+    """The object made of a plain function that has arrived: one for each `key`, at first the `blank` one.
 
-    It is `complete` as soon as the function is.
+    `complete` fills it in as soon as the function is complete.
     """
     pending: dict[str, tuple[Any, Complete | None]] = vars(function).setdefault(_PENDING, {})
     found, _ = pending.setdefault(key, (blank, complete))

@@ -168,9 +168,9 @@ def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compac
 
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
     """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
-    if options.max_lanes is not None:
-        return machine.because(why)
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
+    if options.max_lanes is not None or not backend.has_native():
+        return machine.because(why)
     lockstep = mixture(program, backend, costs)
     if lockstep is None:
         return machine.because(why)
@@ -182,7 +182,7 @@ def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgr
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:
     """A digest of the program as it is traced, and of the options that it runs under; None where there is none."""
     backend = backend_named(options.backend)
-    found = [digest, repr(replace(options, name=None, progress=False, resume=None))]
+    found = [digest, repr(replace(options.of_programs, name=None))]
     for piece in (item for block in program.blocks for item in block.body if isinstance(item, Piece)):
         each = backend.described(piece, signature_of(program, piece))
         if each is None:
@@ -195,7 +195,7 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
     if not options.jit:
         return "jit=False"
-    return _of_trips(options) or (None if backend.has_native() else _without(backend))
+    return _of_trips(options) or (_without(backend) if backend.place() == "GPU" else None)
 
 
 def _without(backend: Backend) -> str:
@@ -223,6 +223,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         program = without_forks(program)
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
+    mixes = mixes and backend.has_native()
     return Reverse(
         program,
         backend,

@@ -1,4 +1,4 @@
-"""Which batched function is being compiled or traced: whatever of the user's code runs then is one of its pieces."""
+"""The batched function that is being compiled or traced: user code that runs meanwhile belongs to its pieces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pieces_of(name: str) -> Iterator[None]:
 
 
 _noting: ContextVar[list[Any] | None] = ContextVar("noting", default=None)
-"""Where calls of batched functions, which are made from code that is one piece, note whether the lane failed there."""
+"""A list of bool scalars, one for each call of a batched function inside a piece: true where the lane did not fail."""
 
 
 @contextmanager
@@ -45,13 +45,13 @@ def calls_as_operations() -> Iterator[list[Any]]:
 
 
 def noting() -> list[Any] | None:
-    """Where a call of a batched function is to note whether the lane has not failed; None where it is refused."""
+    """The list to which a call of a batched function appends whether its lane is fine; None where calls are refused."""
     return _noting.get()
 
 
 @contextmanager
 def ordinary_code() -> Iterator[None]:
-    """What runs inside is no piece, though one is being traced around it."""
+    """Run code that is not part of a piece, even while a piece is being traced around it."""
     inside, noted = _inside.set(None), _noting.set(None)
     try:
         yield

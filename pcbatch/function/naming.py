@@ -1,4 +1,4 @@
-"""What a batched function is called: where pickle finds it again, and how messages show it."""
+"""Names of batched functions: the one by which pickle finds them again, and signatures for messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcbatch.function import carried
 from pcbatch.function.linkable import Linkable
 
 SHOWN_DEFAULT = 20
-"""How many characters of a parameter's default a signature shows."""
+"""The number of characters of a parameter's default that a signature shows."""
 
 
 class NotPicklableError(UsageError, pickle.PicklingError):
@@ -21,7 +21,7 @@ class NotPicklableError(UsageError, pickle.PicklingError):
 
 
 def by_name(batched: Linkable) -> tuple[str, Any, dict[str, Any]]:
-    """How to find `batched` again in its module: a qualified name, its namesake, and the options that this has not.
+    """A reference to `batched`: its qualified name, the object of that name, and the options in which the two differ.
 
     NotPicklableError for a function that has no name in its module: a local one, or one that was bound anew.
     """
@@ -59,7 +59,7 @@ def _names(batched: Linkable) -> list[str]:
 
 
 def _find(module: str, qualname: str) -> Any:
-    """What a dotted name in a module that is imported stands for; None if there is no such thing."""
+    """The object that a dotted name denotes in an imported module; None if there is none."""
     found: Any = sys.modules.get(module)
     for name in qualname.split("."):
         found = inspect.getattr_static(found, name, None)

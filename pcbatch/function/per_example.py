@@ -82,9 +82,7 @@ def per_example_gradients(function: Batched[..., Any], variables: Any) -> Callab
 
 def _gradients(function: Batched[..., Any], variables: Sequence[Any], args: Any, kwargs: Any) -> list[Any]:
     """The gradients of one batch."""
-    arguments, pipeline, captured = function.options(progress=False, resume=None, trace=0).session.pipeline(
-        args, kwargs
-    )
+    arguments, pipeline, captured = function.options(trace=0).session.pipeline(args, kwargs)
     name, backend = function.__name__, pipeline.environment.backend
     if pipeline.options.backend == "reference":
         raise UsageError(CODE, f"the reference backend runs {name} lane after lane: take a tape over {name}.single")

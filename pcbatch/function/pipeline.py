@@ -18,12 +18,13 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
-from pcbatch.function.executing import make_executable, make_reverse, parameters, run_on
+from pcbatch.function.executing import arrays_of, make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
 from pcbatch.ir import machine
 from pcbatch.ir.analysis.forks import first_join, groups
+from pcbatch.ir.machine import Piece
 from pcbatch.ir.program import Program
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
@@ -49,9 +50,12 @@ from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome
+from pcbatch.runtime.native.fitness import signature_of
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
+from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.straight_line import StraightLine
 
 APART = "this call is not made at the same time as the one before it"
 TURNS = "this loop's turns make their calls one after the other"
@@ -98,9 +102,13 @@ class Pipeline:
         vars(found).update(kept, reads=self.read_first.copy())
         return found
 
-    def is_ready(self, lanes: Any) -> bool:
-        """Whether the machine is compiled for `lanes` lanes."""
-        return isinstance(lanes, int) and (lanes, None) in self._ready
+    def is_ready(self, lanes: Any, capacity: int | None = None) -> bool:
+        """Whether the machine is compiled for `lanes` lanes; for a leg alone, with the `capacity` of its stacks."""
+        return isinstance(lanes, int) and self._of_lanes(lanes, capacity) in self._ready
+
+    def _of_lanes(self, lanes: int, capacity: int | None) -> tuple[int | None, int | None]:
+        """What tells apart the numbers of lanes for which there are programs of their own."""
+        return None if lanes and capacity is None and self.machine.any_lanes else lanes, capacity
 
     @contextlib.contextmanager
     def first_time(self, lanes: Any, capacity: int | None = None) -> Iterator[None]:
@@ -108,7 +116,7 @@ class Pipeline:
 
         For a leg alone, with the `capacity` of its stacks.
         """
-        if isinstance(lanes, int) and (lanes, capacity) in self._ready:
+        if self.is_ready(lanes, capacity):
             yield
             return
         with self._lock:
@@ -116,7 +124,7 @@ class Pipeline:
                 yield
             self._traces.clear()
             if isinstance(lanes, int):
-                self._ready.add((lanes, capacity))
+                self._ready.add(self._of_lanes(lanes, capacity))
 
     @cached_property
     def typed(self) -> Typed:
@@ -253,6 +261,22 @@ class Pipeline:
         if self.options.fork is False:
             return outcome
         return replace(outcome, notes=(*outcome.notes, *self.unforked))
+
+    def compile(self, arguments: Arguments, captured: Captured) -> None:
+        """Compile what a run takes on `arguments`, which fit this pipeline's, and on the captured values of now."""
+        machine = self.machine
+        given, shared = arrays_of(machine, self.parameters(), arguments, captured.leaves)
+        machine.compile(given, shared, arguments.lanes)
+
+    @property
+    def runs_loops_blindly(self) -> bool:
+        """Whether compiling ahead of time runs loops inside of operations, on whatever is given."""
+        machine, backend, program = self.machine, self.environment.backend, self.table
+        if not isinstance(machine, StraightLine | LocalMachine):
+            return False
+        pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
+        types = [(piece, signature_of(program, piece)) for piece in pieces]
+        return any(backend.has_loop(piece, each.reads, each.shared) for piece, each in types)
 
     @property
     def may_be_taped(self) -> bool:

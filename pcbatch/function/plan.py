@@ -26,7 +26,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.outcome import Finished
 from pcbatch.runtime.machine.outcome import Run as ReadyRun
-from pcbatch.runtime.report.run import packer
+from pcbatch.runtime.report.results import Packer, packers
 
 Taken = tuple[int, Callable[[Any], Any] | None]
 """Which of the leaves of arguments and captured values an array of a program is, and what makes an array of that."""
@@ -48,8 +48,8 @@ class Plan:
     lanes: int
     ready: ReadyRun | None
     """None where somebody watches, who may ask for gradients."""
-    packed: Callable[[Sequence[Any]], Any]
-    """The leaves of results in the user's structure."""
+    packers: Mapping[str, Packer]
+    """What callers get of the leaves of results, by the option `output`."""
 
     @classmethod
     def of(
@@ -69,8 +69,8 @@ class Plan:
         """
         backend, lanes = pipeline.environment.backend, arguments.lanes
         is_watched = not backend.runs_unseen()
-        as_numpy = not is_watched and pipeline.machine.takes_numpy
-        taken = _Binding(pipeline, arguments, captured, given, as_numpy).taken()
+        is_numpys = not is_watched and lanes > 0 and pipeline.machine.is_numpys
+        taken = _Binding(pipeline, arguments, captured, given, is_numpys).taken()
         if taken is None or (is_watched and not (pipeline.may_be_taped and lanes)):
             return None
         every = [*given, *(leaf for each in captured.leaves.values() for leaf in each)]
@@ -79,7 +79,8 @@ class Plan:
         if before is not None and before.pipeline is pipeline:
             return replace(before, key=key, look=look, links=links, taken=how)
         ready = None if is_watched else pipeline.machine.ready([_made(every, each) for each in taken], lanes)
-        return cls(pipeline, key, pipeline.linked, links, look, how, lanes, ready, packer(pipeline.table))
+        known = packers(pipeline.table, backend, is_numpys=is_numpys, is_watched=is_watched)
+        return cls(pipeline, key, pipeline.linked, links, look, how, lanes, ready, known)
 
     @property
     def table(self) -> Program:
@@ -109,9 +110,9 @@ class _Binding:
     """From the leaves of one call to the arrays of its program."""
 
     def __init__(
-        self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any], as_numpy: bool
+        self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any], is_numpys: bool
     ):
-        self.as_numpy = as_numpy
+        self.is_numpys = is_numpys
         self.backend: Backend = pipeline.environment.backend
         self.program, self.users = pipeline.table, pipeline.parameters()
         self.arguments, self.given = arguments, given
@@ -161,9 +162,10 @@ class _Binding:
                 found.append((place, None if is_array else self._array_of(self.every[place], type_.dtype)))
         return found
 
-    def _array_of(self, value: Any, dtype: str) -> Callable[[Any], Any]:
-        if self.as_numpy and isinstance(value, np.ndarray):
-            return partial(np.asarray, dtype=dtype)
+    def _array_of(self, value: Any, dtype: str) -> Callable[[Any], Any] | None:
+        if self.is_numpys and isinstance(value, np.ndarray):
+            is_as_wanted = type(value) is np.ndarray and value.dtype.name == dtype and value.dtype.isnative
+            return None if is_as_wanted else partial(np.asarray, dtype=dtype)
         return partial(self.backend.array, dtype=dtype)
 
     def _cast(self, value: Any, own: str, dtype: str) -> Any:

@@ -27,6 +27,7 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
+from pcbatch.runtime.report.results import require_numbers
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.strategies.executable import Executable, resumable
@@ -91,6 +92,7 @@ class Precompiled:
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
+        require_numbers(self.program.name, backend, self.options.output)
         saved = longruns.read(self.options) if self.options.resume is not None else None
         if saved is None:
             arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
@@ -122,8 +124,8 @@ class Precompiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""
-        return Run.checked_value(self.program, self._execute(args, kwargs))
+        return Run.checked_value(self.program, self._execute(args, kwargs), self.options.output)
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
         """Run a batch and report what became of each lane."""
-        return Run.of(self.program, self._execute(args, kwargs))
+        return Run.of(self.program, self._execute(args, kwargs), output=self.options.output)

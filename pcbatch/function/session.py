@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from pcbatch.errors import CompileError, UsageError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
+from pcbatch.function.blanks import Blanks
 from pcbatch.function.cache import Cache
 from pcbatch.function.granting import granted
 from pcbatch.function.grants import NOTHING, Grants
@@ -187,6 +188,36 @@ class Session:
         with self._compiling(arguments, pipeline, captured), pipeline.first_time(None):
             pipeline.machine.check(arguments.lanes)
 
+    def compile(self, args: Any, kwargs: Any) -> None:
+        """Compile what a call takes with arguments like these, or of such specs, so that the first one is warm."""
+        backend, name, parameters = self._backend, self._function.__name__, self._function.__signature__.parameters
+        if not backend.runs_now():
+            raise UsageError("PCB539", f"{name}.compile compiles for ordinary code; call it outside of a graph")
+        axes, statics = self._options.axes(tuple(parameters)), self._options.static_argnames
+        try:
+            blanks = Blanks(args, kwargs, axes, statics, backend.is_array)
+        except RecursionError:
+            raise UsageError("PCB511", f"an argument of {name} contains itself, or is nested too deep") from None
+        arguments, pipeline, captured = self.pipeline(blanks.args, blanks.kwargs)
+        form = pipeline.machine.form
+        if blanks.any_lanes and not pipeline.machine.any_lanes:
+            raise UsageError(
+                "PCB539",
+                f"for these arguments {name} is compiled for one number of lanes ({form}), and the specs leave it "
+                f"open; say how many: {backend.spelling('spec')}([64, ..], ..)",
+            )
+        if blanks.are_some and pipeline.runs_loops_blindly:
+            raise UsageError(
+                "PCB539",
+                f"an operation of {name} has a loop, which is compiled by running it ({form}) and need not end for "
+                "the zeros that stand for a spec; give arrays, such as those of a typical batch",
+            )
+        with self._compiling(arguments, pipeline, captured), pipeline.first_time(arguments.lanes):
+            pipeline.compile(arguments, captured)
+        if not kwargs:
+            for given in (blanks.args, blanks.with_arrays(backend.as_arrays)):
+                self._bind_plan(given, self._bind(given, kwargs), pipeline, captured)
+
     def run_at_once(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         """Run a batch, the long way."""
         arguments, pipeline, captured = self.pipeline(args, kwargs)
@@ -330,8 +361,6 @@ class Session:
         if pipeline is None and self._keys.find_computed(statics, linked):
             return self._compiled_with(arguments, grants)
         if pipeline is None or not is_held:
-            if self._options.may_be_native:
-                self._backend.ask_for_native()
             others = [value for _, _, value in captured.statics]
             tapes = any(map(backend.takes_gradients, objects(others)))
             if tapes and arguments.variables:

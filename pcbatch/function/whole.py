@@ -35,7 +35,7 @@ class Whole:
             return Compiled(session, given.without_values())
 
     def run_batch(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> tuple[Any, Any]:
-        """What it gives for a batch, and which lanes have not failed, bool `[lanes]`."""
+        """The results for a batch, and a mask of the lanes that have not failed, bool `[lanes]`."""
         with ordinary_code(), following.apart():
             bound = self._bound(arguments)
             run = self._with(axes).run(*bound.args, **bound.kwargs, **_lanes(axes))
@@ -46,12 +46,12 @@ class Whole:
 
     def _with(self, axes: Any) -> Any:
         """The function with such axes, as it runs within another program: at once."""
-        return self.function.options(in_axes=axes, progress=False, resume=None, trace=0)
+        return self.function.options(in_axes=axes, progress=False, resume=None, output="tensors", trace=0)
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What `session` compiles for some `arguments`; see `runs.Program`."""
+    """The program that `session` compiles for `arguments`; see `runs.Program`."""
 
     session: Session
     arguments: Arguments
@@ -69,7 +69,7 @@ class Compiled:
         return [leaf for leaves in self._now()[1].leaves.values() for leaf in leaves]
 
     def state(self) -> tuple[Any, ...]:
-        """What the program and the arrays that it captures are now, to be compared."""
+        """A snapshot of the program and of the arrays that it captures, to be compared with a later one."""
         leaves = (each.copy() if isinstance(each, np.ndarray) else each for each in self.captured)
         return (self._now()[0], *leaves)
 
@@ -79,7 +79,7 @@ class Compiled:
 
 
 def _lanes(axes: Mapping[str, Any]) -> dict[str, int]:
-    """How many lanes there are where no argument has any."""
+    """The keyword that sets the number of lanes, for a call in which no argument has a lane axis."""
     return {} if any(0 in _leaves(each) for each in axes.values()) else {"lanes": 1}
 
 

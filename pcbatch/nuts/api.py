@@ -22,7 +22,7 @@ from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.settings import Settings
 
 MIXED = re.compile(r"is (float32|float64) and .* is (float32|float64), and nothing is cast")
-"""What is said where floats of two dtypes meet."""
+"""The message about floats of two dtypes that meet."""
 
 
 def sample(
@@ -177,7 +177,7 @@ def resume(
 
 @contextmanager
 def _naming_dtype(dtype: str) -> Iterator[None]:
-    """What is refused inside since floats of two dtypes meet in a density says that there is `dtype=` beside casts."""
+    """Add to refusals of mixed floats in a density that `dtype=` is an alternative to casts."""
     try:
         yield
     except CompileError as error:

@@ -1,4 +1,4 @@
-"""What a run was asked for, numbers and names only: enough, with the density and the data, to repeat it."""
+"""The settings of a run, numbers and names only: enough, with the density and the data, to repeat it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_LEAST = {
     "chunk": 1,
 }
 AT_MOST = {"warmup": 10_000_000}
-"""What each trajectory of a warm-up is for is written down."""
+"""The longest warm-up: the purpose of each of its trajectories is written down."""
 LONGEST = 2**31 - 1
 """Trajectories of a run; they are counted in int32."""
 DEEPEST = 24
@@ -92,17 +92,17 @@ class Settings:
 
     @property
     def is_compared(self) -> bool:
-        """Whether chains run as the paper's other machines do, in which nobody waits and nothing is merged."""
+        """Tell whether chains run as the paper's other machines do, in which nobody waits and nothing is merged."""
         return self.strategy != "pc" or self.schedule == "switch"
 
     @property
     def adapts(self) -> bool:
-        """Whether the warm-up changes anything but the positions."""
+        """Tell whether the warm-up changes anything but the positions."""
         return self.adapt is not None and self.warmup > 0
 
     @property
     def trajectories(self) -> int:
-        """How many trajectories each chain makes, warm-up included: after it, `thin` for each draw."""
+        """The number of trajectories that each chain makes, warm-up included: after it, `thin` for each draw."""
         return self.warmup + self.draws * self.thin
 
     def with_draws(self, draws: int) -> Settings:

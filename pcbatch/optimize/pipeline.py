@@ -124,7 +124,7 @@ def run_passes(program: P, passes: Mapping[str, Callable[[P], P]], after: Seen[P
 
 
 def verifying(verify: Callable[[P], None]) -> Seen[P]:
-    """What looks at programs in the product: nothing, or the verifier where PCBATCH_VERIFY=1 asks for it."""
+    """The observer of programs in the product: none, or the verifier where PCBATCH_VERIFY=1 asks for it."""
     if os.environ.get("PCBATCH_VERIFY", "0") in ("", "0"):
         return lambda name, program: None
 

@@ -20,7 +20,7 @@ def float_dtype(dtype: Any, what: str = "random floats") -> tf.DType:
 
 
 def is_number(value: Any, number: int) -> bool:
-    """Whether `value` is Python's `number`."""
+    """Tell whether `value` is Python's `number`."""
     return isinstance(value, (int, float)) and value == number
 
 

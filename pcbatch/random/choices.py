@@ -22,7 +22,7 @@ from pcbatch.random.units import inverted, scaled
 _EXACT = 52
 """To how many bits behind the binary point a weight is rounded, the largest being 1."""
 _SUM = 62
-"""How many bits a sum of weights has at most."""
+"""The number of bits that a sum of weights has at most."""
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> tf.Tensor:
@@ -136,7 +136,7 @@ def permutation(key: Any, x: Any) -> tf.Tensor:
 
 
 def _rows(a: Any) -> tuple[tf.Tensor | None, int]:
-    """What is chosen from, None for numbers, and how many there are."""
+    """The array to choose from, None for numbers, and the number of its rows."""
     if isinstance(a, (int, np.integer)) and not isinstance(a, bool):
         return None, static_shape(int(a), "n")[0]
     rows = tf.convert_to_tensor(a)

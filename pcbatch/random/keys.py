@@ -122,7 +122,7 @@ def _halves(key: Any) -> tuple[tf.Tensor, tf.Tensor]:
         raise TypeError(f"a key is a uint32 tensor of shape [2], not the number {key!r}; {how}")
     tensor = tf.convert_to_tensor(key)
     if tensor.dtype != tf.uint32:
-        raise TypeError(f"a key is a uint32 tensor of shape [2], not {tensor.dtype.name}{tensor.shape}; {how}")
+        raise TypeError(f"a key is a uint32 tensor of shape [2], not of dtype {tensor.dtype.name}; {how}")
     if not tensor.shape.is_compatible_with((2,)):
         hint = "; inside a batched function each lane has its own key" if tensor.shape.rank == 2 else ""
         raise ValueError(f"a key is a uint32 tensor of shape [2], not of shape {tensor.shape}; {how}{hint}")

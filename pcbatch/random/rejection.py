@@ -24,7 +24,7 @@ from pcbatch.runtime.backends.tensorflow import private
 TURNS = 64
 """A turn accepts 19 of 20 gamma draws at least, and 4 of 5 Poisson draws: none has been rejected so often."""
 SMALL = 10.0
-"""From this rate on Poisson draws are by rejection, below it by search from 0 upwards."""
+"""The rate from which on Poisson draws are by rejection; below it they are by search from 0 upwards."""
 SEARCHED = 110
 """No draw of a rate below `SMALL` comes so far: its probability is below 2**-64."""
 LARGEST = {tf.int32: 2.0**30, tf.int64: 2.0**50}
@@ -123,7 +123,7 @@ def _gammas(key: Any, alpha: tf.Tensor, shape: tuple[int, ...], dtype: tf.DType)
 # -- loops -------------------------------------------------------------------------------------------------------------
 
 Accept = Callable[[Callable[[int], tuple[tf.Tensor, tf.Tensor]]], tuple[tf.Tensor, tf.Tensor]]
-"""From the words of a turn, two uint32 for each number, to candidates and whether they are accepted."""
+"""A function from the words of a turn, two uint32 for each number, to candidates and whether they are accepted."""
 
 
 def _until_accepted(operands: tuple[tf.Tensor, ...], waiting: tf.Tensor, words: int, candidates: Accept) -> tf.Tensor:

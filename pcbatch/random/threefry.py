@@ -15,9 +15,9 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import private
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-"""Of the second word, in bits, in each of the four rounds of a group, by turns."""
+"""Bits by which the second word is rotated in each of the four rounds of a group, by turns."""
 PARITY = 0x1BD11BDA
-"""With it the two words of a key give a third."""
+"""A constant with which the two words of a key give a third."""
 
 
 def threefry2x32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.llvm import gradients as native_gradients
-from pcbatch.runtime.llvm import memory
+from pcbatch.runtime.llvm import memory, threads
 from tests.adjoint.truth import assert_alike, assert_like_differences, batched, one_by_one, singly
 
 RNG = np.random.default_rng(3)
@@ -238,9 +238,18 @@ def test_same_bits_by_any_number_of_threads(monkeypatch):
     xs, counts = tf.constant(RNG.uniform(0.5, 1.5, 500)), tf.constant(RNG.integers(0, 9, 500))
     function = weighted.options(form="native")
     one = batched(function, (xs, counts), (WEIGHTS, RATE))
-    monkeypatch.setattr(native_gradients.LaneCost, "parts", lambda self, lanes: [(0, 7), (7, 300), (300, lanes)])
+    shared = []
+
+    def parts(first, behind, *_):
+        shared.append((first, behind))
+        return [(0, 7), (7, 300), (300, behind)]
+
+    monkeypatch.setattr(threads, "available", lambda: 2)
+    monkeypatch.setattr(threads, "parts", parts)
+    monkeypatch.setattr(threads.LaneCost, "of", lambda self, lanes: 1.0)
     for ours, theirs in zip(batched(function, (xs, counts), (WEIGHTS, RATE)), one, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    assert set(shared) == {(0, 500)}
 
 
 def test_long_tapes_and_deep_calls(asked, monkeypatch):

@@ -44,7 +44,7 @@ def made():
 
 def warm(function, *args):
     with tf.GradientTape():
-        return function._session.run_warm(args) is not None
+        return function.session.run_warm(args) is not None
 
 
 def alone(function, world, x):
@@ -97,7 +97,7 @@ def test_what_is_watched_may_change():
     assert of_w is None
     check([of_v], expected[2:])
     with tf.GradientTape(watch_accessed_variables=False):  # nobody watches: the long way
-        assert function._session.run_warm((x,)) is None
+        assert function.session.run_warm((x,)) is None
         check(function(x), function(x))
     check(step(function, world, x), expected)
 

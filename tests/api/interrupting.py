@@ -73,7 +73,7 @@ def everything(run: Run) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_turns(monkeypatch: pytest.MonkeyPatch, no_collector: None) -> None:
     """Short runs have trips enough to be stopped between, if a block does not run many times in one.
 
     And a slice that has begun ends, however long it has to be compiled.

@@ -1,6 +1,5 @@
 """Ctrl-C within a second, whatever runs; and then all is as before."""
 
-import gc
 import os
 import signal
 import socket
@@ -19,12 +18,7 @@ SOON = 2.0
 """Seconds, for machines that have much else to do: nothing here would end by itself."""
 
 
-@pytest.fixture(autouse=True)
-def no_collector():
-    """An interrupt in a function of gc.callbacks, as hypothesis has one, is lost."""
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_collector")
 
 
 def interrupted(call, after=0.4):
@@ -34,6 +28,11 @@ def interrupted(call, after=0.4):
     with pytest.raises(KeyboardInterrupt):
         call()
     return time.perf_counter() - started - after
+
+
+def still_at_work():
+    """The number of threads that do what nobody waits for any more."""
+    return sum(each.name == "pcbatch-waited" for each in threading.enumerate()) - len(interrupts._idle)
 
 
 def loop(**options):
@@ -81,7 +80,7 @@ def test_a_run_that_would_not_end(how):
     for call in (function, function.run):
         assert interrupted(lambda call=call: call(endless, x)) < SOON
         np.testing.assert_array_equal(function(n, x), whole)
-    assert not [each for each in threading.enumerate() if each.name == "pcbatch-waited"]
+    assert not still_at_work()
 
 
 def test_a_gradient_that_would_not_end():
@@ -102,13 +101,13 @@ def test_a_compilation_goes_on_behind(monkeypatch):
     """Each first call is waited for; the next one finds what the abandoned one has compiled."""
     function, calls = loop(form="lockstep"), []
 
-    def slowly(call, captured):
+    def slowly(call, captured, size_of):
         def run(*given):
             calls.append(threading.current_thread().name)
             time.sleep(1.5 if len(calls) == 1 else 0.0)
             return call(*given)
 
-        return plain(run, captured)
+        return plain(run, captured, size_of)
 
     plain = prompt.prompt
     monkeypatch.setattr(prompt, "prompt", slowly)
@@ -125,7 +124,7 @@ def test_a_compilation_goes_on_behind(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         function(n, x)
     assert calls == ["pcbatch-waited"]
-    assert any(each.name == "pcbatch-waited" for each in threading.enumerate()), time.perf_counter() - started
+    assert still_at_work(), time.perf_counter() - started
     np.testing.assert_array_equal(function(n, x), loop(form="lockstep")(n, x))
 
 
@@ -227,3 +226,20 @@ def test_noted_interrupts_stop_what_is_waited_for():
         assert noted.pending
     with interrupts.Interrupts():
         assert interrupted(lambda: interrupts.waited(lambda: time.sleep(3.0), lambda: None), 0.1) < SOON
+
+
+@pytest.mark.parametrize("options", [{}, {"progress": True}], ids=str)
+def test_what_compiles_in_the_middle_of_a_run_is_waited_for(options, monkeypatch):
+    """XLA compiles a run's leg for each size of its stacks; slices call the leg itself, on arrays of another size."""
+
+    @pcbatch.autobatch(form="lockstep", **options)
+    def deep(n):
+        return 0 if n == 0 else 1 + deep(n - 1)
+
+    for _ in range(3):
+        deep([3, 4])
+    waited = []
+    monkeypatch.setattr(prompt, "waited", lambda call, stop: waited.append(call) or call())
+    monkeypatch.setattr(prompt, "LONG", 1e9)
+    assert np.asarray(deep([3, 200])).tolist() == [3, 200]
+    assert waited

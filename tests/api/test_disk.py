@@ -140,7 +140,7 @@ def test_what_differs_in_anything_is_not_found(tmp_path: Path, folder: Path) -> 
     same = loaded(tmp_path, POWERS).powers
     for batch in ((N[:3], X[:3]), (tf.cast(N, tf.int64), X)):
         checked(same, *batch)
-    assert found(same) == (0, 2), "lanes and dtypes"
+    assert found(same) == (1, 1), "native code serves any number of lanes, but no other dtypes"
     again = loaded(tmp_path, POWERS).powers
     checked(again, N, X)
     assert found(again) == (1, 0)

@@ -110,9 +110,11 @@ def test_limits_are_statuses_of_lanes():
 
 
 @pytest.mark.parametrize(
-    "call", [lambda f: f.ir("ssa"), lambda f: f.program("bytecode", np.ones(2))], ids=["ir", "program"]
+    ("call", "more"),
+    [(lambda f: f.ir("ssa"), ", 'adjoint' and 'llvm'"), (lambda f: f.program("bytecode", np.ones(2)), "")],
+    ids=["ir", "program"],
 )
-def test_there_are_four_stages(call):
-    stages = "'cfg', 'stack', 'optimized' and 'machine'"
+def test_stages_are_named(call, more):
+    stages = f"'cfg', 'stack', 'optimized', 'machine'{more}" if more else "'cfg', 'stack', 'optimized' and 'machine'"
     with pytest.raises(UsageError, match=f"PCB505: there is no stage .*; the stages are {stages}"):
         call(pcbatch.autobatch(identity))

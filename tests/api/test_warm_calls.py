@@ -146,7 +146,7 @@ def test_the_cache_stays_bounded_and_in_order():
     assert doubled.session.compiled.last.arguments.statics == {"n": 2}
     assert warm(doubled, X, 1)
     assert doubled.session.compiled.last.arguments.statics == {"n": 1}
-    doubled._session.compiled.limit = 3
+    doubled.session.compiled.limit = 3
     for n in range(3, 7):
         doubled(X, n)
     assert not warm(doubled, X, 1)  # this program is not kept any more

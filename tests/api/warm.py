@@ -19,7 +19,7 @@ def value(result: Any) -> Any:
 
 def warm(function: pcbatch.Batched, *args: Any) -> bool:
     """Whether a call would be warm."""
-    return function._session.run_warm(args) is not None
+    return function.session.run_warm(args) is not None
 
 
 def settled(function: pcbatch.Batched, *args: Any) -> Any:

@@ -111,11 +111,14 @@ def test_a_lane_that_fails_there_has_no_density():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("decorated", [False, True])
-def test_draws_of_a_tree(decorated):
+@pytest.mark.parametrize(
+    ("decorated", "strategy", "draws"), [(False, "pc", 6), (True, "pc", 6), (False, "local", 2), (False, "hybrid", 2)]
+)
+def test_draws_of_a_tree(decorated, strategy, draws):
     log_density = pcbatch.autobatch(density) if decorated else density
-    options = {"chains": 4, "warmup": 0, "draws": 6, "step_size": 0.3, "data": TREE, "seed": 2, **QUIET}
-    samples, plain = (nuts.sample(each, INITIAL, **options) for each in (log_density, by_hand))
+    options = {"chains": 4, "warmup": 0, "draws": draws, "step_size": 0.3, "data": TREE, "seed": 2, **QUIET}
+    samples = nuts.sample(log_density, INITIAL, strategy=strategy, **options)
+    plain = nuts.sample(by_hand, INITIAL, **options)
     for name in INITIAL:
         np.testing.assert_allclose(samples[name], plain[name], rtol=2e-3, atol=2e-3)
     assert samples.cost.gradients == plain.cost.gradients

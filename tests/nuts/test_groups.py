@@ -1,5 +1,9 @@
 """Chains in groups, one for each core: the same draws, the same failures, each under its own number."""
 
+import os
+import signal
+import threading
+import time
 import warnings
 from dataclasses import replace
 
@@ -7,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import pcbatch
 from pcbatch import nuts
 from pcbatch.nuts.running import groups
 from pcbatch.nuts.running.driver import Course
@@ -47,6 +52,28 @@ def test_results_come_in_order_and_errors_come_out():
 
     with pytest.raises(ValueError, match="in a thread"):
         side_by_side(fails, [slice(0, 2), slice(2, 4)])
+
+
+@pcbatch.autobatch(form="lockstep")
+def counted(n):
+    while n > 0:
+        n -= 1
+    return n
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("longest", [0, 1])
+def test_ctrl_c_stops_all_groups(longest):
+    """Also where only the group of another thread still runs, for which this one waits."""
+    turns = np.full(2, 10)
+    side_by_side(lambda group: counted.run(turns[group]), [slice(0, 1), slice(1, 2)])  # compiled
+    turns[longest:] = 2**31 - 1  # an hour
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(lambda group: counted.run(turns[group]), [slice(0, 1), slice(1, 2)])
+    assert time.perf_counter() - started < 2.0
+    assert groups._threads().submit(counted, [3]).result().numpy() == [0]
 
 
 def walled(q):

@@ -141,7 +141,8 @@ from pcbatch import nuts
 try:
     nuts.resume(sys.argv[1], progress=False)
 except nuts.api.UsageError as error:
-    assert "this process has not sampled 'tests.nuts.test_resuming:log_density'; give it as log_density=" in str(error)
+    assert "this process has not sampled their density, 'tests.nuts.test_resuming:log_density'" in str(error)
+    assert "write nuts.resume(path, log_density=..) with it" in str(error)
 assert not any(name.startswith("tests") for name in sys.modules)
 from tests.nuts.test_resuming import log_density
 samples = nuts.resume(sys.argv[1], draws=int(sys.argv[2]), log_density=log_density, progress=False)
@@ -272,6 +273,6 @@ def test_nothing_is_imported_or_asked_for_a_name_in_a_file(path, tmp_path, monke
         with pytest.raises(UsageError, match=r"PCB59[02]"):
             resume(path, log_density=log_density)
         saving.write(path, {**header, "density": {**header["density"], "name": name}}, arrays)
-        with pytest.raises(UsageError, match=r"PCB592: .*this process has not sampled"):
+        with pytest.raises(UsageError, match=r"PCB592: .*this process has not sampled their density"):
             resume(path)
     assert "evil" not in sys.modules

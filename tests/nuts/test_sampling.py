@@ -192,6 +192,7 @@ def test_pooled_chains_share_step_size_and_metric(warmed):
     assert pooled["x"].shape == (5, 60, 3)
 
 
+@pytest.mark.usefixtures("no_collector")
 def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
     advance, calls = driver.Course.advance, []
     monkeypatch.setattr(interrupts, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for

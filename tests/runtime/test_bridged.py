@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, bridged, native, private, ready, xla_cpu
+from pcbatch.runtime.backends.tensorflow import branches, bridged, native, private, ready
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 6e4, np.inf, -np.inf, np.nan, -np.nan, 6e-8]
 DTYPES = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
@@ -88,22 +88,9 @@ def test_a_conditional_in_a_body_of_a_body():
         assert float(found) == (3.0 * 3.0 + 3.0) * 3.0 + 3.0
 
 
-def test_native_functions_are_asked_for_beside():
+@pytest.mark.parametrize("jit", [None, True])
+def test_native_functions_are_tried_inside_of_a_graph_too(jit):
     native._heeded.cache_clear()
-    native._asked.clear()
-    native.ask()
-    native.ask()
-    assert len(native._asked) == 1
-    assert native.are_made()
-
-
-def test_an_answer_while_the_switch_was_off_is_none():
-    native._heeded.cache_clear()
-    native._asked.clear()
-    with xla_cpu.switched(False):
-        native.ask()
-        assert not native._asked
-    native.ask()
-    with xla_cpu.switched(False):
-        native._asked[0].result()  # perhaps False
-    assert native.are_made()
+    found = []
+    tf.function(lambda: found.append(native.are_made()), jit_compile=jit, autograph=False).get_concrete_function()
+    assert found == [native.are_made()] == [True]

@@ -244,7 +244,7 @@ ENDLESS = """
         for _ in range(3):
             call(short)
         if sys.argv[1] == "2":
-            function.session.pipeline((short,), {})[1].machine._cost._last = (1.0, 1.0)
+            function.session.pipeline((short,), {})[1].machine._cost.note(4, 4.0)
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             call([-1, 4, -2, 5])
@@ -391,3 +391,14 @@ def test_complex_numbers(dtype):
     for lane in range(len(c)):
         for one, wanted in zip(found, escaped.single(tf.constant(c[lane]), int(turns[lane])), strict=True):
             np.testing.assert_allclose(one[lane], wanted, rtol=2e-4 if dtype == "complex64" else 1e-11)
+
+
+def test_the_address_of_an_array():
+    """By NumPy's binary interface, as the array itself tells it."""
+    numbers = np.arange(24, dtype=np.float64).reshape(4, 6)
+    kept = numbers.view()
+    kept.flags.writeable = False
+    arrays = [numbers, numbers[1:, ::-2], numbers.T, kept, np.ones(()), np.zeros((0, 3)), np.broadcast_to(1.0, (3, 2))]
+    assert memory.address is memory._read
+    for array in arrays:
+        assert memory.address(array) == array.__array_interface__["data"][0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import threading
@@ -235,11 +234,9 @@ def test_threads_share_the_blocks(strategy: Any) -> None:
     assert values == [[nested.single(m, n) for m, n in zip(*batch, strict=True)] for batch in batches]
 
 
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("strategy", FRAMES)
-def test_an_endless_lane_is_interrupted(strategy: Any, request: pytest.FixtureRequest) -> None:
-    gc.disable()  # an interrupt in a function of gc.callbacks, as hypothesis has one, is lost
-    request.addfinalizer(gc.enable)
-
+def test_an_endless_lane_is_interrupted(strategy: Any) -> None:
     @pcbatch.autobatch(strategy=strategy)
     def endless(n):
         while n != 0:

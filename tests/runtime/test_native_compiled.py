@@ -292,9 +292,11 @@ def test_parts_of_the_lanes_run_on_all_cores(monkeypatch):
     wanted = function.run(n, step)
     monkeypatch.setattr(threads, "CPU", dataclasses.replace(threads.CPU, native_split=0.0))
     monkeypatch.setattr(threads, "available", lambda: 3)
+    shared, on_cores = [], threads._run_on_cores
+    monkeypatch.setattr(threads, "_run_on_cores", lambda *given: (shared.append(given[1]), on_cores(*given)))
     for _ in range(3):
         run = function.run(n, step)
-    assert len(function.session.compiled.values()[0].machine._cost.parts(101)) == 3 * threads.PARTS
+    assert [len(parts) for parts in shared] == [3 * threads.PARTS] * 3
     for name in ("value", "status", "lane_steps"):
         np.testing.assert_array_equal(getattr(run, name), getattr(wanted, name))
     assert [fault.render() for fault in run.errors] == [fault.render() for fault in wanted.errors]

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from benchmarks.against.contestants.worker import Call, Job, serve
-from benchmarks.against.texts import compiled_by, result_type
+from benchmarks.against.texts import WRITTEN, compiled_by, result_type
 
 
 @functools.cache
@@ -40,8 +40,10 @@ def prepare(job: Job) -> Call:
     out = np.zeros(first.shape if job.task == "quicksort" else len(first), result_type(job.task))
     loop = _loop(job.task, len(arguments), job.variant == "cores")
 
+    written = WRITTEN.get(job.task, ())
+
     def call() -> np.ndarray:
-        loop(out, *(array.copy() if array.ndim > 1 else array for array in arguments))  # a task may write into them
+        loop(out, *(array.copy() if place in written else array for place, array in enumerate(arguments)))
         return out
 
     return call

@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 import pcbatch
 from benchmarks.against.contestants.worker import Call, Job, serve
@@ -21,7 +20,7 @@ def _tasks() -> dict[str, Any]:
 def prepare(job: Job) -> Call:
     """A call of the batched function."""
     function = _tasks()[job.task].options(form=job.variant)
-    given = tuple(map(tf.constant, job.arguments()))
+    given = job.arguments()
     return lambda: np.asarray(function(*given))
 
 

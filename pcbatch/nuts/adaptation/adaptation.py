@@ -31,11 +31,11 @@ the averaged step size is kept. GATHER: the draw joins the window, the step size
 """
 
 PHASES = 64
-"""How many phases a plan has room for; windows that double need few."""
+"""The number of phases that a plan has room for; windows that double need few."""
 
 
 class Plan(NamedTuple):
-    """What each trajectory of a run is for, in phases: those before `ends[0]` have `actions[0]` and so on."""
+    """The purpose of each trajectory of a run, in phases: those before `ends[0]` have `actions[0]` and so on."""
 
     ends: Tensor
     """`[PHASES]`, ascending; int32."""
@@ -60,7 +60,7 @@ def plan_of(actions: Any) -> Plan:
 
 
 def action_at(plan: Plan, trajectory: Tensor) -> Tensor:
-    """What trajectory number `trajectory` is for."""
+    """The purpose of trajectory number `trajectory`."""
     return tf.gather(plan.actions, tf.reduce_sum(tf.cast(plan.ends <= trajectory, tf.int32)))
 
 
@@ -78,7 +78,7 @@ class Averaging(NamedTuple):
     error_mean: Tensor
     count: Tensor
     anchor: Tensor
-    """What steps shrink towards: the logarithm of ten times the first step size."""
+    """The value that steps shrink towards: the logarithm of ten times the first step size."""
 
 
 def restarted(step_size: Tensor) -> Averaging:
@@ -102,7 +102,7 @@ def learned_step(averaging: Averaging, acceptance: Tensor, target: Tensor) -> Av
 # -- a first step size -------------------------------------------------------------------------------------------------
 
 READY, UP, DOWN, SEARCH, START, START_AND_SEARCH = range(6)
-"""How far a chain is. READY: its next trajectory gives a draw. Otherwise that is a trial, of one leaf: UP and DOWN
+"""Stages of a chain. READY: its next trajectory gives a draw. Otherwise that is a trial, of one leaf: UP and DOWN
 double and halve the step size until acceptance crosses the target, SEARCH finds out which of these it shall be, START
 and START_AND_SEARCH compute log density and gradient where the chain stands.
 """

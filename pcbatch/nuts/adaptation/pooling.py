@@ -44,28 +44,28 @@ FAR = 1 / 8
 
 
 class Pool(NamedTuple):
-    """What all chains know together, in float64."""
+    """The common knowledge of all chains, in float64."""
 
     averaging: Averaging
     window: Window
     limits: np.ndarray
     """The longest step that each chain may take, `[chains]`; infinite for chains that go with the others."""
     still: np.ndarray
-    """For how many trajectories each chain has stood still by now, `[chains]`."""
+    """The number of trajectories for which each chain has stood still by now, `[chains]`."""
 
 
 class Course(Protocol):
-    """What pooled warm-up knows of the run that it teaches: `running.driver.Course`."""
+    """The run that pooled warm-up teaches, as far as it needs it: see `running.driver.Course`."""
 
     settings: Settings
 
     @property
     def done(self) -> int:
-        """How many trajectories of each chain are behind."""
+        """The number of trajectories that each chain has made."""
 
     @property
     def actions(self) -> np.ndarray:
-        """What each trajectory of the warm-up is for."""
+        """The purpose of each trajectory of the warm-up."""
 
     @property
     def state(self) -> Any:
@@ -73,7 +73,7 @@ class Course(Protocol):
 
     @property
     def pool(self) -> Pool | None:
-        """What the chains know together; None before the first stretch."""
+        """The common knowledge of the chains; None before the first stretch."""
 
     def advance(self, count: int, **changes: Any) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
         """Make `count` trajectories of each chain, after `changes` to the state: positions and statistics."""
@@ -82,11 +82,11 @@ class Course(Protocol):
         """Change `state` or `pool`."""
 
     def whole_or_not(self) -> AbstractContextManager[None]:
-        """What is done within is done as a whole: Ctrl-C leaves the run as it was before."""
+        """Do all or nothing of the block inside: Ctrl-C leaves the run as it was before."""
 
 
 def warm_up(course: Course) -> Iterator[None]:
-    """What is left of the warm-up of all chains, pausing after each stretch."""
+    """Make the rest of the warm-up of all chains, pausing after each stretch."""
     settings = course.settings
     while settings.adapts and course.done < settings.warmup:
         with course.whole_or_not():  # a stretch without what was learnt from it is no place to go on from
@@ -120,7 +120,7 @@ def _learn(course: Course, count: int) -> None:
 
 
 def stretch(actions: np.ndarray, done: int) -> int:
-    """How many of the next trajectories belong to one stretch: one that closes a window, or is the last, ends it.
+    """The number of the next trajectories in one stretch: one that closes a window, or is the last, ends it.
 
     Those after the last window, whose step size is kept, are made in stretches short enough for `SETTLED` updates.
     """
@@ -139,7 +139,7 @@ def kept(averaging: Averaging) -> Any:
 
 
 def stand_still(acceptance: np.ndarray, together: np.ndarray) -> np.ndarray:
-    """Which chains stood still over a stretch: bool `[chains]`, by their mean acceptance, NaN for chains that failed.
+    """A mask of the chains that stood still over a stretch, bool `[chains]`, by their mean acceptance (NaN: failed).
 
     `together` are the chains that took the common step: by these is known whether it is one to move with.
     """

@@ -1,4 +1,4 @@
-"""What each trajectory of the warm-up is for: Stan's windows (Stan Reference Manual, "Automatic parameter tuning").
+"""The purpose of each trajectory of the warm-up: Stan's windows (Reference Manual, "Automatic parameter tuning").
 
 A first stretch adapts the step size alone, on the way to the bulk of the density; then come windows, each twice as long
 as the one before, at whose ends the metric is set to the variances of the draws in it; a last stretch adapts the step

@@ -49,9 +49,9 @@ class Walk(NamedTuple):
     """The integrator on its way along a trajectory, and what it gathers; every leaf moves it on."""
 
     place: Tensor
-    """Where it stands, `[2, d]`: `q` and `g`, which always move together."""
+    """Its position, `[2, d]`: `q` and `g`, which always move together."""
     momenta: Tensor
-    """Of the tree that ends here, `[3, d]` as in `turning.py`; the last is the integrator's `p`."""
+    """The vectors of the tree that ends here, `[3, d]` as in `turning.py`; the last is the integrator's `p`."""
     proposal: tuple[Tensor, Tensor, Tensor]
     """A draw from the leaves of this doubling so far, in proportion to their weights: its place, `lp` and energy."""
     log_weight: Tensor
@@ -59,11 +59,11 @@ class Walk(NamedTuple):
     tally: Tensor
     """Sums over all leaves of the trajectory so far: acceptance probabilities, leaves, divergences."""
     stop: Tensor
-    """Whether it turned back or diverged somewhere: then the trajectory ends and nothing of it may be proposed."""
+    """True if it turned back or diverged somewhere: then the trajectory ends and nothing of it may be proposed."""
 
 
 STATISTICS = ("lp", "energy", "acceptance_rate", "tree_depth", "n_leaves", "diverging", "step_size")
-"""What a trajectory's statistics are, in order."""
+"""The names of a trajectory's statistics, in order."""
 
 
 class Kernel(NamedTuple):
@@ -160,7 +160,7 @@ def multinomial(
 
 
 def statistics_of(proposal: Proposal, tally: Tensor, depth: Tensor, step_size: Tensor) -> Tensor:
-    """What `STATISTICS` names, of a trajectory that is complete: `[len(STATISTICS)]`."""
+    """The statistics of a complete trajectory, `[len(STATISTICS)]`."""
     _, _, lp, energy = proposal
     acceptance, leaves, divergences = tf.unstack(tally)
     diverging = tf.cast(divergences > 0, lp.dtype)

@@ -42,7 +42,7 @@ def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[T
 
 
 def _fault(log_density: LogDensity, message: str) -> ValueError:
-    """What is wrong with a log density, at its first line where it has one."""
+    """An error about a log density, at its first line where it has one."""
     function = inspect.unwrap(log_density)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     if code is None:
@@ -80,7 +80,7 @@ def log_add(a: Tensor, b: Tensor) -> Tensor:
 
 
 def outweighs(uniform: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Whether the second of two weights, given by their logarithms, is drawn: its share is exp(b) / (exp(a) + exp(b)).
+    """Tell whether the second of two weights, given by logarithms, is drawn: its share is exp(b) / (exp(a) + exp(b)).
 
     Their sum is not waited for: neither its logarithm, nor the exponential of that.
     """

@@ -31,7 +31,7 @@ class Window(NamedTuple):
     """Welford's running moments of the draws seen so far."""
 
     draws: Tensor
-    """How many, a float."""
+    """Their number, a float."""
     mean: Tensor
     """`[d]`"""
     spread: Tensor

@@ -135,7 +135,7 @@ def slice_sampler(
 
 
 def turns(first: End, walk: Walk, step: Tensor) -> Tensor:
-    """Whether going on at one of a trajectory's ends would bring it nearer to the other."""
+    """Tell whether going on at one of a trajectory's ends would bring it nearer to the other."""
     q, p, _, _ = walk
     way = tf.sign(step) * (q - first[0])  # q_plus - q_minus
     straight = (tf.reduce_sum(way * first[1]) >= 0) & (tf.reduce_sum(way * p) >= 0)

@@ -37,7 +37,7 @@ def reversed_if(condition: Tensor, momenta: Tensor) -> Tensor:
 
 
 def turning(inverse_mass: Tensor, before: Tensor, after: Tensor) -> Tensor:
-    """Whether the ends of two adjacent stretches have begun to approach each other; NaN counts as yes.
+    """Tell whether the ends of two adjacent stretches have begun to approach each other; NaN counts as yes.
 
     For a stretch the criterion to go on is `p_sharp . rho > 0` at both ends, `rho` being the sum of its momenta and
     `p_sharp` the velocity of an end (Betancourt 2017, appendix A.4.2). The inverse mass matrix is symmetric, so

@@ -27,7 +27,7 @@ class Bijector(Protocol):
         """The logarithm of |det d forward(y) / dy| of one example, a scalar."""
 
     def values(self, y: np.ndarray) -> np.ndarray:
-        """As `forward`, by NumPy: TensorFlow's last bits depend on where in an array a number stands."""
+        """Compute `forward` by NumPy: TensorFlow's last bits depend on where in an array a number stands."""
 
     def inverse(self, x: np.ndarray) -> np.ndarray:
         """The unconstrained values; not finite where `x` is not strictly inside."""
@@ -112,7 +112,7 @@ class Transform:
 
     @classmethod
     def of(cls, layout: Layout, bijectors: Mapping[str, Bijector] | None) -> Transform:
-        """That of the arrays that `bijectors` names; the name of a structure stands for all arrays inside.
+        """The transform of the arrays that `bijectors` names; the name of a structure stands for all arrays inside.
 
         Raises UsageError PCB554 for a name that is no parameter's and for what is no bijector.
         """
@@ -140,7 +140,7 @@ class Transform:
         return self._map(position, lambda bijector, part: bijector.forward(part), tf)
 
     def values(self, position: np.ndarray) -> np.ndarray:
-        """As `forward`, for arrays."""
+        """Compute `forward` of arrays."""
         with np.errstate(over="ignore"):
             return np.asarray(self._map(position, lambda bijector, part: bijector.values(part), np))
 
@@ -155,7 +155,7 @@ class Transform:
         return np.asarray(moved)
 
     def log_jacobian(self, position: Any) -> Any:
-        """That of one example's position `[size]`; a scalar."""
+        """The logarithm of the Jacobian's determinant at one example's position `[size]`; a scalar."""
         parts = zip(self.bijectors, self._leaves, split(position, self._leaves), strict=True)
         found = [bijector.log_jacobian(tf.reshape(part, leaf.shape)) for bijector, leaf, part in parts if bijector]
         return tf.add_n(found) if found else tf.zeros((), position.dtype)

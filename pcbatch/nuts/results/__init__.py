@@ -1,1 +1,1 @@
-"""What sampling gives."""
+"""Results of sampling."""

@@ -85,7 +85,7 @@ def ascending_order(rows: np.ndarray) -> np.ndarray:
 
 
 def _firsts(rows: np.ndarray) -> np.ndarray:
-    """Where each row begins: rows are looked up as one long vector, which is faster; `[m, 1]`."""
+    """Offsets of the rows in one long vector, in which they are looked up faster; `[m, 1]`."""
     return rows.shape[1] * np.arange(len(rows))[:, np.newaxis]
 
 

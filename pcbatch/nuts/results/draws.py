@@ -1,4 +1,4 @@
-"""What a run leaves behind: its draws and statistics, what it cost, and where its chains stand.
+"""Records of a run: its draws and statistics, its cost, and the state of its chains.
 
 `samples.py` adds what users do with it; reports, summaries, pictures and the saved file need no more than this.
 """
@@ -20,7 +20,7 @@ GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run computed, warm-up included.
+    """The work of a run, warm-up included.
 
     `gradients` is the number of gradients that the chains needed, `rows` how many the batched program computed, those
     of lanes that were masked away included, and `utilization` their ratio.
@@ -35,7 +35,7 @@ class Cost:
         return self.gradients / self.rows if self.rows else 1.0
 
     def times(self, gradients: int) -> Cost:
-        """That of as many gradients for each."""
+        """The cost if each gradient stands for so many."""
         return Cost(gradients * self.gradients, gradients * self.rows)
 
     def __add__(self, other: Cost) -> Cost:
@@ -44,7 +44,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where samples come from, and where their chains stand.
+    """The origin of samples, and the state of their chains.
 
     `state` is the chains' state (arrays `[chains, ..]`) after `done` trajectories, `keys` their keys, `pool` what
     pooled adaptation knows.
@@ -76,7 +76,7 @@ class Draws(Mapping[str, np.ndarray]):
     failed: Mapping[int, str]
     interrupted: bool
     origin: Origin = field(repr=False)
-    """What is needed to go on: the density, the data, and where the chains stand."""
+    """All that is needed to go on: the density, the data, and the state of the chains."""
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.posterior[name]
@@ -89,17 +89,17 @@ class Draws(Mapping[str, np.ndarray]):
 
     @property
     def chains(self) -> int:
-        """How many chains."""
+        """The number of chains."""
         return int(self.sample_stats["lp"].shape[0])
 
     @property
     def draws(self) -> int:
-        """How many draws of each chain are here."""
+        """The number of draws of each chain."""
         return int(self.sample_stats["lp"].shape[1])
 
     @property
     def healthy(self) -> np.ndarray:
-        """Which chains did not fail, bool `[chains]`."""
+        """A mask of the chains that did not fail, bool `[chains]`."""
         return np.array([chain not in self.failed for chain in range(self.chains)], bool)
 
     def utilizations(self) -> dict[str, float]:

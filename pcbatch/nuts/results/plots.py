@@ -11,7 +11,7 @@ import numpy as np
 from pcbatch.nuts.results.draws import Draws
 
 NUMBERS, CHAINS = 8, 8
-"""How many numbers, and of how many chains, the traces show."""
+"""The numbers of parameters and of chains that the traces show."""
 
 
 def save_pictures(samples: Draws, folder: Path) -> list[Path]:
@@ -61,7 +61,7 @@ def _traces(samples: Draws) -> Any:
 
 
 def _utilization(samples: Draws) -> Any:
-    """What share of gradients was of use, beside how unequal the trajectories are that make chains wait."""
+    """The share of useful gradients, beside the unequal lengths of the trajectories that make chains wait."""
     figure, ((left, right),) = _figure(1, 2, figsize=(12, 4))
     bars = left.bar(
         list(samples.utilizations()), list(samples.utilizations().values()), color=["silver", "tab:blue", "silver"]

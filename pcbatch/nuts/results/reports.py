@@ -1,4 +1,4 @@
-"""What speaks against a run, found in its draws and statistics, and said without being asked."""
+"""Faults of a run, found in its draws and statistics, and reported without being asked for."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pcbatch.nuts.results.draws import Draws
 LARGEST_R_HAT = 1.01
 """Vehtari et al. 2021."""
 SMALLEST_FRACTION = 0.3
-"""Of missing information: ArviZ's and Stan's threshold."""
+"""ArviZ's and Stan's threshold of missing information."""
 LEAST_ACCEPTANCE = 0.01
 LONG = 50
 """A chain stands still that accepts less than this, or has not moved in the later half of its draws, 50 or more."""
 SHOWN = 5
-"""How many chains or parameters a warning names."""
+"""The number of chains or parameters that a warning names."""
 
 
 class SamplerWarning(RuntimeWarning):
@@ -27,7 +27,7 @@ class SamplerWarning(RuntimeWarning):
 
 
 def findings(samples: Draws) -> tuple[str, ...]:
-    """What is wrong with a run, a text for each kind of fault."""
+    """The faults of a run, a text for each kind."""
     found: list[str] = []
     if samples.failed:
         found.append(_failures(samples))

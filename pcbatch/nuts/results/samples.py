@@ -1,4 +1,4 @@
-"""What sampling gives back: draws by name, statistics under ArviZ's names, what it cost, how to go on with it."""
+"""Samples: draws by name, statistics under ArviZ's names, the cost, and all that is needed to go on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Samples(Draws):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What speaks against trusting the draws, a sentence or two each; also given as Python warnings once."""
+        """Reasons not to trust the draws, a sentence or two each; they are also Python warnings, once."""
         return reports.findings(self)
 
     def summary(self) -> Any:

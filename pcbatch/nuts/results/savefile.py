@@ -47,7 +47,7 @@ FORM = {
     "cost": [headers.count],
     "failed": {str: str},
 }
-"""What a header says."""
+"""The fields of a header."""
 PLAIN = {"dict": dict, "tuple": tuple, "list": list}
 
 
@@ -86,7 +86,7 @@ def named_arrays(structure: Any) -> list[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file says."""
+    """A file's contents."""
 
     path: str
     header: Mapping[str, Any]
@@ -130,27 +130,34 @@ class Saved:
         found = given if given is not None else _handed_over.get(named["name"], lambda: None)()
         if found is None:
             raise self.refusal(
-                "PCB592", f"this process has not sampled {named['name']!r:.100}; give it as log_density="
+                "PCB592",
+                f"this process has not sampled their density, {named['name']!r:.100}",
+                "import that function, and write nuts.resume(path, log_density=..) with it",
             )
         if not callable(found) or saving.function_digest(found) != named["digest"]:
             raise self.refusal(
-                "PCB592", f"{named['name']} is another density now, in its code or in what it reads from around it"
+                "PCB592",
+                f"{named['name']} is another density now, in its code or in what it reads from around it",
+                "go on with the density that they were drawn from, or draw new samples from this one",
             )
         return found
 
-    def refusal(self, code: str, why: str) -> UsageError:
+    def refusal(self, code: str, why: str, help: str = "") -> UsageError:
         """The error that says why sampling cannot go on."""
-        return UsageError(code, f"the samples in {self.path} cannot go on here: {why}")
+        what_to_do = f"\n  help: {help}" if help else ""
+        return UsageError(code, f"the samples in {self.path} cannot go on here: {why}{what_to_do}")
 
     def _class(self, place: str) -> Any:
-        """What `module:path` names in a module that is loaded, without running any code; PCB592 if nothing."""
+        """The object that `module:path` names in a loaded module, found without running code; PCB592 if none."""
         module, _, path = place.partition(":")
         found: Any = sys.modules.get(module)
         for name in path.split("."):
             names = _names(found)
             if name not in names:
                 raise self.refusal(
-                    "PCB592", f"there is no {path!r:.60} in the module {module!r:.60} as it is loaded; import it before"
+                    "PCB592",
+                    f"{path!r:.60} of {module!r:.60}, a class of their data or parameters, is not there",
+                    "import the module, or define the class, before nuts.resume: it imports nothing by itself",
                 )
             found = names[name]
         return found
@@ -176,7 +183,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
 
 
 def _is_kind(kind: Any, names: tuple[str, ...]) -> bool:
-    """Whether a structure can be of this class, and have parts of these names."""
+    """Tell whether a structure can be of this class, and have parts of these names."""
     if not isinstance(kind, type):
         return False
     if is_dataclass(kind):
@@ -187,7 +194,7 @@ def _is_kind(kind: Any, names: tuple[str, ...]) -> bool:
 
 
 def _names(found: Any) -> Mapping[str, Any]:
-    """What a module or a class has by name, without asking it: an attribute may be made when it is asked for."""
+    """The namespace of a module or a class, read directly, since a lookup by attribute may run code."""
     kind = ModuleType if isinstance(found, ModuleType) else type
     names: Mapping[str, Any] = vars(kind)["__dict__"].__get__(found) if isinstance(found, kind) else {}
     return names
@@ -207,7 +214,7 @@ def hand_over(density: Any) -> None:
 
 
 def named(density: Any) -> str:
-    """What a file calls a density."""
+    """The name of a density in a file."""
     return f"{density.__module__}:{getattr(density, '__qualname__', type(density).__qualname__)}"
 
 

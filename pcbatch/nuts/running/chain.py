@@ -41,7 +41,7 @@ from pcbatch.nuts.kernel.metrics import Metric, Window, add_draw, empty_window, 
 from pcbatch.nuts.kernel.slice import slice_sampler
 
 KERNELS = {"multinomial": multinomial, "slice": slice_sampler}
-"""What makes a trajectory: `kernel(log_density, ...) -> Kernel`."""
+"""A maker of trajectories: `kernel(log_density, ...) -> Kernel`."""
 
 LANES = 4
 """Chains are bit-equal among any number of others where that number is a multiple of this, as `padded` makes it.
@@ -52,7 +52,7 @@ products and sums to one rounding; 4, 8, 12, 16, 20 and 32 chains agree in every
 
 
 class Point(NamedTuple):
-    """Where a chain stands: position `[d]`, gradient `[d]`, log density; minus infinity before the first trajectory."""
+    """A chain's place: position `[d]`, gradient `[d]`, log density; minus infinity before the first trajectory."""
 
     q: Tensor
     g: Tensor
@@ -68,11 +68,11 @@ class ChainState(NamedTuple):
     averaging: Averaging
     window: Window
     phase: Tensor
-    """Whether the next trajectory gives a draw, or what it tries; see `adaptation.READY`."""
+    """The kind of the next trajectory: READY if it gives a draw, else the trial that it makes; see `adaptation`."""
     trials: Tensor
-    """How many trials there were, int32."""
+    """The number of trials so far, int32."""
     leaves: Tensor
-    """How many leaves all trajectories had, those of trials included, int32; each is a gradient (or several)."""
+    """The number of leaves of all trajectories, those of trials included, int32; each is a gradient (or several)."""
 
 
 class Sampler(NamedTuple):

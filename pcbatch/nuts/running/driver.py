@@ -41,18 +41,18 @@ _NATIVE: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
 
 
 def chunk_size(chains: int, size: int) -> int:
-    """How many draws a chunk has room for, for chains of `size` numbers in float64."""
+    """The number of draws that a chunk has room for, for chains of `size` numbers in float64."""
     return max(1, min(LONGEST_CHUNK, CHUNK_BYTES // row_bytes(chains, size)))
 
 
 def row_bytes(chains: int, size: int) -> int:
-    """What a draw of each chain takes."""
+    """The bytes that a draw of each chain takes."""
     return 8 * max(1, chains) * (size + len(STATISTICS))
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run stands; replaced as a whole, so that an interruption finds it before a chunk or after it."""
+    """The state of a run; replaced as a whole, so that an interruption finds it before a chunk or after it."""
 
     origin: Origin
     cost: Cost = Cost(0, 0)
@@ -89,7 +89,7 @@ class Course:
 
     @property
     def done(self) -> int:
-        """How many trajectories of each chain are behind."""
+        """The number of trajectories that each chain has made."""
         return self.standing.origin.done
 
     @property
@@ -99,17 +99,17 @@ class Course:
 
     @property
     def pool(self) -> pooling.Pool | None:
-        """What pooled adaptation knows; None before it knows anything."""
+        """The state of pooled adaptation; None before it has one."""
         return self.standing.origin.pool
 
     @property
     def divergences(self) -> int:
-        """How many draws ended trajectories that diverged."""
+        """The number of draws whose trajectories diverged."""
         return sum(int(np.count_nonzero(part["diverging"])) for part in self.standing.chunks["sample_stats"])
 
     @cached_property
     def actions(self) -> np.ndarray:
-        """What each trajectory of the warm-up is for."""
+        """The purpose of each trajectory of the warm-up."""
         return windows.plan(self.settings.warmup if self.settings.adapts else 0)
 
     def _chunks(self) -> Iterator[None]:
@@ -196,7 +196,7 @@ class Course:
         return moved, statistics
 
     def _shared(self, actions: Any, count: int, thin: int) -> tuple[Any, ...]:
-        """What the program takes that is the same for all chains."""
+        """The arguments of the program that are the same for all chains."""
         settings = self.settings
         # Arrays: TensorFlow takes NumPy's own scalars in twice the time.
         numbers = [np.array(number, np.int32) for number in (self.done, count, thin)]
@@ -220,7 +220,7 @@ class Course:
 
     @contextmanager
     def whole_or_not(self) -> Iterator[None]:
-        """What is done within is done as a whole: Ctrl-C leaves the run as it was before."""
+        """Do all or nothing of the block inside: Ctrl-C leaves the run as it was before."""
         before = self.standing
         try:
             yield
@@ -258,7 +258,7 @@ class Course:
 
     @property
     def _is_native(self) -> bool:
-        """Whether chains run one after another in native code, each with its gradients."""
+        """Tell whether chains run one after another in native code, each with its gradients."""
         return self._native is not None
 
     @cached_property
@@ -289,7 +289,7 @@ class Course:
 
     @property
     def _meets(self) -> bool:
-        """Whether chains gain by a product for all of them, though each gradient is cheap enough for native code."""
+        """Tell whether chains gain by a product for all of them, though a gradient is cheap enough for native code."""
         settings, (cost, shares) = self.settings, self._work
         is_middling = device().native_shared < cost <= device().native_work
         return (

@@ -1,4 +1,4 @@
-"""Which block of a program computes gradients: for what a run's cost is counted by, and the estimate of it."""
+"""The block of a program that computes gradients: its rows are a run's cost, counted and estimated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pcbatch.nuts.kernel.dynamics import leapfrog, value_and_gradient
 from pcbatch.runtime.report.run import Run
 
 CALLS = tuple(f"{function.__name__}(" for function in (leapfrog, value_and_gradient))
-"""What stands in the sampler's lines that compute gradients, and in no others."""
+"""Text in the sampler's lines that compute gradients, and in no others."""
 
 
 def gradient_blocks(program: Program) -> tuple[int, ...]:
@@ -29,7 +29,7 @@ def gradient_blocks(program: Program) -> tuple[int, ...]:
 
 
 def gradient_rows(run: Run) -> tuple[int, int]:
-    """How many rows of gradients a run of `chain` needed, and how many it computed."""
+    """The number of rows of gradients that a run of `chain` needed, and the number that it computed."""
     return GradientRows().of(run)
 
 

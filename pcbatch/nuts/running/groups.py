@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from pcbatch.interrupts import GRACE
 from pcbatch.nuts.running.chain import LANES
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.costs.device import GPU, Device, device_of
@@ -22,12 +23,12 @@ Result = TypeVar("Result")
 
 
 def device() -> Device:
-    """What gradients are computed on."""
+    """The device that computes gradients."""
     return device_of(backend_named("tensorflow").place())
 
 
 def are_expensive(chains: int, work: float) -> bool:
-    """Whether the gradients of all chains are expensive, if a gradient of one chain is so much work."""
+    """Tell whether the gradients of all chains are expensive, if a gradient of one chain is so much work."""
     return chains * work > device().expensive_gradients
 
 
@@ -44,21 +45,27 @@ def groups_of(chains: int, work: float) -> list[slice]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def side_by_side(run: Callable[[slice], Result], groups: Sequence[slice]) -> list[Result]:
-    """`run(group)` for each at the same time, the first in this thread, where Ctrl-C is noticed."""
+    """`run(group)` for each at the same time, the first in this thread. Ctrl-C here, or a group that fails, stops all.
+
+    What cannot be stopped, such as a compilation, goes on behind, for whoever runs the same next.
+    """
     if len(groups) == 1:
         return [run(groups[0])]
-    there = backend_named("tensorflow").carried(run)
-    others = [_threads().submit(there, group) for group in groups[1:]]
+    there, stop = backend_named("tensorflow").stoppable(run)
+    others: list[Future[Result]] = []
     try:
-        first = run(groups[0])
-    finally:  # whatever has happened, nothing goes on behind the caller's back
-        wait(others)
-    return [first, *(other.result() for other in others)]
+        for group in groups[1:]:
+            others.append(_threads().submit(there, group))
+        return [run(groups[0]), *(other.result() for other in others)]
+    except BaseException:
+        stop()
+        wait(others, GRACE)
+        raise
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends import backend_named
 
 TRIALS = 5
-"""How often a gradient is timed each way."""
+"""The number of times that a gradient is timed each way."""
 
 
 def density_of_vector(log_density: Callable[..., Any], transform: Transform, with_data: bool) -> Callable[..., Any]:
@@ -106,15 +106,15 @@ def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: 
 
 
 class Work(NamedTuple):
-    """What the gradient of one chain takes, in the unit of `runtime.costs`."""
+    """The work of one chain's gradient, in the unit of `runtime.costs`."""
 
     cost: float
     shares: bool = False
-    """Whether it has a product by something that all chains share, which is cheaper for several at once."""
+    """True if it has a product by something that all chains share, which is cheaper for several at once."""
 
 
 _works: WeakKeyDictionary[Any, dict[tuple[Any, ...], Work]] = WeakKeyDictionary()
-"""What `gradient_work` found, by function and kinds of arguments."""
+"""The results of `gradient_work`, by function and kinds of arguments."""
 
 
 def gradient_work(log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray) -> Work:
@@ -139,12 +139,12 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
 
 
 def _kind(leaf: Any) -> Any:
-    """What the estimate may depend on: an array's dtype and shape."""
+    """The properties of an array that the estimate may depend on: its dtype and shape."""
     return getattr(leaf, "dtype", type(leaf)), tuple(getattr(leaf, "shape", ()))
 
 
 def faster(log_density: Callable[..., Any], transform: Transform, data: Any, positions: tf.Tensor) -> bool:
-    """Whether XLA computes the gradients at `positions` `[chains, size]` faster than TensorFlow's own kernels do."""
+    """Tell whether XLA computes the gradients at `positions` `[chains, size]` faster than TensorFlow's own kernels."""
     density = density_of_vector(log_density, transform, data is not None)
 
     def gradients(positions: tf.Tensor, data: Any) -> Any:

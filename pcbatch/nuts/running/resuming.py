@@ -26,14 +26,14 @@ from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.schedules import schedule_named
 
 SIZE = 3
-"""That of the positions in the structures below: it stands for that of the saved ones."""
+"""The size of positions in the structures below: it stands for that of the saved ones."""
 LARGEST_CHUNK = 2**34
-"""In bytes, far beyond what is of use."""
+"""Bytes, far beyond what is of use."""
 Shapes = list[tuple[str, np.dtype[Any], tuple[int, ...]]]
 
 
 def samples_of(saved: Saved, density: Any) -> Samples:
-    """What was saved, of the density that it was drawn from.
+    """The samples that were saved, of the density that they were drawn from.
 
     UsageError PCB590 where a file says what no run says, PCB592 where its arrays are not those of its settings.
     """

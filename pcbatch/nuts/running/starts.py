@@ -1,4 +1,4 @@
-"""Where chains start, and with which keys."""
+"""Starting points of chains, and the keys that they start with."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pcbatch.random import host
 NOISE = {"jitter": 1.0, "uniform": 2.0}
 """Half the width of the uniform noise."""
 NOT_FINITE = "not finite at the initial position"
-"""What `chain` says of a chain that cannot start."""
+"""The message of `chain` about a chain that cannot start."""
 ATTEMPTS = 100
-"""How many points are tried for a chain, as in Stan."""
+"""The number of points that are tried for a chain, as in Stan."""
 SHOWN = 5
-"""How many chains a message names."""
+"""The number of chains that a message names."""
 
 
 def starting_state(settings: Settings, positions: np.ndarray, step_size: Any, inverse_mass_matrix: Any) -> ChainState:
@@ -46,7 +46,7 @@ def key_pairs(seed: int, chains: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Starts:
-    """Where chains start, before bijectors: around `point`, by their `keys` `[chains, 2]`, or exactly there."""
+    """Starting points before bijectors: at `point`, or drawn around it with the chains' `keys` `[chains, 2]`."""
 
     settings: Settings
     point: np.ndarray
@@ -55,7 +55,7 @@ class Starts:
 
     @property
     def are_given(self) -> bool:
-        """Whether the points are the user's, so that there are no others to try."""
+        """Tell whether the user has given the points, so that there are no others to try."""
         return self.point.ndim == 2 or self.settings.init == "exact"
 
     def positions(self, attempt: int = 0) -> np.ndarray:
@@ -92,7 +92,7 @@ class Starts:
 def starts_of(
     settings: Settings, transform: Transform, initial: Any, initial_per_chain: Any
 ) -> tuple[Starts, np.ndarray]:
-    """Where chains start, and the keys that they run with, `[chains, 2]`."""
+    """The starting points of chains, and the keys that they run with, `[chains, 2]`."""
     pairs = key_pairs(settings.seed, settings.chains)
     if initial_per_chain is not None:
         expected = [(name, (settings.chains, *leaf.shape)) for name, leaf in leaves(transform.layout)]

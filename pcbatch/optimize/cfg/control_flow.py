@@ -1,4 +1,4 @@
-"""What the passes over the "cfg" dialect share: blocks of one function, who comes before whom, fresh names, casts."""
+"""Tools of the passes over the "cfg" dialect: blocks of one function, predecessors, fresh names, casts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Graph:
 
     @cached_property
     def arrivals(self) -> Counter[str]:
-        """How many edges lead to each label. One more leads to the entry, from outside, and to a block that syncs.
+        """The number of edges to each label. One more leads to the entry, from outside, and to a block that syncs.
 
         For where lanes wait for the others, a block has to begin.
         """
@@ -48,12 +48,12 @@ class Graph:
 
     @cached_property
     def is_typed(self) -> bool:
-        """Whether types have been inferred."""
+        """Tell whether types have been inferred."""
         return any(type_ is not None for type_ in self.types.values())
 
     @cached_property
     def uses(self) -> Counter[str]:
-        """How many ops and terminators read each variable."""
+        """The number of ops and terminators that read each variable."""
         nodes = (node for block in self.function.blocks for node in (*block.ops, block.terminator))
         return Counter(name for node in nodes for name in ir.reads(node))
 
@@ -78,12 +78,12 @@ class Graph:
 
 
 def may_be_cast(type_: Type) -> bool:
-    """Whether a value of this type may have been cast: some number in it may stand where weaker ones were assigned."""
+    """Tell whether a value of this type may have been cast: some number in it may stand where weaker ones did."""
     return any(t.shape == () and t.dtype != "bool" and t != TensorType("int32", (), weak=True) for t in leaves(type_))
 
 
 def is_own_cast(op: ir.Op | ir.Terminator, name: str) -> bool:
-    """Whether `op` is `name = cast name`, which gives a value that has been weaker the type of its variable."""
+    """Tell whether `op` is `name = cast name`, which gives a value that was weaker the type of its variable."""
     return isinstance(op, ir.Primitive) and isinstance(op.code, Cast) and op.outputs == op.inputs == (name,)
 
 
@@ -105,5 +105,5 @@ def settled_at(ops: tuple[ir.Op, ...], place: int) -> tuple[tuple[ir.Op, ...], t
 
 
 def makes_tail_call(ops: tuple[ir.Op, ...], terminator: ir.Terminator) -> bool:
-    """Whether these would make a tail call: which calls are is a fact of the source, and stays so."""
+    """Tell whether these would make a tail call: which calls are is a fact of the source, and stays so."""
     return bool(ops) and isinstance(ops[-1], ir.Call) and isinstance(terminator, ir.Return)

@@ -1,4 +1,4 @@
-"""What no run can reach, and plain operators whose results nothing needs, go away.
+"""Blocks that no run can reach, and plain operators whose results nothing needs, go away.
 
 A counter that only counts itself on (`waste = waste + 1`) is read, but not needed (a "faint" variable: Giegerich,
 Moencke, Wilhelm, "Invariance of approximative semantics with respect to program transformations", 1981).

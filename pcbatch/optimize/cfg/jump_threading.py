@@ -48,7 +48,7 @@ def _does_nothing(block: ir.Block) -> bool:
 
 
 def _onward(graph: Graph, label: str, condition: str | None, holds: bool) -> str:
-    """Where a lane that is sent to `label` gets without doing anything, `condition` being known to hold or not."""
+    """The block that a lane sent to `label` gets to without doing anything, `condition` being known to hold or not."""
     seen = {label}
     while _does_nothing(graph.blocks[label]):
         match graph.blocks[label].terminator:

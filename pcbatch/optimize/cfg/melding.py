@@ -1,4 +1,4 @@
-"""What both arms of a branch do alike is done once, for the lanes of both.
+"""Work that both arms of a branch do alike is done once, for the lanes of both.
 
     if c:                    branch c b1 b2                  branch c b1 b2
         y = f(a)             b1: y = f(a); jump b3     ->    b1: p = a; jump m        ->   p = a if c else b
@@ -156,13 +156,13 @@ def _pairs(graph: Graph, op: ir.Op, other: ir.Op) -> tuple[tuple[str, str], ...]
 
 
 def _chooses_constant(found: Diamond, pairs: tuple[tuple[str, str], ...]) -> bool:
-    """Whether two arms have another constant each for an operand, which may be a size, or a variable in its place."""
+    """Tell whether two arms have different constants for an operand, which may be a size, or a variable there."""
     true, false = _constants(found.true), _constants(found.false)
     return any(true.get(a) != false.get(b) and (a in true or b in false) for a, b in pairs)
 
 
 def _do_alike(op: ir.Primitive, other: ir.Primitive) -> bool:
-    """Whether two ops differ in nothing but the names of their operands, which can be told from those of their results.
+    """Tell whether two ops differ only in the names of their operands, which can be told from those of their results.
 
     Operands then stand at the same places, so that the ops are equal under names by places.
     """
@@ -181,7 +181,7 @@ def _do_alike(op: ir.Primitive, other: ir.Primitive) -> bool:
 
 
 def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
-    """Whether what follows in each arm needs nothing of the arm's beginning but variables, which have types."""
+    """Tell whether what follows in each arm needs nothing of the arm's beginning but variables, which have types."""
     for arm, end in ((found.true, rest.true), (found.false, rest.false)):
         before = {name for op in arm[: len(arm) - len(end) - 1] for name in ir.writes(op)}
         after = arm[len(arm) - len(end) - 1 :]

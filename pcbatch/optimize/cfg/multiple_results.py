@@ -72,7 +72,7 @@ def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[
 
 
 def _gives(op: ir.Op, result: str, parts: tuple[Type, ...]) -> bool:
-    """Whether `op` makes a tuple of so many parts, or casts it."""
+    """Tell whether `op` makes a tuple of so many parts, or casts it."""
     return is_own_cast(op, result) or len(_elements(op)) == len(parts)
 
 
@@ -95,7 +95,7 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
         return name
 
     def is_sure(element: ast.expr, type_: Type, old: tuple[ir.Op, ...]) -> bool:
-        """Whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
+        """Tell whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
         if not isinstance(element, ast.Name) or graph.types.get(element.id) != type_:
             return False
         return not any(is_own_cast(op, element.id) for op in old)

@@ -1,4 +1,4 @@
-"""What was saved before a group of calls begins, brought to where its first block can hand it over.
+"""Values that were saved before a group of calls begins, brought to where its first block can hand them over.
 
     b2: push k; ..; pushjump b0, back to b3     b2: (as before)
     b3: ..; pushjump b0, back to b4       -->   b3: pop k; k_1 = k; ..; push k = k_1; pushjump b0, back to b4

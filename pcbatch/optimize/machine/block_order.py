@@ -18,7 +18,7 @@ from pcbatch.ir.analysis.forks import groups
 from pcbatch.ir.machine import Program, Return
 
 STARTS = 4
-"""How many orders, the source's and depth first ones from each block, are improved by moves; the best is taken."""
+"""The number of orders, the source's and depth first ones, that are improved by moves; the best is taken."""
 WHOLE = 2520
 """The weight of a block's arrows together; divided by up to ten without a remainder."""
 
@@ -125,7 +125,7 @@ class Ordering:
         return found
 
     def _from(self, start: int) -> list[int]:
-        """What can be reached from block `start`, depth first in reverse postorder, behind what cannot."""
+        """The blocks reached from `start`, depth first in reverse postorder, behind those that are not."""
         found: list[int] = []
         seen = {start}
         path = [(start, reversed(self.onward[start]))]
@@ -170,7 +170,7 @@ class Ordering:
         return order
 
     def _weights_up(self, number: int, rest: Sequence[int]) -> list[int]:
-        """For each place of block `number` among `rest` the weight of its arrows that lead up."""
+        """The weight of the arrows that lead up, for each place of block `number` among `rest`."""
         coming, going = self._coming[number], self._going[number]
         weights = [sum(weight for other, weight in coming.items() if other in rest)]
         for other in rest:

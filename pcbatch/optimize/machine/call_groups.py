@@ -161,7 +161,7 @@ class Finder:
         return [end for end in ends if end.steps <= len(group.steps)]
 
     def _goes_on(self, group: CallGroup, values: Values, step: Step) -> bool:
-        """Whether the group can go on behind the beginning of a block that follows; what names stand for then."""
+        """Tell whether the group can go on behind the beginning of a block that follows; what names stand for then."""
         block = self.program.blocks[step.number]
         if block.sync:
             if isinstance(block.terminator, PushJump):
@@ -192,7 +192,7 @@ class Finder:
             group.statements.append((Piece(None, (condition,), (fails,), scope=scope), Statement(op), None))
 
     def _takes(self, group: CallGroup, values: Values, step: Step) -> bool:
-        """Whether the call that a block makes is one of the group; noted if it is not."""
+        """Tell whether the call that a block makes is one of the group; noted if it is not."""
         block, is_first = self.program.blocks[step.number], len(group.steps) == 1
         end = block.terminator
         assert isinstance(end, PushJump)
@@ -215,7 +215,7 @@ class Finder:
         return True
 
     def _can_join(self, group: CallGroup) -> bool:
-        """Whether there is a block that does what is done behind and between the calls."""
+        """Tell whether there is a block that does what is done behind and between the calls."""
         storage = self.program.storage
         for step in group.steps:
             block = self.program.blocks[step.number]
@@ -295,7 +295,7 @@ class Finder:
         return fresh
 
     def _leave(self, group: CallGroup, values: Values, block: Block, *, is_first: bool) -> None:
-        """What the pushes of a block save."""
+        """The values that the pushes of a block save."""
         body = set(written(block))
         for push in block.pushes:
             if push.saved is not None:
@@ -311,12 +311,12 @@ class Finder:
             values.stacks.setdefault(push.variable, []).append(value)
 
     def _return(self, values: Values, end: PushJump) -> None:
-        """What the call may change stands for nothing that is known."""
+        """Forget the values of variables that the call may change."""
         assert isinstance(end.target, int)
         values.names.update(dict.fromkeys(self.changed(end.target), Unknown.because(DEPENDS)))
 
     def read(self, entry: int) -> frozenset[str]:
-        """What a call that begins at block `entry` may read: others, that only its callers do, it need not be given."""
+        """The variables that a call from block `entry` on may read: those of its callers alone it need not be given."""
         if entry not in self._read:
             blocks = [self.program.blocks[number] for number in called_blocks(self.program, entry)]
             stored = {item.array for block in blocks for item in block.body if isinstance(item, Store)}

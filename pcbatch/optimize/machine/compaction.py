@@ -1,4 +1,4 @@
-"""When a block runs on gathered lanes, and on how many rows at a time.
+"""Chunks: whether a block runs on gathered lanes, and on how many rows at a time.
 
 A block that few lanes wait at computes, masked, a row for every lane. Where a row is expensive, the waiting lanes are
 listed instead, and computed in chunks of so many rows, as often as it takes; where most lanes wait, all rows at once.
@@ -26,7 +26,7 @@ from pcbatch.runtime.costs.device import CPU, Device
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a row of a block.
+    """Properties of a row of a block.
 
     `cost` is its work (`costs.estimate`). `shares`: it is multiplied by something that all lanes share, which is
     cheaper for several rows at once. `rounds`: how its floats are rounded may depend on the number of rows.
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Compaction:
-    """Which blocks run in chunks, of how many rows: what `device` was measured to make the best of.
+    """The blocks that run in chunks, and their numbers of rows: the best, as measured on `device`.
 
     With `always` every block that rounds does, and never for all lanes at once. With `every` all blocks are expensive,
     and chunks have `rows` rows, if that is given. With `pairs` expensive rows run in pairs of chunks, never for all
@@ -67,7 +67,7 @@ class Compaction:
         return replace(program, blocks=tuple(replace(block, chunks=each) for block, each in blocks))
 
     def chunks(self, program: Program, rows: Sequence[Row], lanes: int) -> list[Chunks | None]:
-        """For each block its chunks in a batch of `lanes`; None where it computes a row for every lane."""
+        """The chunks of each block in a batch of `lanes`; None where it computes a row for every lane."""
         if self.always:
             return [Chunks(self._size(row)) if row.rounds else None for row in rows]
         comes_back = any(0 in places for places in effects.successors(program))
@@ -93,7 +93,7 @@ class Compaction:
         return Chunks(size, math.ceil(self.device.chunk_share * lanes))
 
     def _least(self, block: Block, beside: float) -> float:
-        """What a chunk must save in a run for a single lane.
+        """The cost that a chunk must save in a run for a single lane.
 
         Where lanes wait for each other, few come only as a run ends: it must pay then.
         """
@@ -102,7 +102,7 @@ class Compaction:
         return max(beside, self.device.gathered)
 
     def _size(self, row: Row) -> int:
-        """How many rows a chunk has: a power of two."""
+        """The number of rows of a chunk: a power of two."""
         if self.rows is not None:
             return self.rows
         least = self.device.chunk_shared if row.shares else self.device.chunk_least
@@ -112,14 +112,14 @@ class Compaction:
         return size
 
     def _row_moves(self, program: Program, block: Block) -> float:
-        """What it costs to gather what one row of the block reads and to scatter what it writes."""
+        """The cost of gathering what one row of the block reads, and of scattering what it writes."""
         array, element = self.device.moved_array, self.device.moved_element
         return sum(array + element * elements(program.types[name]) for name in _moved(program, block))
 
 
 DEFAULT = Compaction()
 PAIRED = Compaction(pairs=True)
-"""For runs of which nothing is kept."""
+"""The choice for runs of which nothing is kept."""
 DETERMINISTIC = Compaction(always=True)
 """A lane's bits are the same in every batch."""
 
@@ -131,14 +131,14 @@ def _moved(program: Program, block: Block) -> list[str]:
 
 
 def _row_writes(program: Program, block: Block) -> int:
-    """How many elements of its lane's variables a row of the block computes anew."""
+    """The number of elements of its lane's variables that a row of the block computes anew."""
     computed = {name for item in block.body if isinstance(item, Piece) for name in item.writes}
     kept = (computed | {*block.pops}) & program.storage.keys() - {*block.dead}
     return sum(elements(program.types[name]) for name in kept)
 
 
 def _read(item: Item) -> tuple[str, ...]:
-    """What an item reads of a lane. The array of a store is written in place; under a predicate old values may stay."""
+    """The variables of a lane that an item reads. A store writes in place; under a predicate old values may stay."""
     asked = () if item.predicate is None else (item.predicate,)
     match item:
         case Piece(reads=reads, writes=writes):

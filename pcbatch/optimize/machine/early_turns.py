@@ -1,4 +1,4 @@
-"""What cannot fail behind a counted turn is computed before it.
+"""Computations that cannot fail behind a counted turn move before it.
 
     b1: x0 = ..; jump b2, turn          b1: x0 = ..; x1 = ..; x2 = ..; jump b2, turn
     b2: x1 = ..; jump b3, turn    -->   b2: jump b3, turn
@@ -130,7 +130,7 @@ def _one_behind_another(body: tuple[Item, ...], taken: tuple[Item, ...]) -> tupl
 
 
 def _plainly(piece: Piece) -> tuple[object, ...] | None:
-    """What two pieces have in common that can be one; a new object of a piece that cannot."""
+    """A key that pieces share that can be one; a new object for a piece that cannot."""
     is_plain = piece.function is None and piece.predicate is None and not piece.speculative and not piece.unnamed
     return (piece.tapes, piece.scope) if is_plain else (object(),)
 
@@ -147,12 +147,12 @@ def _joined(one: Piece, other: Piece) -> Piece:
 
 
 def _keeps_its_own(program: Program, block: Block) -> bool:
-    """Whether the end of `block` needs something that its body computes, perhaps for itself alone."""
+    """Tell whether the end of `block` needs something that its body computes, perhaps for itself alone."""
     return bool(block.pushes) or not read_at_end(program, block).isdisjoint(written(block))
 
 
 def _calls(program: Program, block: Block) -> bool:
-    """Whether `block` calls what nothing is known of."""
+    """Tell whether `block` calls what nothing is known of."""
     pieces = (item for item in block.body if isinstance(item, Piece))
     return any(
         calls_opaque(each.op, program.externs.get(piece.scope, ())) for piece in pieces for each in piece.statements

@@ -1,4 +1,4 @@
-"""What names stand for behind the first block of a group of calls, or why that cannot be said there."""
+"""The values of names behind the first block of a group of calls, or the reason why they are unknown there."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ASKS_UNSEEN = "whether it is made cannot be said early"
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is not known where a group begins: the reasons, and the variables on whose stacks lies what it needs."""
+    """A value unknown where a group begins: the reasons, and the variables on whose stacks lies what it needs."""
 
     reasons: frozenset[str] = frozenset()
     beneath: frozenset[str] = frozenset()
 
     @classmethod
     def because(cls, reason: str) -> Unknown:
-        """For one reason."""
+        """A value that is unknown for one reason."""
         return cls(frozenset((reason,)))
 
     @classmethod
     def saved(cls, variable: str) -> Unknown:
-        """What was saved on the stack of `variable` before the group begins."""
+        """A value that was saved on the stack of `variable` before the group begins."""
         return cls(frozenset((BENEATH,)), frozenset((variable,)))
 
     @property
@@ -39,7 +39,7 @@ class Unknown:
 
     @property
     def is_beneath(self) -> bool:
-        """Whether it would be known if what lies on stacks were."""
+        """Tell whether it would be known if what lies on stacks were."""
         return self.reasons == {BENEATH}
 
     @property
@@ -53,7 +53,7 @@ Value = str | Unknown
 
 
 def together(values: Iterable[Value]) -> Unknown | None:
-    """What is unknown of several values; None if nothing is."""
+    """The unknown part of several values; None if nothing is unknown."""
     unknown = [value for value in values if isinstance(value, Unknown)]
     if not unknown:
         return None
@@ -63,7 +63,7 @@ def together(values: Iterable[Value]) -> Unknown | None:
 
 @dataclass
 class Values:
-    """What names stand for, in terms of the end of the group's first block."""
+    """The values of names, in terms of the end of the group's first block."""
 
     names: dict[str, Value] = field(default_factory=dict)
     stacks: dict[str, list[Value]] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Values:
     """`names` as they were before the body of the present block, after its pops."""
 
     def of(self, name: str) -> Value:
-        """What `name` stands for now."""
+        """The value of `name` now."""
         return self.names.get(name, name)
 
     def copy(self) -> Values:
@@ -80,7 +80,7 @@ class Values:
         return replace(self, names=dict(self.names), stacks=stacks, before=dict(self.before))
 
     def met(self, other: Values) -> Values | None:
-        """What is known where two arms come together; None where they leave stacks that differ."""
+        """The values that are known where two arms come together; None where they leave stacks that differ."""
         if {k: v for k, v in self.stacks.items() if v} != {k: v for k, v in other.stacks.items() if v}:
             return None
         names = {name: _met(self.of(name), other.of(name)) for name in (*self.names, *other.names)}

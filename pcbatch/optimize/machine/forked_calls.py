@@ -31,7 +31,7 @@ Early = tuple[Piece, Statement, "str | None"]
 
 @dataclass(frozen=True)
 class End:
-    """Where a group may end: behind so many steps and calls.
+    """A place where a group may end: behind so many steps and calls.
 
     `onward` is where a lane goes on behind the arms that the last call is in, None if it is in none.
     """
@@ -50,11 +50,11 @@ class CallGroup:
     """The blocks from the first one to that at which the last call comes back, or to the end of the arms it is in."""
     calls: list[ForkedCall] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
-    """Those that make the calls."""
+    """The blocks that make the calls."""
     conditions: dict[tuple[int, bool], str] = field(default_factory=dict)
-    """By arm the name of the condition, at the end of the first block, on which a lane goes there."""
+    """Names of conditions, by arm: at the end of the first block they say whether a lane goes there."""
     unasked: dict[int, Unknown] = field(default_factory=dict)
-    """By block that branches why its condition is not known there."""
+    """Reasons why conditions are not known there, by the block that branches."""
     onward: int | None = None
     """The block at which a lane goes on where the last call is in an arm."""
     before: dict[str, str] = field(default_factory=dict)
@@ -64,11 +64,11 @@ class CallGroup:
     statements: list[Early] = field(default_factory=list)
     types: dict[str, Type] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
-    """That of names which are there for the join block."""
+    """The values of names that are there for the join block."""
 
     @property
     def most(self) -> int:
-        """How many of the calls a lane makes at most."""
+        """The largest number of the calls that a lane makes."""
         count = 0
         by_arm: dict[int, list[int]] = {}
         under = {step.number: step.under for step in self.steps}
@@ -94,7 +94,7 @@ class CallGroup:
 
     @property
     def is_in_one_arm(self) -> bool:
-        """Whether all calls are in the arms of one branch: they had better be a group there."""
+        """Tell whether all calls are in the arms of one branch: they had better be a group there."""
         arms = {step.under for step in self.steps if step.number in self.blocks}
         return None not in arms and len({arm[0] for arm in arms if arm is not None}) == 1
 
@@ -125,7 +125,7 @@ class CallGroup:
         return name
 
     def kept(self, block: Block) -> list[tuple[Push, str]]:
-        """What the first block pushes, each with the register that keeps it while the lane waits."""
+        """The values that the first block pushes, each with the register that keeps it while the lane waits."""
         found = []
         for place, push in enumerate(block.pushes):
             if push.saved is None:

@@ -59,7 +59,7 @@ def _last_number(program: Program) -> int:
 
 
 def apart(program: Program) -> dict[int, str]:
-    """Of the blocks that make a call right behind another one, but not in its group, why it is not."""
+    """Reasons why calls right behind another one are not in its group, by block."""
     finder = Finder(program)
     finder.found(range(len(program.blocks)))
     return finder.apart
@@ -70,7 +70,7 @@ CHEAP = "what is called comes to nothing expensive, so nothing is won by doing i
 
 
 def loss(program: Program, group: Group, expensive: Collection[int]) -> str | None:
-    """Why it does not pay to fork a group; None where a call of it recurses or loops, and comes to what is `expensive`.
+    """The reason why forking a group does not pay; None where a call recurses or loops, and comes to `expensive` code.
 
     To fork a call costs half a microsecond of bookkeeping, to make it in sequence a third: what is won is that
     expensive blocks run for more lanes at once.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pcbatch.ir.machine import Block, Fault, Item, Piece, Program, PushJump, Statement, Store
 
 Checked = Callable[[Program, Piece], frozenset[int]]
-"""From a piece to those of its fault sites that it really checks on the types of its variables."""
+"""A function from a piece to those of its fault sites that it really checks on the types of its variables."""
 
 
 def drop_idle_checks(program: Program, checked: Checked) -> Program:

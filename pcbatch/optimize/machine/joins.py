@@ -48,17 +48,17 @@ class Joining:
     items: list[Item] = field(default_factory=list)
     pops: list[str] = field(default_factory=list)
     saved: dict[str, list[str]] = field(default_factory=dict)
-    """Of each variable the names of the values that the blocks so far would have on its stack, the last one on top."""
+    """The names of the values that the blocks so far would have on the stack of each variable, the last one on top."""
     touched: set[str] = field(default_factory=set)
     predicates: dict[Arm, str] = field(default_factory=dict)
     """The predicates of the arms of branches."""
     under: Arm | None = None
     """The arm in which the block is that came last."""
     at_branch: dict[str, int] = field(default_factory=dict)
-    """How many values had been saved before the arm."""
+    """The number of values that had been saved before the arm."""
 
     def begin(self, kept: Sequence[tuple[str, str]]) -> None:
-        """What the group's first block saves, by variable: registers that hold it."""
+        """The registers with the values that the group's first block saves, by variable."""
         for variable, name in kept:
             self.saved.setdefault(variable, []).append(name)
 
@@ -78,7 +78,7 @@ class Joining:
     def called(
         self, block: Block, results: Sequence[tuple[str, str]], *, under: Arm | None = None, forks: bool = False
     ) -> bool:
-        """What a block does, to which a call may have come back, all but to leave; one that `forks` pushes nothing.
+        """The body of a block to which a call may have come back, without its end; one that `forks` pushes nothing.
 
         In the arm of a branch it does that `under` a predicate. False where that cannot be said: it takes off a stack,
         in the middle or in an arm, what lay there before the group, or has predicates of its own.
@@ -108,7 +108,7 @@ class Joining:
         return True
 
     def is_balanced(self) -> bool:
-        """Whether the arm in which the last block is takes back what it saves, and no more."""
+        """Tell whether the arm in which the last block is takes back what it saves, and no more."""
         return self.under is None or self._saved() == self.at_branch
 
     def _saved(self) -> dict[str, int]:

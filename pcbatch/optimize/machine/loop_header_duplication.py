@@ -21,7 +21,7 @@ from pcbatch.ir.program import writes
 from pcbatch.ir.types import TensorType
 
 LARGEST = 4
-"""How many statements a header may have: all who jump there get a copy."""
+"""The number of statements that a header may have: all who jump there get a copy."""
 
 
 def duplicate_headers(program: Program) -> Program:
@@ -48,7 +48,7 @@ def _asking(block: Block, headers: dict[int, Block]) -> Block:
 
 
 def _is_header(program: Program, block: Block) -> bool:
-    """Whether the block only computes scalars that do not leave it, cannot fail, and branches."""
+    """Tell whether the block only computes scalars that do not leave it, cannot fail, and branches."""
 
     def is_scalar(name: str) -> bool:
         type_ = program.types.get(name)
@@ -68,6 +68,6 @@ def _is_header(program: Program, block: Block) -> bool:
 
 
 def _is_cheap(statement: Statement, externs: tuple[str, ...]) -> bool:
-    """Whether the statement can neither fail nor call anything: the checks that types make idle are gone by now."""
+    """Tell whether the statement can neither fail nor call anything: idle checks are gone by now."""
     never_fails = bool(statement.sites) and all(site is None for site in statement.sites)
     return is_cheap(statement.op, externs, never_fails=never_fails)

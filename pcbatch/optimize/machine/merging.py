@@ -27,7 +27,7 @@ from pcbatch.runtime.costs.device import CPU, Device
 
 @dataclass(frozen=True)
 class Merging:
-    """Which blocks are run as one; with `always` all of every loop, whatever they cost."""
+    """The blocks that are run as one; with `always` all of every loop, whatever they cost."""
 
     device: Device = CPU
     always: bool = False
@@ -47,7 +47,7 @@ class Merging:
         return replace(program, merged=tuple(chosen(nest(program))))
 
     def does_without_guards(self, rows: Sequence[Row], lanes: int | None) -> bool:
-        """Whether all blocks of a program of these `rows` are better run in every trip than asked for in each."""
+        """Tell whether all blocks of a program of these `rows` are better run in every trip than asked for in each."""
         if lanes is None or len(rows) > self.device.unguarded_blocks:
             return False
         return lanes * sum(row.cost for row in rows) <= self.device.unguarded_work
@@ -72,5 +72,5 @@ MERGING = Merging()
 
 
 def is_mergeable(block: Block) -> bool:
-    """Whether lanes of a block need not wait for others, and it computes a row for every lane."""
+    """Tell whether lanes of a block need not wait for others, and it computes a row for every lane."""
     return block.chunks is None and not block.sync

@@ -54,7 +54,7 @@ from pcbatch.runtime.costs.device import CPU, Device
 
 @dataclass(frozen=True)
 class Predication:
-    """Which arms are computed for all lanes; with `always` all that can be, whatever they cost."""
+    """The arms that are computed for all lanes; with `always` all that can be, whatever they cost."""
 
     device: Device = CPU
     always: bool = False
@@ -117,7 +117,7 @@ class _Converting:
         return None
 
     def _is_arm(self, number: int, block: Block, arm: int, arrivals: Counter[int]) -> bool:
-        """Whether the block of number `arm` may be computed for all lanes at `block`."""
+        """Tell whether the block of number `arm` may be computed for all lanes at `block`."""
         found = self.program.blocks[arm]
         saved = {name for push in block.pushes for name in (push.variable, push.saved)}
         return (
@@ -130,7 +130,7 @@ class _Converting:
         )
 
     def _can_follow(self, block: Block, arrivals: int) -> bool:
-        """Whether a block can be run where lanes come to it from: nothing happens between the two."""
+        """Tell whether a block can be run where lanes come to it from: nothing happens between the two."""
         sites = [site for item in block.body for site in (item.sites if isinstance(item, Piece) else (item.site,))]
         return (
             arrivals == 1
@@ -140,7 +140,7 @@ class _Converting:
         )
 
     def _joined(self, branch: Branch, true: Block | None, false: Block | None) -> tuple[Terminator, int] | None:
-        """How a block ends that has these arms, and its site for steps; None where one terminator cannot say it."""
+        """The end of a block that has these arms, and its site for steps; None where one terminator cannot say it."""
         ends = [
             (Jump(place), -1) if arm is None else (_as_jump(arm.terminator), arm.steps_site)
             for arm, place in ((true, branch.true), (false, branch.false))
@@ -160,7 +160,7 @@ class _Converting:
         return None
 
     def _fault(self, site: int) -> tuple[FaultSite, object] | None:
-        """What is said of a fault, and where it is."""
+        """The message about a fault, and its place."""
         fault = self.program.faults[site] if site >= 0 else None
         return None if fault is None else (fault, fault.span)
 
@@ -228,7 +228,7 @@ def _plain(jump: Jump) -> Terminator:
 
 
 def _arrivals(program: Program) -> Counter[int]:
-    """In how many places lanes are sent to each block; the entry of the program is one."""
+    """The number of places from which lanes are sent to each block; the entry of the program is one."""
     found = Counter((0,))
     for number in effects.reachable(program):
         terminator = program.blocks[number].terminator

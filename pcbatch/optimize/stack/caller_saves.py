@@ -1,4 +1,4 @@
-"""What does not live across a call that may change it has no stack.
+"""Variables that do not live across a call that may change them have no stack.
 
 The naive lowering saves all of a caller's variables around every call. A save is needed only for a variable that is
 read after the call and that the call may change: one that some block which can run before it comes back writes. So a
@@ -52,7 +52,7 @@ def save_only_live(program: ir.Program) -> ir.Program:
 
 
 def _live_behind_pops(program: ir.Program) -> dict[str, frozenset[str]]:
-    """For each block, the variables of its function that may be read before they are written, its pops apart.
+    """The variables, for each block, that may be read in its function before they are written, its pops apart.
 
     A call is looked at from its caller: pushing neither reads nor ends the life of what it saves, and popping brings
     it back, so a variable is live across the call just where it is live behind it.
@@ -86,7 +86,7 @@ def _live_behind_pops(program: ir.Program) -> dict[str, frozenset[str]]:
 
 
 def _changed_by_function(program: ir.Program) -> dict[str, frozenset[str]]:
-    """For each function, the variables that a call of it may change: what it and all that it calls write."""
+    """The variables that a call of each function may change: what it and all that it calls write."""
     written = {
         function.name: frozenset(
             name

@@ -55,7 +55,7 @@ def _is_number(variable: ir.Variable) -> bool:
 
 
 def _interference(program: ir.Program, candidates: Iterable[str]) -> dict[str, set[str]]:
-    """For each candidate the others that are needed where it is written, or that are written with it."""
+    """The candidates that conflict with each: needed where it is written, or written with it."""
     names = frozenset(candidates)
     live = liveness(program)
     apart: dict[str, set[str]] = defaultdict(set)

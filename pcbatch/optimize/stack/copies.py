@@ -32,7 +32,7 @@ def parts_of(op: ir.Op, types: Mapping[str, Type | None]) -> dict[str, Type | No
 
 
 class _ComputesError(Exception):
-    """Not a plain part of a structure."""
+    """A value that is no plain part of a structure."""
 
 
 def _type(node: ast.expr, types: Mapping[str, Type | None]) -> Type | None:
@@ -65,7 +65,7 @@ def _targets(node: ast.expr, type_: Type | None) -> Iterator[tuple[str, Type | N
 
 
 def _items(type_: Type | None) -> tuple[Type, ...] | None:
-    """What a tuple or a list of this type consists of; None for all else: a record may iterate over what it likes."""
+    """The parts of a tuple or a list of this type; None for all else: a record may iterate over what it likes."""
     if not isinstance(type_, StructType):
         return None
     is_named = type_.constructor is not None and issubclass(type_.constructor, tuple)
@@ -84,14 +84,14 @@ def without_identities(block: ir.Block) -> ir.Block:
 
 
 class _Values:
-    """Which variables hold parts of others at a place in a block."""
+    """The variables that hold parts of others at a place in a block."""
 
     def __init__(self) -> None:
         self.paths: dict[str, Path] = {}
         self.lengths: dict[Path, int] = {}
 
     def has_already(self, op: ir.Op) -> bool:
-        """Whether `op` gives its only output the value that it has."""
+        """Tell whether `op` gives its only output the value that it has."""
         if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.outputs) != 1:
             return False
         found = ir.assignment(op)
@@ -121,7 +121,7 @@ class _Values:
                     self._take_apart(element, (*path, number))
 
     def _path(self, node: ast.expr) -> Path | None:
-        """What the value of `node` is a part of."""
+        """The part of a variable that the value of `node` is."""
         match node:
             case ast.Name(id=name):
                 return self.paths.get(name, (name,))

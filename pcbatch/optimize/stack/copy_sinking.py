@@ -1,4 +1,4 @@
-"""What only copies or takes apart other variables moves to where it is needed.
+"""Operations that only copy or take apart other variables move to where they are needed.
 
     b1: update a, b, stop = result; branch stop b2 b3         b1: (the same, for `stop` only)
     b2: update result = (a, b, stop); return            -->   b2: return
@@ -165,7 +165,7 @@ class _Sinking:
         return parts if all(types[name] in (None, type_) for name, type_ in parts.items()) else None
 
     def _stored(self, copy: _Copy, name: str, label: str) -> int:
-        """In how many blocks behind `label` the output `name` of `copy` has to be stored if it sinks; 2: it cannot."""
+        """The number of blocks behind `label` that must store the output `name` of `copy` if it sinks; 2: it cannot."""
         key = (name, copy.behind[name])
         if key not in self.storing:
             found = self.storing[key] = {}

@@ -41,6 +41,9 @@ class Arrays(Protocol):
     def adopted(self, array: np.ndarray) -> Array:
         """The array whose elements lie in `array`, from an address that 64 divides, where nobody writes any more."""
 
+    def numpy_of(self, array: Array) -> np.ndarray:
+        """The elements of an array outside of graphs, in memory that is nobody else's."""
+
     def lane_numbers(self, lanes: Array | int) -> Array:
         """int32 `[0, 1, .., lanes - 1]`."""
 

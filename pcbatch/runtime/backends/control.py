@@ -130,17 +130,17 @@ class Control(Protocol):
         used then.
         """
 
-    def ask_for_native(self) -> None:
-        """Begin to find out what `has_native` gives, beside what this thread does."""
-
     def has_native(self) -> bool:
         """Whether `natively` makes native functions here."""
 
     def place(self) -> str:
         """What this thread's programs are for, "CPU" or "GPU": one for the one is none for the other."""
 
-    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
-        """`function`, to be called by another thread at the place of this one."""
+    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+        """`function`, to be called by another thread at the place of this one, and a function that ends its runs early.
+
+        They end by KeyboardInterrupt, in their thread. What is being compiled ends when it is compiled.
+        """
 
     def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array], changed: int = 0) -> list[Array]:
         """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.
@@ -207,6 +207,24 @@ class Control(Protocol):
     def inside_fixed_program(self) -> bool:
         """Whether this becomes part of a caller's compiled program, in which nothing can raise and no array grows."""
 
+    def handler_version(self) -> tuple[int, int] | None:
+        """The version of the interface by which a caller's program calls handlers, functions of machine code.
+
+        See `call_frame`. None where it cannot.
+        """
+
+    def register_handler(self, name: str, address: int) -> None:
+        """Let `call_handler` know the handler at an address by a name that no other has, for good."""
+
+    def call_handler(self, name: str, arrays: Sequence[Array], specs: Sequence[Spec]) -> list[Array]:
+        """Arrays of these dtypes and shapes, which a handler makes of `arrays`; within a compiled program.
+
+        A first length that is None is that of the first of `arrays`.
+        """
+
+    def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        """`function()` where a caller's program runs in the process that it was traced in, else `otherwise()`."""
+
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         """The results inside a caller's program, which when run raises if a lane failed, before it uses them.
 
@@ -215,10 +233,10 @@ class Control(Protocol):
         """
 
     def version(self) -> tuple[Any, ...]:
-        """What the library says of itself: another one may trace and compile otherwise."""
+        """The library's version and devices: another one may trace and compile otherwise."""
 
     def settings(self) -> tuple[Any, ...]:
-        """What can be set in a process, and is part of what is traced or compiled."""
+        """The settings of the process that traced and compiled programs depend on."""
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.

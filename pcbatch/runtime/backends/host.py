@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
 
-OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "vectorized_map", "zeros_like")
+OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "spec", "vectorized_map", "zeros_like")
 """What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
-that is traced, an array of zeros."""
+that is traced, the dtype and shape of an array, an array of zeros."""
 
 
 class Host(Protocol):
@@ -56,7 +56,7 @@ class Host(Protocol):
         """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
 
     def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
-        """`spec_of` each of several values, in little time; None where one of them has none, or that takes more."""
+        """What tells dtypes and shapes of several arrays, the library's and NumPy's, in little time; None of others."""
 
     def is_steady(self, value: Any) -> bool:
         """Whether a captured array is one of the library's that never changes, neither its numbers nor its type."""
@@ -72,6 +72,9 @@ class Host(Protocol):
 
     def plain_result(self, value: Any) -> Any:
         """What `single` gives, of what the user's function has returned: what gradients know."""
+
+    def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
+        """One example's `value` with `function` of each of the library's arrays in it."""
 
     def as_argument(self, value: Any) -> Any:
         """What the library's own traced functions know an object by that they are given: this very object."""

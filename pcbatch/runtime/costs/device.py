@@ -53,14 +53,12 @@ class Device:
     chunk_shared: int
     """The fewest rows of a chunk that are multiplied by something that all lanes share. From 4 rows on a row costs the
     same, of 256 x 640 1.7 us of 4 rows and 1.5 of 64; of 512 x 1024, 9.4, 6.5, 7.0 and 5.2 us of 4, 8, 16 and 64. So
-    what counts is that few rows are left over: 64 examples of small and large TreeLSTMs of 128 cells, a child-sum one
-    and a tagger of 256 take 0.89, 0.93, 0.91 and 0.91 times as long in chunks of 8 as of 16, on a busy machine."""
+    what counts is that few rows are left over: 64 trees or sentences take 0.89 to 0.93 times as long in chunks of 8."""
     chunk_least: int
     """The fewest rows of other chunks."""
     chunk_most: int
     """The most rows of a chunk. 512 of 2048 lanes at a product of 64 x 64 take 92, 76, 71 and 77 us in chunks of 8, 16,
-    32 and 64. Where a row's work fills a smaller chunk, chunks run in pairs: 64 large TreeLSTMs take 0.95 of the time,
-    taggers of 256 0.9."""
+    32 and 64. Where a row's work fills a smaller chunk, chunks run in pairs: 64 large TreeLSTMs take 0.95 of it."""
     chunk_share: float
     """The part of a batch from which on all lanes are computed at once, not in chunks. The same four take 0.8, 0.9, 1.0
     and 1.1 times as long from 0.9 on as from 0.6 on; at 0.75 they lie between these."""
@@ -77,10 +75,9 @@ class Device:
     of two stores 0.81 and 0.88, of 60 operations 0.83 and 1.46; where one lane in 4,000 takes it 0.87 and 0.73, 0.82
     and 1.02, 1.19 and 1.28, 0.88 and 1.57 (`python -m benchmarks.vector --parts arms`, a busy machine)."""
     merged_lanes: int
-    """Up to so many lanes the blocks of a loop are run as one. In lockstep n-queens, quicksort, a Collatz of three
-    ways, primes, edit distance and insertion sort take 0.73, 0.68, 0.77, 0.72, 0.59, 0.51 of the time so at 16 lanes,
-    0.94, 0.70, 0.97, 1.05, 0.78 and 0.51 at 64, and 1.24, 0.64, 1.29, 1.75, 0.96 and 0.88 at 256. All blocks of a
-    program as one take 1.0 to 3.1 times as long at 64."""
+    """Up to so many lanes the blocks of a loop are run as one. In lockstep n-queens, quicksort, Collatz, primes, edit
+    distance and insertion sort take 0.51 to 0.77 of the time so at 16 lanes, 0.51 to 1.05 at 64, and 0.64 to 1.75 at
+    256. All blocks of a program as one take 1.0 to 3.1 times as long at 64."""
     merged_storing: int
     """The same of a loop without others inside that writes elements of arrays. Edit distance and insertion sort take
     0.72 and 0.71 of the time so at 256 lanes, 0.80 and 0.81 at 1,024."""
@@ -129,8 +126,8 @@ class Device:
     """How many lanes for each example a run begins with in which calls are forked."""
     enough_lanes: float
     """Where a lane for each call would be so many times the lanes of a run in which calls waited, the next run has as
-    few. 58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step of them
-    1.03; another number of lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
+    few. 58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step 1.03; another number
+    of lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
     least_bytes: int
     """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
     on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
@@ -142,8 +139,8 @@ class Device:
     """So many rows of an expensive block are computed at a time, where calls are forked and lanes come there behind a
     join: level by level."""
     expensive_chunk_of_ends: int
-    """So many of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs of 128
-    cells take 0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
+    """So many of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs take
+    0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
     cheap_chunk: int
     """So many rows of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small
     and large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
@@ -205,18 +202,18 @@ class Device:
     native_ordered: int
     """Elements of an array from which on one lane's code tells the compiler the order of reads and stores, at the price
     of a branch, instead of having the array copied. Insertion sort and quicksort of 16, 32, 64 and 128 numbers take
-    0.99 and 0.99, 0.89 and 1.04, 0.77 and 1.06, 0.64 and 0.85 of the time so. Edit distance, quicksort, insertion sort,
-    a sieve, a histogram and a heap of 24 numbers 0.70, 1.10, 0.81, 0.98, 1.09 and 1.08, of 16 0.96, 1.18, 0.82, 0.97,
-    1.25 and 1.06, of 8 0.94 to 1.17."""
+    0.99 and 0.99, 0.89 and 1.04, 0.77 and 1.06, 0.64 and 0.85 of the time so. Six programs of 24 numbers take 0.70 to
+    1.10, of 16 0.82 to 1.25, of 8 0.94 to 1.17."""
     quartered: int
     """Numbers of a row from which on they are summed in four parts, in lockstep. Gradients of a logistic regression of
-    1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains, all included; two parts less, eight and twenty no more.
-    Each such sum takes 0.04 s longer to compile. Shorter rows were not measured."""
+    1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains; eight and twenty parts gain no more."""
     native_sum: int
     """Numbers of one lane from which on their sum is a product with ones in native code, which is added up several at a
     time. The sampler takes 0.91 of the time so with two sums of 100 numbers in each leaf, 1.04 with two of 9 and 10."""
     native_split: float
-    """Seconds of a native run from which on it is split between the cores: a thread takes up to 0.1 ms to begin."""
+    """CPU seconds of a native run from which on cores share it: a thread takes up to 0.1 ms to begin."""
+    native_part_seconds: float
+    """CPU seconds of a part of it: to take another part costs 5 us."""
     native_chunk: float
     """Seconds after which a native run returns to Python for a moment. Half a second of n-queens, and of one long lane,
     in such chunks takes 0.8 and 1.05 times the CPU time of one chunk: within the noise."""
@@ -238,13 +235,12 @@ class Device:
     samplers and trees: of products, of which a core does 1e5 a microsecond, 2% or more."""
     native_seldom: float
     """Work of a row up to which a block is native that lanes come to seldom, compared with others in lockstep, and that
-    does much to few numbers. 100 to 230 normal numbers, 30 times `tanh` of 400 or 12 sums of their exponentials, before
-    8 or 40 products of 32,000 multiply-adds on average: 0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64,
-    0.89 to 0.99 with 512, and 0.91 to 1.03 where all lanes go in step."""
+    does much to few numbers. 100 to 400 normal numbers or exponentials before 8 or 40 products of 32,000 multiply-adds:
+    0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03 with all in step.
+    """
     native_part: int
     """Operations of native code among expensive blocks for each part in which it is compiled: XLA compiles a function
-    on one core. A sampler's 1,500 (569 x 30, 64 chains) compile in 0.75 of the time in three, on two cores, and run as
-    fast."""
+    on one core. A sampler's 1,500 (569 x 30, 64 chains) compile in 0.75 of the time in three, on two cores."""
     native_parts: int
     """So many parts at most."""
     native_few: int
@@ -264,8 +260,7 @@ class Device:
     respect to images, for kernels that all lanes share. 64 lanes, 28 x 28 and 14 x 14 places, 32 and 128 channels: 1.04
     to 1.3."""
     compiled_to_kernel: float
-    """The same of a convolution's gradient with respect to its kernel, as products of what the windows see (`rules`);
-    lane after lane, as pfor has it, 16 and 43. 32 and 128 channels: 2.2 to 2.3."""
+    """The same of its gradient with respect to its kernel, as products (`rules`). 32 and 128 channels: 2.2 to 2.3."""
     compiled_volume: float
     """The same of a convolution in three dimensions and its gradients. 11 to 12."""
     compiled_by_channel: float
@@ -281,8 +276,7 @@ class Device:
     """Work of a row that TensorFlow's own kernels must save: twenty of them take 0.1 ms for 64 lanes to begin."""
     compared: int
     """Bytes of a captured NumPy array up to which a call compares its elements with those that the last call had. 4,000
-    bytes: 0.2 us instead of 24 to make an array of them; 64,000: 2 instead of 52; 256,000: 31 instead of 85; a million:
-    106 instead of 93."""
+    bytes: 0.2 us instead of 24 to make an array of them; 256,000: 31 instead of 85; a million: 106 instead of 93."""
 
     tape_batches: int
     """How many whole batches of rows the tape of a block has room for at least, in a segment of a taped run. A segment
@@ -290,9 +284,8 @@ class Device:
     tape_rows: int
     """How many rows more, if these are not too large: a few lanes would have many short segments else."""
     tape_least: int
-    """How many rows more in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4, 5.6,
-    4.0 and 3.1 ms with 4096, 1024, 256 and no rows more; of 64 with 2 to 100 leaves, in one, two and five segments, 55,
-    63 and 71 ms with 4096, 1024 and 256."""
+    """How many rows more in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4 to 3.1
+    ms with 4096 to no rows more; of 64 with 2 to 100 leaves, in one to five segments, 55 to 71 ms."""
     tape_bytes: int
     """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
@@ -307,8 +300,7 @@ class Device:
     and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
     pulled_short: int
     """How many on tapes of less than four times `pulled`, where rows are not wide: what counts there is that few are
-    left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2, 5.1, 5.0, 5.0, 5.1 and 4.8 us a row with 64, 96,
-    128, 192, 256 and 512 rows (one thread of a busy machine)."""
+    left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one thread)."""
     pulled_wide: int
     """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
     1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
@@ -387,6 +379,7 @@ CPU = Device(
     quartered=512,
     native_sum=32,
     native_split=0.0005,
+    native_part_seconds=0.0001,
     native_chunk=0.05,
     native_pace=1e9,
     native_register=8,

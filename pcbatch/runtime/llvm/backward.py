@@ -1,7 +1,7 @@
 """The native function that gives the gradients of lanes: each runs once more, recorded, and is undone right away.
 
-    run(control, first, behind, capacity, arena, calls, stacks.., parameters.., seeds.., shared.., failures, steps,
-        gradients by parameters.., sums..)
+    run([control, first, behind, capacity, arena, calls, stacks.., parameters.., seeds.., shared.., failures, steps,
+        gradients by parameters.., sums..])
 
 So a tape is never longer than one lane's, and the run whose gradient is asked for is a plain one. A lane that fails has
 gradients of zeros. Sums are what gradients by shared operands are made of, `[lanes, ...]` too: whoever adds them up
@@ -10,8 +10,8 @@ does so in an order that does not depend on threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,24 +22,23 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.adjoint.tape import Tapes
 from pcbatch.runtime.backends.pieces import Hlo, Linear
 from pcbatch.runtime.llvm import block
-from pcbatch.runtime.llvm import function as native
-from pcbatch.runtime.llvm.function import Builder, Function, Interface, Result, Row, hand_out, place, row_of
+from pcbatch.runtime.llvm import interface as native
+from pcbatch.runtime.llvm.function import Builder, Function, hand_out, row_of
 from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.interface import POINTER, Arguments, Interface, Result, place
 from pcbatch.runtime.llvm.lane import Lane, PieceCode
 from pcbatch.runtime.llvm.records import RecordingBlock, Tape, records
-from pcbatch.runtime.llvm.stacks import Frame, Leaf, Storage
+from pcbatch.runtime.llvm.stacks import Frame, Storage
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import INT64, by_dtype
 from pcbatch.runtime.llvm.undoing import Adjoints, BackCode, WayBack, active_leaves, adjoint_group, sums_of
-
-POINTER = ir.PointerType()
 
 
 @dataclass(frozen=True)
 class StorageBothWays(Storage):
     """Storage layout of a lane of a program, and of the gradients by the entries of its stacks."""
 
-    tapes: Tapes
+    tapes: Tapes = field(kw_only=True)
 
     @cached_property
     def frames(self) -> dict[str, Frame]:
@@ -63,7 +62,7 @@ class BackwardInterface(Interface):
 
     def __init__(self, program: Program, tapes: Tapes):
         super().__init__(program, counts=False)
-        self.tapes, self.storage = tapes, StorageBothWays(program, tapes)
+        self.tapes, self.storage = tapes, StorageBothWays(program, tapes=tapes)
         active = {leaf for name in program.results for leaf, _, _ in active_leaves(tapes, self.storage, name)}
         self.seeds = {n: each for n, each in enumerate(self.storage.results) if each[0] in active}
         self.given += [((_seed(n), 0), number, sizes) for n, (_, number, sizes) in self.seeds.items()]
@@ -85,7 +84,7 @@ class BackwardInterface(Interface):
 class BackwardTranslation(Translation):
     """A program whose pieces and their derivatives are known as HLO."""
 
-    tapes: Tapes
+    tapes: Tapes = field(kw_only=True)
 
     @cached_property
     def derivatives(self) -> dict[tuple[int, int], Linear]:
@@ -135,7 +134,7 @@ class BackwardTranslation(Translation):
         """The native function."""
         builder = _Builder(BackwardInterface(self.program, self.tapes), *self.parts, self.limits)
         builder.derivatives = self.backward
-        return builder.build()
+        return builder.build(width=1)
 
 
 class _Builder(Builder):
@@ -158,7 +157,7 @@ class _Builder(Builder):
         builder.store(ir.Constant(INT64, native.NEEDS_TAPE), place(builder, control, native.STATUS))
         builder.ret_void()
 
-    def end(self, body: Lane, lane: Any, failure: Any, given: Mapping[Leaf, Row], results: Sequence[Any]) -> None:
+    def end(self, body: Lane, lane: Any, failure: Any, given: Arguments) -> None:
         """Undo a lane that has ended, and write its gradients: zeros, if it has failed."""
         code, builder, adjoints = body.code, body.builder, self.adjoints
         way = WayBack(body, self.interface.tapes, self.tape, self.every, self.derivatives, adjoints)
@@ -166,10 +165,11 @@ class _Builder(Builder):
         undo, done = (builder.append_basic_block(name) for name in ("sound", "has_gradients"))
         builder.cbranch(builder.icmp_signed("==", failure, ir.Constant(failure.type, 0)), undo, done)
         builder.position_at_end(undo)
+        arrays = given.arrays()
         for number, (leaf, _, _) in self.interface.seeds.items():
-            adjoints.add(leaf, row_of(code, *given[_seed(number), 0], lane))
+            adjoints.add(leaf, row_of(code, *arrays[_seed(number), 0], lane))
         way.emit()
         builder.branch(done)
         builder.position_at_end(done)
-        for result, pointer in zip(self.interface.results, results, strict=True):
+        for result, pointer in zip(self.interface.results, given.results, strict=True):
             hand_out(code, adjoints.value(result.leaf), result, pointer, lane)

@@ -16,12 +16,11 @@ import llvmlite.ir as ir
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
-from pcbatch.ir.types import leaves
 from pcbatch.runtime.llvm import elementwise
+from pcbatch.runtime.llvm.body import Body
 from pcbatch.runtime.llvm.code import Array, Index, scalar
 from pcbatch.runtime.llvm.hlo import UnsupportedError
-from pcbatch.runtime.llvm.lane import Lane, PieceCode
-from pcbatch.runtime.llvm.operations import evaluate
+from pcbatch.runtime.llvm.lane import Lane
 from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import BIT, BYTE, INT32, INT64, Number
 
@@ -37,13 +36,12 @@ def emit(lane: Lane, make: Callable[..., BlockCode] | None = None) -> None:
             (make or BlockCode)(lane, number, labels).emit()
 
 
-class BlockCode:
-    """One block: what it has given to names so far is in `now`; the state changes at its end."""
+class BlockCode(Body):
+    """One block of one lane."""
 
     def __init__(self, lane: Lane, number: int, labels: Mapping[int, Any]):
-        self.lane, self.code, self.builder, self.storage = lane, lane.code, lane.builder, lane.storage
-        self.number, self.block, self.labels = number, lane.program.blocks[number], labels
-        self.now: dict[Leaf, Array] = {}
+        super().__init__(lane, number)
+        self.lane, self.labels = lane, labels
         self.item = 0
         """The place of the item in hand."""
         self.pops = Counter(self.block.pops)
@@ -83,20 +81,6 @@ class BlockCode:
         place = self.builder.gep(self.lane.executions, [ir.Constant(INT64, self.number)], source_etype=INT64)
         self.builder.store(self.builder.add(self.builder.load(place, typ=INT64), ir.Constant(INT64, 1)), place)
 
-    # -- values --------------------------------------------------------------------------------------------------------
-
-    def read(self, name: str) -> list[Array]:
-        """The leaves of the value that a name has at this point of the block."""
-        return [self._leaf(*each) for each in self.storage.leaves(name)]
-
-    def _leaf(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
-        return self.now[leaf] if leaf in self.now else self.lane.top(leaf, number, sizes)
-
-    def bool_of(self, name: str) -> Any:
-        """The value of a condition."""
-        (leaf,) = self.read(name)
-        return leaf.value
-
     @contextmanager
     def guarded(self, item: Piece | Store) -> Iterator[None]:
         """Code of an item that is there where its predicate holds; numbers are as they were elsewhere."""
@@ -117,24 +101,6 @@ class BlockCode:
 
     # -- the body ------------------------------------------------------------------------------------------------------
 
-    def piece(self, piece: Piece, place: PieceCode) -> None:
-        """Run a piece; the lane fails where one of its checks does."""
-        given = [leaf for name in piece.reads for leaf in self.read(name)]
-        for name in piece.shared:
-            types = leaves(self.lane.program.shared_types[name])
-            given += [self.lane.shared[name, i] for i, _ in enumerate(types)]
-        arguments = {**self.lane.captured, **{place.first + i: each for i, each in enumerate(given)}}
-        found = evaluate(self.code, self.lane.module, (*place.results, *place.kept), arguments)
-        found, kept = found[: len(place.results)], found[len(place.results) :]
-        if place.has_site:
-            self._check(found.pop().value)
-        self.keep(kept)
-        targets = [each for name in piece.writes for each in self.storage.leaves(name)]
-        self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
-
-    def keep(self, values: Sequence[Array]) -> None:
-        """Keep what the way back needs of a piece, before anything changes."""
-
     def _check(self, site: Any) -> None:
         """The lane fails at a site, plus one, that is not 0."""
         failed, goes_on = (self.builder.append_basic_block(name) for name in ("failed", "checked"))
@@ -142,28 +108,6 @@ class BlockCode:
         self.builder.position_at_end(failed)
         self._fail(site)
         self.builder.position_at_end(goes_on)
-
-    def _write(self, found: Mapping[Leaf, Array]) -> None:
-        """Give variables new values, all at once: some may be computed from others' old ones."""
-        code = self.code
-        targets = {self.lane.memory[leaf] for leaf, array in found.items() if array.sizes}
-        settled = {}
-        for leaf, array in found.items():
-            target = self.lane.memory.get(leaf)
-            if not array.sizes:
-                array = scalar(array.number, array.value)
-            elif array.pointer is not target and array.reads & targets:
-                pointer = code.room(array.number, array.count)
-                code.write(array, pointer)
-                array = code.memory(array.number, array.sizes, pointer)
-            settled[leaf] = array
-        for leaf, array in settled.items():
-            if array.sizes:
-                target = self.lane.memory[leaf]
-                if array.pointer is not target:
-                    code.write(array, target)
-                array = code.memory(array.number, array.sizes, target)
-            self.now[leaf] = array
 
     def store(self, store: Store) -> None:
         """`array[indices..] = value`, negative indices as in Python; a row where there are fewer indices than axes.
@@ -306,7 +250,7 @@ class BlockCode:
         self._move_pointers()
         for leaf, array in self.now.items():
             name, _ = leaf
-            if not array.sizes and name in self.lane.program.storage:
+            if not array.sizes and name in self.program.storage:
                 self.builder.store(array.value, self.lane.registers[leaf])
 
     def _go(self, target: int | Branch) -> None:
@@ -322,7 +266,7 @@ class BlockCode:
 
     def _fail(self, code: Any) -> None:
         """The lane ends here with a failure: a fault site plus one."""
-        base = self.number * (len(self.lane.program.faults) + 1)
+        base = self.number * (len(self.program.faults) + 1)
         self.builder.store(self.builder.add(code, ir.Constant(INT32, base)), self.lane.exits.code)
         self.builder.branch(self.lane.exits.ended)
 

@@ -11,7 +11,7 @@ from typing import Any
 import llvmlite.ir as ir
 
 from pcbatch.runtime.llvm.hlo import UnsupportedError
-from pcbatch.runtime.llvm.types import BYTE, INT64, Number
+from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_name
 
 Index = Any
 """A place along an axis: a Python int where it is known, else a value of 64 bits."""
@@ -77,14 +77,53 @@ def untyped(address: Any) -> Any:
 
 @dataclass
 class Code:
-    """The body of one function. Small temporary arrays lie on its stack, large ones in the `arena` it is handed."""
+    """The body of one function. Small temporary arrays lie on its stack, large ones in the `arena` it is handed.
+
+    Numbers are vectors of them where it works on several `lanes` at a time.
+    """
 
     builder: Any
     arena: Any
+    lanes: int = 1
     arena_bytes: int = 0
     """The bytes of the arena that the function needs."""
     _used: int = 0
     _stack: int = 0
+
+    # -- numbers -------------------------------------------------------------------------------------------------------
+
+    def number(self, name: str) -> Number:
+        """The type that HLO calls so, as this function computes with it."""
+        return by_name(name).wide(self.lanes)
+
+    def spread(self, number: Number, value: Any) -> Any:
+        """One number as this function computes with it: in a vector the same for all lanes."""
+        if number.lanes == 1:
+            return value
+        if isinstance(value, ir.Constant):
+            return number.constant(value.constant)
+        zero = ir.Constant(INT32, 0)
+        found = self.builder.insert_element(ir.Constant(number.type, ir.Undefined), value, zero)
+        first = ir.Constant(ir.VectorType(INT32, number.lanes), [zero] * number.lanes)
+        return self.builder.shuffle_vector(found, found, first)
+
+    def shared(self, array: Array) -> Array:
+        """An array that is the same for all lanes."""
+        number = array.number.wide(self.lanes)
+        if number.lanes == 1:
+            return array
+
+        def at(index: Sequence[Index]) -> Any:
+            return self.spread(number, array.at(index))
+
+        return Array(number, array.sizes, at, array.cost + 1) if array.sizes else scalar(number, at(()))
+
+    def any(self, flags: Any) -> Any:
+        """Whether some of the flags of a vector is set, or the only one is."""
+        if self.lanes == 1:
+            return flags
+        bits = self.builder.bitcast(flags, ir.IntType(self.lanes))
+        return self.builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
     # -- numbers of places ---------------------------------------------------------------------------------------------
 
@@ -167,7 +206,7 @@ class Code:
         self._stack += number.bytes * count
         with self.builder.goto_entry_block():
             address = self.builder.alloca(ir.ArrayType(number.stored, max(count, 1)))
-        address.align = 32 if number.bytes * count >= 32 else 8
+        address.align = 64 if number.lanes > 1 else 32 if number.bytes * count >= 32 else 8
         return untyped(address)
 
     @contextmanager
@@ -212,6 +251,8 @@ class Code:
         sizes = tuple(sizes)
         if not sizes:
             return scalar(number, number.constant(numbers[0]))
+        if number.lanes > 1:
+            return self.shared(self.table(number.narrow, sizes, numbers))
         elements = [_stored(number, each) for each in numbers]
         data = ir.Constant(ir.ArrayType(number.stored, len(elements)), elements)
         table = ir.GlobalVariable(self.builder.module, data.type, self.builder.module.get_unique_name("table"))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from pcbatch.runtime.llvm.function import NAME
+from pcbatch.runtime.llvm import vector_library
+from pcbatch.runtime.llvm.interface import LANES, NAME
 
-PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyErr_SetInterrupt")
 """The functions of Python that compiled code calls."""
 LARGE, HUGE = 200_000, 1_000_000
 """Bytes of text beyond which LLVM optimises less: what it does for small programs grows faster than they do."""
@@ -29,12 +30,21 @@ def _prepared() -> None:
     for name in PYTHON:
         address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
         llvm.add_symbol(name, address)
+    if vector_library.library() is not None:
+        llvm.load_library_permanently(vector_library.LIBRARY)
 
 
 @functools.cache
 def _features() -> tuple[str, str]:
     """This processor, and what it can do."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def width() -> int:
+    """The number of lanes that run in a group: two vectors of 64 bits, so that one computes while the other waits."""
+    features = llvm.get_host_cpu_features()
+    return 16 if features.get("avx512f") else 8 if features.get("avx2") else 4
 
 
 def _level(text: str) -> int:
@@ -72,24 +82,31 @@ def object_code(text: str) -> bytes:
 def target() -> tuple[str, ...]:
     """The compiler and processor that machine code is for."""
     _prepared()
-    return llvmlite.__version__, llvm.get_process_triple(), *_features()
+    has_vectors = "" if vector_library.library() is None else vector_library.LIBRARY
+    return llvmlite.__version__, llvm.get_process_triple(), *_features(), has_vectors
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The function `run` of an object file, which lives as long as this does."""
+    """The functions of an object file, which live as long as this does."""
 
     call: Callable[..., None]
+    lanes: int
+    """The address of that that runs without Python."""
     engine: Any
 
 
-def loaded(code: bytes, arguments: int) -> Loaded:
-    """The function `run` of machine code, which takes so many arguments of 64 bits."""
+def loaded(code: bytes) -> Loaded:
+    """The functions `run` and `lanes` of machine code."""
+    (run, lanes), engine = addresses(code, (NAME, LANES))
+    return Loaded(ctypes.PYFUNCTYPE(None, ctypes.c_size_t)(run), lanes, engine)
+
+
+def addresses(code: bytes, names: Sequence[str]) -> tuple[list[int], Any]:
+    """The addresses of functions of an object file, valid as long as what comes second lives."""
     _prepared()
     with _lock:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        address = engine.get_function_address(NAME)
-    prototype = ctypes.PYFUNCTYPE(None, *[ctypes.c_size_t] * arguments)
-    return Loaded(prototype(address), engine)
+        return [engine.get_function_address(name) for name in names], engine

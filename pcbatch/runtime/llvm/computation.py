@@ -15,7 +15,7 @@ import llvmlite.ir as ir
 from pcbatch.runtime.llvm import elementwise
 from pcbatch.runtime.llvm.code import Array, Code, Index, Value, scalar
 from pcbatch.runtime.llvm.hlo import Computation, Instruction, Module, TupleShape, UnsupportedError, constant
-from pcbatch.runtime.llvm.types import Number, by_name
+from pcbatch.runtime.llvm.types import Number
 
 CHEAP = 4
 """An element that takes more instructions than this is computed once, if it is needed more often."""
@@ -146,7 +146,7 @@ class Evaluation:
 
     def _elementwise(self, instruction: Instruction) -> Array:
         opcode, attributes = instruction.opcode, instruction.attributes
-        of, sizes = by_name(instruction.array.dtype), instruction.array.sizes
+        of, sizes = self.code.number(instruction.array.dtype), instruction.array.sizes
         operands = [self.array(name) for name in instruction.operands]
         kinds = [operand.number for operand in operands]
 
@@ -166,7 +166,7 @@ class Evaluation:
 
     def constant(self, instruction: Instruction) -> Array:
         """Numbers that are written out."""
-        of, sizes = by_name(instruction.array.dtype), instruction.array.sizes
+        of, sizes = self.code.number(instruction.array.dtype), instruction.array.sizes
         numbers = [_literal(of, text) for text in constant(instruction)]
         if not sizes:
             return scalar(of, of.constant(numbers[0]))
@@ -224,7 +224,7 @@ def _same(evaluation: Evaluation, instruction: Instruction) -> Value:
 
 def _size(evaluation: Evaluation, instruction: Instruction) -> Value:
     """The size of an axis, of arrays whose sizes are all known."""
-    of = by_name(instruction.array.dtype)
+    of = evaluation.code.number(instruction.array.dtype)
     (axis,) = instruction.numbers("dimensions")
     return scalar(of, of.constant(evaluation.array(instruction.operands[0]).sizes[axis]))
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from pcbatch.runtime.llvm import complex_numbers
+from pcbatch.runtime.llvm import complex_numbers, vector_library
+from pcbatch.runtime.llvm.functions import call
 from pcbatch.runtime.llvm.hlo import UnsupportedError
-from pcbatch.runtime.llvm.types import BIT, Number
+from pcbatch.runtime.llvm.types import BIT, Number, by_name
 
 Builder = Any
 """An `llvmlite.ir.IRBuilder`."""
@@ -46,8 +47,7 @@ def emit(
             raise UnsupportedError("bitcast-convert between numbers of other sizes")
         return builder.bitcast(values[0], result.type)
     if opcode == "is-finite":
-        infinity = ir.Constant(kinds[0].type, float("inf"))
-        return builder.fcmp_ordered("<", _absolute(builder, kinds[0], values[0]), infinity)
+        return builder.fcmp_ordered("<", _absolute(builder, kinds[0], values[0]), kinds[0].constant(float("inf")))
     if opcode == "select":
         return builder.select(*values)
     found = _TABLE.get(opcode)
@@ -125,7 +125,7 @@ def _arithmetic(on_floats: str, on_integers: str, on_bools: str) -> Callable[...
 def _divide(builder: Builder, of: Number, left: Any, right: Any) -> Any:
     if of.is_float:
         return builder.fdiv(left, right, flags=FAST)
-    zero, one, all_ones = of.constant(0), of.constant(1), ir.Constant(of.type, -1)
+    zero, one, all_ones = of.constant(0), of.constant(1), of.constant(-1)
     is_zero = builder.icmp_unsigned("==", right, zero)
     if not of.is_signed:
         found = builder.udiv(left, builder.select(is_zero, one, right))
@@ -145,7 +145,7 @@ def _remainder(builder: Builder, of: Number, left: Any, right: Any) -> Any:
     if not of.is_signed:
         found = builder.urem(left, builder.select(is_zero, one, right))
         return builder.select(is_zero, left, found)
-    is_minus_one = builder.icmp_signed("==", right, ir.Constant(of.type, -1))
+    is_minus_one = builder.icmp_signed("==", right, of.constant(-1))
     found = builder.srem(left, builder.select(builder.or_(is_zero, is_minus_one), one, right))
     return builder.select(is_zero, left, builder.select(is_minus_one, zero, found))
 
@@ -192,7 +192,7 @@ def _sign(builder: Builder, of: Number, value: Any) -> Any:
     if not of.is_signed:
         return builder.select(is_zero, zero, one)
     is_negative = builder.icmp_signed("<", value, zero)
-    return builder.select(is_zero, zero, builder.select(is_negative, ir.Constant(of.type, -1), one))
+    return builder.select(is_zero, zero, builder.select(is_negative, of.constant(-1), one))
 
 
 def _power(builder: Builder, of: Number, base: Any, exponent: Any) -> Any:
@@ -203,6 +203,8 @@ def _power(builder: Builder, of: Number, base: Any, exponent: Any) -> Any:
 
 def _integer_power(builder: Builder, of: Number, base: Any, exponent: Any) -> Any:
     """By squaring, in as many turns as the exponent has bits; with a negative exponent only 1 and -1 are not 0."""
+    if of.lanes > 1:
+        raise UnsupportedError("powers of integers in a vector")
     zero, one = of.constant(0), of.constant(1)
     start = builder.block
     head, end = builder.append_basic_block("power"), builder.append_basic_block("power_end")
@@ -221,7 +223,7 @@ def _integer_power(builder: Builder, of: Number, base: Any, exponent: Any) -> An
     builder.position_at_end(end)
     if not of.is_signed:
         return after
-    minus_one = ir.Constant(of.type, -1)
+    minus_one = of.constant(-1)
     is_one, is_minus_one = builder.icmp_signed("==", base, one), builder.icmp_signed("==", base, minus_one)
     alternating = builder.select(builder.trunc(exponent, BIT), minus_one, one)
     other = builder.select(is_one, one, builder.select(is_minus_one, alternating, zero))
@@ -233,11 +235,12 @@ def _integer_power(builder: Builder, of: Number, base: Any, exponent: Any) -> An
 
 def _shift(name: str) -> Callable[..., Any]:
     def operation(builder: Builder, of: Number, value: Any, by: Any) -> Any:
-        is_far = builder.icmp_unsigned(">=", by, ir.Constant(of.type, of.bits))
+        zero, last = of.constant(0), of.constant(of.bits - 1)
+        is_far = builder.icmp_unsigned(">", by, last)
         if name == "ashr":
-            return builder.ashr(value, builder.select(is_far, ir.Constant(of.type, of.bits - 1), by))
-        found = getattr(builder, name)(value, builder.select(is_far, ir.Constant(of.type, 0), by))
-        return builder.select(is_far, ir.Constant(of.type, 0), found)
+            return builder.ashr(value, builder.select(is_far, last, by))
+        found = getattr(builder, name)(value, builder.select(is_far, zero, by))
+        return builder.select(is_far, zero, found)
 
     return operation
 
@@ -260,28 +263,16 @@ def _rsqrt(builder: Builder, of: Number, value: Any) -> Any:
 
 def _intrinsic(builder: Builder, name: str, of: Number, *values: Any) -> Any:
     """One of LLVM's own functions."""
-    bits = {16: "f16", 32: "f32", 64: "f64"}[of.bits] if of.is_float else f"i{of.bits}"
-    return call(builder, f"{name}.{bits}", of.type, *values)
+    if of.lanes > 1 and vector_library.has(name.removeprefix("llvm.")):
+        return vector_library.call(builder, of, name.removeprefix("llvm."), *values)
+    return call(builder, f"{name}.{of.suffix}", of.type, *values)
 
 
 def _call(builder: Builder, of: Number, name: str, *values: Any) -> Any:
     """A function of the C library, in the precision of its arguments."""
+    if of.lanes > 1:
+        return vector_library.call(builder, of, name, *values)
     return call(builder, name if of.bits == 64 else f"{name}f", of.type, *values)
-
-
-PURE = ("nounwind", "readnone")
-"""Attributes of functions that only compute."""
-
-
-def call(builder: Builder, name: str, result: ir.Type, *values: Any) -> Any:
-    """The result of a pure function that is declared by this name."""
-    module = builder.module
-    declared = module.globals.get(name)
-    if declared is None:
-        declared = ir.Function(module, ir.FunctionType(result, [value.type for value in values]), name)
-        for attribute in () if name.startswith("llvm.") else PURE:
-            declared.attributes.add(attribute)
-    return builder.call(declared, values)
 
 
 def _library(name: str) -> Callable[..., Any]:
@@ -308,10 +299,10 @@ def _compare(builder: Builder, of: Number, left: Any, right: Any, direction: str
 
 def _ordinal(builder: Builder, of: Number, value: Any) -> Any:
     """An integer by which floats are in their total order: -NaN, -inf, .., -0, 0, .., inf, NaN."""
-    integer = ir.IntType(of.bits)
-    found = builder.bitcast(value, integer)
-    flipped = builder.xor(found, ir.Constant(integer, (1 << (of.bits - 1)) - 1))
-    return builder.select(builder.icmp_signed("<", found, ir.Constant(integer, 0)), flipped, found)
+    integer = by_name(f"s{of.bits}").wide(of.lanes)
+    found = builder.bitcast(value, integer.type)
+    flipped = builder.xor(found, integer.constant((1 << (of.bits - 1)) - 1))
+    return builder.select(builder.icmp_signed("<", found, integer.constant(0)), flipped, found)
 
 
 def convert(builder: Builder, of: Number, to: Number, value: Any) -> Any:
@@ -335,7 +326,7 @@ def convert(builder: Builder, of: Number, to: Number, value: Any) -> Any:
         return (builder.fpext if to.bits > of.bits else builder.fptrunc)(value, to.type)
     if of.is_float:
         name = "llvm.fptosi.sat" if to.is_signed else "llvm.fptoui.sat"
-        return call(builder, f"{name}.i{to.bits}.f{of.bits}", to.type, value)
+        return call(builder, f"{name}.{to.suffix}.{of.suffix}", to.type, value)
     if to.is_float:
         return (builder.sitofp if of.is_signed else builder.uitofp)(value, to.type)
     if to.bits < of.bits:

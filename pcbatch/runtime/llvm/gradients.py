@@ -38,7 +38,7 @@ class LlvmGradients:
     def __init__(self, way: Way):
         self.way, self.backend, limits = way, way.backend, Limits(way.limits.max_depth, way.limits.max_steps)
         self.interface = BackwardInterface(way.program, way.tapes)
-        translation = BackwardTranslation(way.program, way.backend, limits, way.tapes)
+        translation = BackwardTranslation(way.program, way.backend, limits, tapes=way.tapes)
         self._cost = LaneCost()
         with way.statistics.tracing(counts=False):
             self._function = translation.both_ways()

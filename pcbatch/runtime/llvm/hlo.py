@@ -99,6 +99,11 @@ class Module:
     computations: Mapping[str, Computation]
     entry: Computation
 
+    def instructions(self) -> Iterator[Instruction]:
+        """The instructions of all computations."""
+        for computation in self.computations.values():
+            yield from computation.instructions.values()
+
 
 EMPTY = Module({}, Computation("empty", {}, Instruction("none", TupleShape(()), "tuple", ())))
 """A module without operations."""

@@ -6,7 +6,8 @@ leaves to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,13 +53,50 @@ class Exits:
     """The address of the number of steps at which the lane is to ask whether it may go on."""
 
 
-class Lane:
-    """The state of a lane, for the code of its blocks.
+class State:
+    """The variables of a lane, or of several that run together, for the code of blocks.
 
     `shared` are the arrays that all lanes share, by leaf, `captured` those that pieces hold, by the number of the
-    parameter that takes them. `stacks` are the addresses of the stacks, by group, `calls` that of the places to come
-    back to, `capacity` for how many live calls there is room. `executions` is where each block is counted, None where
-    that is not wanted.
+    parameter that takes them. Variables that are `fixed` lie where they came in.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        storage: Storage,
+        module: Module,
+        pieces: Mapping[tuple[int, int], PieceCode],
+        limits: Limits,
+        *,
+        shared: Mapping[Leaf, Array],
+        captured: Mapping[int, Array],
+        fixed: Collection[str] = (),
+    ):
+        self.code, self.builder, self.storage, self.module = code, code.builder, storage, module
+        self.program, self.pieces, self.limits = storage.program, pieces, limits
+        self.shared, self.captured = shared, captured
+        self.registers: dict[Leaf, Any] = {}
+        self.memory: dict[Leaf, Any] = {}
+        for name in self.program.types:
+            for leaf, number, sizes in storage.leaves(name):
+                if not sizes:
+                    self.registers[leaf] = code.variable(number.type)
+                elif name not in fixed:
+                    self.memory[leaf] = code.reserved(number, math.prod(sizes))
+        code.arena_base = code.arena_bytes
+
+    def top(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
+        """The value of a variable between two blocks."""
+        if sizes:
+            return self.code.memory(number, sizes, self.memory[leaf])
+        return scalar(number, self.builder.load(self.registers[leaf], typ=number.type))
+
+
+class Lane(State):
+    """The state of one lane.
+
+    `stacks` are the addresses of the stacks, by group, `calls` that of the places to come back to, `capacity` for how
+    many live calls there is room. `executions` is where each block is counted, None where that is not wanted.
     """
 
     def __init__(
@@ -78,27 +116,12 @@ class Lane:
         poll: Any,
         executions: Any = None,
     ):
-        self.code, self.builder, self.storage, self.module = code, code.builder, storage, module
-        self.program, self.pieces, self.limits, self.exits = storage.program, pieces, limits, exits
-        self.shared, self.stacks, self.calls, self.capacity = shared, stacks, calls, capacity
-        self.captured, self.poll, self.executions = captured, poll, executions
-        self.registers: dict[Leaf, Any] = {}
-        self.memory: dict[Leaf, Any] = {}
+        fixed = {name for name in storage.program.parameters if name not in storage.written}
+        super().__init__(code, storage, module, pieces, limits, shared=shared, captured=captured, fixed=fixed)
+        self.exits, self.stacks, self.calls, self.capacity = exits, stacks, calls, capacity
+        self.poll, self.executions = poll, executions
         self.depth = code.variable(INT64)
         self.pointers = {group: code.variable(INT64) for group in storage.frames}
-        self._reserve()
-
-    def _reserve(self) -> None:
-        """Room for every variable: those that nothing writes lie where they came in."""
-        fixed = {name for name in self.program.parameters if name not in self.storage.written}
-        for name in self.program.types:
-            for leaf, number, sizes in self.storage.leaves(name):
-                if not sizes:
-                    self.registers[leaf] = self.code.variable(number.type)
-                elif name not in fixed:
-                    count = Array(number, sizes, lambda index: None).count
-                    self.memory[leaf] = self.code.reserved(number, count)
-        self.code.arena_base = self.code.arena_bytes
 
     # -- beginning and end ---------------------------------------------------------------------------------------------
 
@@ -126,9 +149,3 @@ class Lane:
             self.code.store(number, number.constant(0), pointer, self.code.offset(sizes, index))
 
         self.code.each(sizes, one)
-
-    def top(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
-        """The value of a variable between two blocks."""
-        if sizes:
-            return self.code.memory(number, sizes, self.memory[leaf])
-        return scalar(number, self.builder.load(self.registers[leaf], typ=number.type))

@@ -12,10 +12,20 @@ from pcbatch.runtime.llvm.reducing import REDUCING
 from pcbatch.runtime.llvm.shaping import SHAPING
 
 OPERATIONS: Operations = {**BASIC, **SHAPING, **REDUCING, **CONTROL}
+ALIKE: Operations = {
+    opcode: OPERATIONS[opcode]
+    for opcode in (
+        *("broadcast", "call", "concatenate", "constant", "dot", "get-tuple-element", "iota", "optimization-barrier"),
+        *("pad", "parameter", "reduce", "reduce-window", "reshape", "reverse", "slice", "transpose", "tuple"),
+    )
+}
+"""Operations that do the same at the same places for all lanes, whatever their numbers are."""
 
 
-def evaluate(code: Code, module: Module, names: Sequence[str], arguments: Arguments) -> list[Array]:
+def evaluate(
+    code: Code, module: Module, names: Sequence[str], arguments: Arguments, operations: Operations
+) -> list[Array]:
     """Some results of a module's entry, of these arguments; they are arrays."""
-    found = Evaluation(code, module, module.entry, arguments, OPERATIONS).results(names)
+    found = Evaluation(code, module, module.entry, arguments, operations).results(names)
     assert all(isinstance(each, Array) for each in found), "a result that is a tuple"
     return [each for each in found if isinstance(each, Array)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,13 +13,16 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.llvm import function as native
+from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm import threads
-from pcbatch.runtime.llvm.compiler import loaded
-from pcbatch.runtime.llvm.function import Function, Interface, Outputs
+from pcbatch.runtime.llvm.compiler import loaded, width
+from pcbatch.runtime.llvm.function import Function
+from pcbatch.runtime.llvm.handler import Handler
+from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
+from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
-from pcbatch.runtime.llvm.memory import Workspace, Workspaces
+from pcbatch.runtime.llvm.memory import Workspace, Workspaces, address
 from pcbatch.runtime.llvm.threads import LaneCost, Part
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
@@ -33,17 +35,19 @@ from pcbatch.runtime.native.whole import WholeRuns
 class LlvmProgram(WholeRuns):
     """Runs the program of a machine as native code; what that cannot do, the machine does.
 
-    These are runs in a caller's graph, runs in slices, and runs of no lanes. `UnsupportedError` where there is
-    something in the program of which no native code is made.
+    These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which
+    no native code is made.
     """
 
     form = "native"
-    takes_numpy = True
+    is_numpys = any_lanes = True
 
     def __init__(self, machine: Machine):
         super().__init__(machine)
         self.limits = Limits(machine.context.limits.max_depth, machine.context.limits.max_steps)
-        self.translation = Translation(self.program, self.backend, self.limits)
+        # A lane's bits are the same in any batch only if it is never with others in a group.
+        self._width = 1 if machine.context.is_deterministic else width()
+        self.translation = Translation(self.program, self.backend, self.limits, self._width)
         self._cost = LaneCost()
         self._found = self._looked_up(counts=False)
 
@@ -66,6 +70,9 @@ class LlvmProgram(WholeRuns):
     def _check(self, lanes: int) -> None:
         assert self._whole, "it is compiled by now"
 
+    def _compile(self, arrays: Sequence[Array], lanes: int) -> None:
+        self._check(lanes)
+
     @cached_property
     def text(self) -> str:
         """The program as LLVM is given it."""
@@ -81,7 +88,7 @@ class LlvmProgram(WholeRuns):
 
     def _looked_up(self, counts: bool) -> tuple[Kept, Function | None]:
         """The entry of the cache on disk, and the function to be compiled if that is empty."""
-        kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits), self.backend)
+        kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits, self._width), self.backend)
         if kept.found is not None:
             return kept, None
         with self.statistics.tracing(counts=False):
@@ -97,15 +104,30 @@ class LlvmProgram(WholeRuns):
                 kept.keep(code)
             return NativeCode(Interface(self.program, counts), code, self.limits.max_depth)
 
+    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        """Run `lanes` lanes; see `Machine.run`. In a caller's graph a handler runs them, where there can be one."""
+        if self.backend.runs_now() or (isinstance(lanes, int) and not lanes):
+            return super().run(arguments, shared, lanes)
+        found = self._in_graphs.run(arguments, shared, lanes)
+        return super().run(arguments, shared, lanes) if found is None else found
+
+    @once
+    def _in_graphs(self) -> InGraphs:
+        return InGraphs(self.machine, self._whole.interface, self._handler)
+
+    def _handler(self, version: tuple[int, int]) -> Handler:
+        """The function that XLA calls, for a version of its interface."""
+        return Handler(self._whole, self._cost, self.program.name, version)
+
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         whole = self._whole
+        places = whole.interface.result_places
 
         def run(given: Sequence[Array]) -> Finished:
             found = self._run(whole, given, lanes)
             if found.failed:
                 return Finished(None, lambda: self._outcome(found, given, lanes))
-            values = self._tensors(found)
-            return Finished(values, lambda: self._outcome(found, given, lanes, values))
+            return Finished([found.of(place) for place in places], lambda: self._outcome(found, given, lanes))
 
         return run
 
@@ -115,7 +137,7 @@ class LlvmProgram(WholeRuns):
             return self._tensors(found[-1])
 
         found: list[Written] = []
-        values = self.backend.forbid_gradients(_Traced(run), self.program.name)(*arrays)
+        values = self.backend.forbid_gradients(Traced(run), self.program.name)(*arrays)
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
@@ -156,50 +178,38 @@ class LlvmProgram(WholeRuns):
         )
 
 
-class _Traced:
-    """A run as compiled programs are: `ready` on arrays, then made."""
+class Running:
+    """The calls of native code that make a run, and the switch that stops them."""
 
-    def __init__(self, run: Callable[..., Sequence[Array]]):
-        self._run = run
-
-    def __call__(self, *arrays: Array) -> Sequence[Array]:
-        return self._run(*arrays)
-
-    def ready(self, arrays: Sequence[Array]) -> Callable[[], Sequence[Array]]:
-        """The run on these arrays, not made yet."""
-        return partial(self._run, *arrays)
-
-
-class Written:
-    """The outputs of a run, in one piece of memory, and the switch that stops its calls."""
-
-    def __init__(self, outputs: Outputs):
-        self._outputs = outputs
-        self._memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
-        address = _address(self._memory)
-        self._start = -address % ALIGNED
-        first = address + self._start
-        self.addresses = [first + offset for offset in outputs.offsets]
+    def __init__(self) -> None:
         self.failed = self.stopped = False
         self.has_room = True
         """False where a lane has needed a longer tape than there may be."""
-        self.running: dict[int, Workspace] = {}
+        self.calls: dict[int, Workspace] = {}
+
+    def stop(self) -> None:
+        """Let no lane run on."""
+        self.stopped = True
+        for space in [*self.calls.values()]:
+            space.control[native.STOP] = 1
+
+
+class Written(Running):
+    """A run with its outputs, in one piece of memory."""
+
+    def __init__(self, outputs: Outputs):
+        super().__init__()
+        self._outputs = outputs
+        self._memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
+        found = address(self._memory)
+        self._start = -found % ALIGNED
+        first = found + self._start
+        self.addresses = [first + offset for offset in outputs.offsets]
 
     def of(self, place: int) -> np.ndarray:
         """One of the outputs."""
         dtype, sizes = self._outputs.arrays[place]
         return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
-
-    def stop(self) -> None:
-        """Let no lane run on."""
-        self.stopped = True
-        for space in [*self.running.values()]:
-            space.control[native.STOP] = 1
-
-
-def _address(array: np.ndarray) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 class NativeCode:
@@ -207,38 +217,44 @@ class NativeCode:
 
     def __init__(self, interface: Interface, code: MachineCode, max_depth: int, longest_tape: int | None = None):
         self.interface, self.longest_tape = interface, longest_tape
-        self.workspaces = Workspaces(interface.storage, code.arena_bytes, max_depth)
-        self._loaded = loaded(code.object_file, len(interface.types))
+        self.workspaces = Workspaces(interface, code.arena_bytes, max_depth)
+        self._loaded = loaded(code.object_file)
+        self.lanes = self._loaded.lanes
+        """The address of the function that runs lanes without Python."""
 
     def run_all(self, arrays: Sequence[Array], lanes: int, cost: LaneCost) -> Written:
-        """Run so many lanes on all `arrays` that the function takes, in parts where their `cost` is worth it."""
-        given = [np.ascontiguousarray(array) for array in arrays]
+        """Run so many lanes on all `arrays` that the function takes, on all cores where that pays; see `run_part`."""
+        given = [*map(np.ascontiguousarray, arrays)]
         found = Written(self.interface.outputs(lanes))
-        addresses = [*map(_address, given), *found.addresses]
+        addresses = [*map(address, given), *found.addresses]
         if self.interface.counts:
             found.of(self.interface.executions)[:] = 0
             self.run(addresses, found, (0, lanes))
-            return found
-        started, parts = time.perf_counter(), cost.parts(lanes)
-        if len(parts) == 1:
-            self.run(addresses, found, parts[0])
-            cost.note(lanes, time.perf_counter() - started)
         else:
-            cost.note(lanes, self.run_parts(addresses, found, parts))
+            self.run_part(addresses, found, (0, lanes), cost)
         return found
 
-    def run(self, addresses: Sequence[int], found: Written, part: Part) -> None:
+    def run_part(self, addresses: Sequence[int], found: Running, part: Part, cost: LaneCost) -> None:
+        """Run the lanes of a part, on all cores where their `cost` is worth it, which learns from it."""
+        threads.run(partial(self.run, addresses, found), part, cost, found.stop)
+
+    def run_rest(self, addresses: Sequence[int], part: Part, cost: LaneCost) -> None:
+        """The same, of a run in a graph."""
+        self.run_part(addresses, Running(), part, cost)
+
+    def run(self, addresses: Sequence[int], found: Running, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
         first, behind = part
         while first < behind:
             space = self.workspaces.take()
             control = space.control
             control[native.FAILED] = control[native.STOP] = 0
-            found.running[id(space)] = space
+            found.calls[id(space)] = space
             try:
                 if found.stopped:
                     return
-                self._loaded.call(space.control_address, first, behind, space.capacity, *space.addresses, *addresses)
+                space.take(addresses, first, behind)
+                self._loaded.call(space.words_address)
                 first = control[native.REACHED]
                 if control[native.FAILED]:
                     found.failed = True
@@ -248,19 +264,7 @@ class NativeCode:
                     found.has_room = False
                     found.stop()
             finally:
-                del found.running[id(space)]
+                del found.calls[id(space)]
                 if first >= behind or found.stopped:
                     space.shrink()
                 self.workspaces.put_back(space)
-
-    def run_parts(self, addresses: Sequence[int], found: Written, parts: Sequence[Part]) -> float:
-        """Run parts of the lanes on all cores: the seconds that they have taken of one core."""
-        taken: list[float] = []
-
-        def one(part: Part) -> None:
-            started = time.thread_time()
-            self.run(addresses, found, part)
-            taken.append(time.thread_time() - started)
-
-        threads.run(one, parts, found.stop)
-        return sum(taken)

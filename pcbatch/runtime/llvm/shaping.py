@@ -100,7 +100,7 @@ def _reverse(evaluation: Evaluation, instruction: Instruction) -> Array:
 
 
 def _iota(evaluation: Evaluation, instruction: Instruction) -> Array:
-    code, of = evaluation.code, by_name(instruction.array.dtype)
+    code, of = evaluation.code, evaluation.code.number(instruction.array.dtype)
     axis = int(instruction.attributes["iota_dimension"])
     whole = by_name("s64")
 
@@ -108,7 +108,7 @@ def _iota(evaluation: Evaluation, instruction: Instruction) -> Array:
         place = index[axis]
         if isinstance(place, int):
             return of.constant(place)
-        return elementwise.convert(code.builder, whole, of, place)
+        return code.spread(of, elementwise.convert(code.builder, whole, of.narrow, place))
 
     return Array(of, instruction.array.sizes, at)
 

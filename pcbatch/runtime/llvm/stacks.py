@@ -49,9 +49,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Storage:
-    """Storage layout of a lane of `program`."""
+    """Storage layout of a lane of `program`, or of several `lanes` that run together."""
 
     program: Program
+    lanes: int = 1
 
     def types(self, name: str) -> list[TensorType]:
         """The types of the leaves of a variable."""
@@ -60,7 +61,7 @@ class Storage:
     def leaves(self, name: str) -> Iterator[tuple[Leaf, Number, tuple[int, ...]]]:
         """The leaves of a variable, with their types of numbers and sizes."""
         for place, type_ in enumerate(self.types(name)):
-            yield (name, place), by_dtype(type_.dtype), type_.shape
+            yield (name, place), by_dtype(type_.dtype).wide(self.lanes), type_.shape
 
     @cached_property
     def has_calls(self) -> bool:

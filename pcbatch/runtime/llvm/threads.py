@@ -7,13 +7,25 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from time import perf_counter, thread_time
 
 from pcbatch.runtime.costs.device import CPU
 
 Part = tuple[int, int]
 """The first lane of a part, and the one behind its last."""
+Call = Callable[[Part], None]
+"""Runs the lanes of a part."""
 PARTS = 4
 """Parts for each core: lanes differ, and who is done with one part takes another."""
+MOST_PARTS = 256
+"""So many parts for each core where the work is enough for each to take `CPU.native_part_seconds`: of lanes that lie by
+their costs, the last part is the dearest."""
+MANY = 2**31
+"""More lanes than there are."""
+SHORT = 0.125
+"""The part of `CPU.native_split` up to which a call is short."""
+TRUSTED = 16
+"""The cost of a lane holds for so many times the lanes that it was measured on; beyond them it is measured again."""
 
 
 def available() -> int:
@@ -31,38 +43,92 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a child
 
 
 class LaneCost:
-    """The seconds that a lane takes, from the last runs: the least of two, as one may have been held up."""
+    """The CPU seconds of a lane, in the mean over the lanes of late: with each run those before count half as much.
+
+    Other programs on the same cores do not make a lane dearer. The thread's own clock takes 1 us to read, the wall's
+    0.1, so this one serves where it says that a call was short: then nothing held it up for long.
+    """
 
     def __init__(self) -> None:
-        self._last: tuple[float, float] = (0.0, 0.0)
+        self._lanes = self._seconds = 0.0
+        self._is_short = False
 
     def note(self, lanes: int, seconds: float) -> None:
-        """A run of so many lanes has taken so many seconds of one core."""
-        self._last = (seconds / lanes, self._last[0])
+        """A run of so many lanes has taken so many CPU seconds."""
+        self._lanes, self._seconds = self._lanes / 2 + lanes, self._seconds / 2 + seconds
 
-    def parts(self, lanes: int) -> Sequence[Part]:
-        """The parts in which to run: one where the work is not worth a thread."""
-        if lanes < 2 or min(self._last) * lanes <= CPU.native_split or (cores := available()) < 2:
-            return [(0, lanes)]
-        count = min(cores * PARTS, lanes)
-        bounds = [lanes * place // count for place in range(count + 1)]
-        return list(itertools.pairwise(bounds))
+    def measured(self, call: Call, part: Part) -> None:
+        """Run a part in this thread, and note what it takes; not where it was long and only the wall's clock ran."""
+        was_short = self._is_short
+        clock = perf_counter if was_short else thread_time
+        began = clock()
+        call(part)
+        seconds = clock() - began
+        self._is_short = seconds <= SHORT * CPU.native_split
+        if self._is_short or not was_short:
+            self.note(part[1] - part[0], seconds)
+
+    def known(self, lanes: int) -> int:
+        """Of so many lanes those whose cost is known by lanes that have run; at least one."""
+        return min(lanes, max(1, int(TRUSTED * self._lanes)))
+
+    def of(self, lanes: int) -> float:
+        """The CPU seconds that so many lanes will take."""
+        return self._seconds / self._lanes * lanes if self._lanes else 0.0
+
+    @property
+    def most(self) -> int:
+        """The number of lanes up to which their work is not worth a thread; 0 as long as that is not known."""
+        if available() < 2:
+            return MANY
+        one = self.of(1)
+        return int(min(CPU.native_split / one, MANY)) if one else 0
 
 
-def run(call: Callable[[Part], None], parts: Sequence[Part], stop: Callable[[], None]) -> None:
+def run(call: Call, part: Part, cost: LaneCost, stop: Callable[[], None]) -> None:
+    """`call` of these lanes, in parts on all cores as soon as `cost` says that it pays; `stop` ends calls early."""
+    first, behind = part
+    is_alone = behind - first == 1
+    while first < behind:
+        left = behind - first
+        known = cost.known(left)
+        if left > 1 and cost.of(known) > CPU.native_split and (cores := available()) > 1:
+            _run_on_cores(call, parts(first, behind, cost, cores), cores, cost, stop)
+            return
+        if is_alone:
+            call(part)  # never in parts, so nobody need know what it takes
+        else:
+            cost.measured(call, (first, first + known))
+        first += known
+
+
+def parts(first: int, behind: int, cost: LaneCost, cores: int) -> Sequence[Part]:
+    """The parts in which cores share the lanes from `first` to before `behind`."""
+    lanes = behind - first
+    worth = int(cost.of(lanes) / CPU.native_part_seconds)
+    count = min(lanes, cores * min(max(PARTS, worth // cores), MOST_PARTS))
+    return [*itertools.pairwise(first + lanes * place // count for place in range(count + 1))]
+
+
+def _run_on_cores(call: Call, parts: Sequence[Part], cores: int, cost: LaneCost, stop: Callable[[], None]) -> None:
     """`call` of every part, some of them in this thread; where it ends early, others are told to `stop`."""
     remaining = iter(parts)
+    taken: list[float] = []
 
     def work() -> None:
+        began = thread_time()
         for part in remaining:
             call(part)
+        taken.append(thread_time() - began)
 
-    others = [_pool().submit(work) for _ in range(min(available(), len(parts)) - 1)]
+    others = [_pool().submit(work) for _ in range(min(cores, len(parts)) - 1)]
     try:
         work()
         for other in others:
-            other.result()
+            if not other.cancel():  # one that waits for a thread still has nothing left to do
+                other.result()
     except BaseException:
         stop()
-        wait(others)
+        wait([other for other in others if not other.cancel()])
         raise
+    cost.note(parts[-1][1] - parts[0][0], sum(taken))

@@ -15,8 +15,9 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import hlo
-from pcbatch.runtime.llvm.function import Function, Interface, build
+from pcbatch.runtime.llvm.function import Function, build
 from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.interface import Interface
 from pcbatch.runtime.llvm.lane import Limits, PieceCode
 
 
@@ -27,6 +28,8 @@ class Translation:
     program: Program
     backend: Backend
     limits: Limits
+    width: int = 1
+    """The number of lanes that run in a group, where they can."""
 
     @cached_property
     def every(self) -> dict[tuple[int, int], tuple[Piece, Signature]]:
@@ -74,7 +77,7 @@ class Translation:
 
     def function(self, counts: bool) -> Function:
         """The native function; one that `counts` counts how often blocks run."""
-        return build(Interface(self.program, counts), *self.parts, self.limits)
+        return build(Interface(self.program, counts), *self.parts, self.limits, self.width)
 
     @property
     def parts(self) -> tuple[hlo.Module, Mapping[tuple[int, int], PieceCode], Sequence[np.ndarray]]:

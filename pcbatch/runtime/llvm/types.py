@@ -1,8 +1,12 @@
-"""The types of numbers: HLO's names, LLVM's types, NumPy's dtypes."""
+"""The types of numbers: HLO's names, LLVM's types, NumPy's dtypes.
+
+A type may be that of one number, or of a vector of them, one for each of several lanes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import Any
 
 import llvmlite.ir as ir
@@ -21,11 +25,38 @@ class Number:
     dtype: str
     type: ir.Type
     stored: ir.Type
+    lanes: int = 1
+    """The length of the vector, 1 where it is one number."""
 
     @property
     def bytes(self) -> int:
-        """The size of one in memory."""
-        return max(self.bits // 8, 1)
+        """The size of one in memory, or of a vector."""
+        return max(self.bits // 8, 1) * self.lanes
+
+    @property
+    def suffix(self) -> str:
+        """The type in the names of LLVM's own functions."""
+        one = f"{'f' if self.is_float else 'i'}{self.bits}"
+        return one if self.lanes == 1 else f"v{self.lanes}{one}"
+
+    @property
+    def flag(self) -> ir.Type:
+        """The type of comparisons."""
+        return BIT if self.lanes == 1 else ir.VectorType(BIT, self.lanes)
+
+    @property
+    def has_vectors(self) -> bool:
+        """True if there are vectors of such numbers."""
+        return self.kind not in ("complex", "bits") and self.name != "f16"
+
+    @property
+    def narrow(self) -> Number:
+        """The type of one number of a vector."""
+        return _BY_NAME[self.name]
+
+    def wide(self, lanes: int) -> Number:
+        """The type of a vector of so many numbers; `UnsupportedError` for those that have none."""
+        return self if lanes == 1 else _wide(self.name, lanes)
 
     @property
     def is_float(self) -> bool:
@@ -36,7 +67,9 @@ class Number:
         return self.kind == "signed"
 
     def constant(self, value: Any) -> ir.Constant:
-        """A constant of the type."""
+        """A constant of the type, in a vector all the same."""
+        if self.lanes > 1:
+            return ir.Constant(self.type, [self.narrow.constant(value)] * self.lanes)
         if self.kind == "complex":
             parts = zip(self.type, (value.real, value.imag), strict=True)
             return ir.Constant(self.type, [of(each) for of, each in parts])
@@ -65,6 +98,14 @@ def _numbers() -> dict[str, Number]:
 
 _BY_NAME = _numbers()
 _BY_DTYPE = {number.dtype: number for number in _BY_NAME.values()}
+
+
+@functools.cache
+def _wide(name: str, lanes: int) -> Number:
+    one = _BY_NAME[name]
+    if not one.has_vectors:
+        raise UnsupportedError(f"vectors of the dtype {one.dtype}")
+    return replace(one, type=ir.VectorType(one.type, lanes), stored=ir.VectorType(one.stored, lanes), lanes=lanes)
 
 
 def by_name(name: str) -> Number:

@@ -23,7 +23,7 @@ from pcbatch.runtime.llvm import elementwise
 from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Lane
-from pcbatch.runtime.llvm.operations import evaluate
+from pcbatch.runtime.llvm.operations import OPERATIONS, evaluate
 from pcbatch.runtime.llvm.records import Record, Tape
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.types import BYTE, INT64, Number, by_dtype
@@ -275,7 +275,7 @@ class _Undoing:
         given += seeds
         arguments = {**self.lane.captured, **{back.first + n: each for n, each in enumerate(given)}}
         names = [*back.reads.values(), *itertools.chain(*((*at, of) for at, of in back.elements)), *back.parts]
-        found = iter(evaluate(self.code, self.lane.module, names, arguments))
+        found = iter(evaluate(self.code, self.lane.module, names, arguments, OPERATIONS))
         read = [leaf for name in piece.reads for leaf, _, _ in self.storage.leaves(name)]
         for number in back.reads:
             self.add(read[number], next(found))

@@ -77,7 +77,7 @@ class ForkedMachine:
     bytes in all; `limit` how many bytes they may take. A lane for each example there is in any case.
     """
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     def __init__(
         self,
@@ -136,6 +136,20 @@ class ForkedMachine:
             specs: list[Spec] = [examples[key] for key in self.legs.legs.layout.inputs]
             specs += [*self.machine.programs.operand_specs, ("int32", ())]
             self.backend.lower(self.legs.whole(size), specs, self.machine.jit)
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` examples on such arrays takes, on as many lanes as there are at first."""
+        if not lanes:
+            self.machine.compile(arguments, shared, lanes)
+            return
+        examples = self.pools.at_once(lanes)
+        arrays = self.machine.arrays_given(arguments, shared, lanes)
+        with self.compiling():
+            size = self.pools.of(examples)
+            count = len(self.legs.legs.layout.inputs)
+            part = [*(self.backend.first(each, examples) for each in arrays[:count]), *arrays[count:]]
+            given = self.machine.extended(part, examples, size.pool.examples)
+            self.legs.whole(size)(*given, self.backend.constant(0))
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` examples; see `Machine.run`."""

@@ -51,7 +51,7 @@ class Machine:
     None if it cannot: by this a cache on disk knows it.
     """
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     def __init__(
         self,
@@ -136,11 +136,17 @@ class Machine:
         return self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes)
 
     def _run_arrays(
-        self, arrays: Sequence[Array], lanes: Any, counts: bool = False, capacity: int | None = None
+        self,
+        arrays: Sequence[Array],
+        lanes: Any,
+        counts: bool = False,
+        capacity: int | None = None,
+        idle: bool = False,
     ) -> Outcome:
         """A whole run on stacks of some `capacity` at first, else of what runs before it had in the end.
 
-        One that does not count from the beginning is made again for those who ask.
+        One that does not count from the beginning is made again for those who ask. In an `idle` one no lane has an
+        example: it ends at once.
         """
         capacity = self.sizes.capacity if capacity is None else capacity
         legs = self.legs if counts else self._versions.usual
@@ -148,7 +154,7 @@ class Machine:
         pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
-        flat.append(self._count(lanes))
+        flat.append(self._count(0 if idle else lanes))
         returned = self.programs.returned(legs, pool)
         sealed = self.backend.forbid_gradients(self.programs.whole_run(legs, pool, returned), self.program.name)
         with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
@@ -229,6 +235,10 @@ class Machine:
     def predicated(self, program: Program) -> Program:
         """Of this machine's program, perhaps before Python is generated, the form that it executes."""
         return self._versions.predicated(program)
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes, on stacks of the size that they have now."""
+        self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes, idle=True)
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""

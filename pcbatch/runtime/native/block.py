@@ -12,7 +12,7 @@ from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.order import Order
-from pcbatch.runtime.native.places import Places
+from pcbatch.runtime.native.places import RegionPlaces
 from pcbatch.runtime.native.registers import CALLS, Registers
 
 
@@ -28,7 +28,7 @@ class BlockCode:
         backend: Backend,
         registers: Registers,
         max_steps: int | None,
-        places: Places,
+        places: RegionPlaces,
         memory: Memory,
         shared: Mapping[str, Leaves],
         number: int,
@@ -140,9 +140,6 @@ class BlockCode:
         """Whether somebody may write where what has this key was read, before it is used."""
         if self.is_alone and key not in self.own:
             return False
-        if self.memory.lane is None:
-            groups = self.registers.pushed(self.block)
-            return any(key in self.registers.under(group) for group in groups)
         return key not in self.memory.constant
 
     @cached_property
@@ -170,12 +167,8 @@ class BlockCode:
         return self.values[name]
 
     def fail(self, mask: Array, code: Array) -> None:
-        """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one.
-
-        In the register `fault` something may be added to it: see `Places.failure`.
-        """
-        backend = self.backend
-        zero, code = backend.constant(0), backend.add(code, backend.constant(self.places.failure(self.number)))
+        """The lane fails where `mask` holds, if it has not before; `code` is a fault site plus one."""
+        backend, zero = self.backend, self.backend.constant(0)
         if self.fault is None or self.failed is None:
             self.fault = backend.choose(mask, code, zero)
         else:
@@ -296,7 +289,7 @@ class BlockCode:
             self.set("fault", self.enabled, self.fault)
         match self.block.terminator:
             case PushJump(back=back):
-                depth, place = self.state["depth"], backend.constant(self.places.kept(back))
+                depth, place = self.state["depth"], backend.constant(back)
                 self.updates[CALLS] = self.memory.stored(self.state, CALLS, [depth], place)
                 self.set("depth", self.moved(), backend.add(depth, backend.constant(1)))
                 self.set(f"under {CALLS}", self.moved(), place)

@@ -1,4 +1,4 @@
-"""One lane from its first block to its last: blocks in order, each if it is the lane's turn, and loops around them."""
+"""One lane, to a block that is left to others: blocks in order, each if it is its turn, and loops around them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pcbatch.runtime.native.course import Course
 from pcbatch.runtime.native.memory import Memory
 from pcbatch.runtime.native.order import Order
 from pcbatch.runtime.native.paths import ALWAYS, NEVER, Paths, When
-from pcbatch.runtime.native.places import Places, RegionPlaces
+from pcbatch.runtime.native.places import RegionPlaces
 from pcbatch.runtime.native.registers import CALLS, Registers
 
 EXECUTIONS = "executions"
@@ -43,17 +43,12 @@ class Code:
 
     `never` is a scalar bool that does not hold; see `order.Order`.
 
-    Where it `counts`, it has one more array, `executions`: how often each block has run.
+    One array more than the state has, `executions`, says how often each block has run.
 
     The lane stops in the middle, between two turns of a loop, where it has made as many steps as the register `limit`
-    says. From these `steps` are counted here: they are below 0 until then, which takes less time to see. A lane that
-    `goes_on` may have been stopped so: it waits at any block from which a turn can begin.
-
-    Where some blocks are left to `others`, the lane stops as well where it comes to one of them.
+    says. From these `steps` are counted here: they are below 0 until then, which takes less time to see. It goes on
+    from any block at which a turn can begin. It stops as well where it comes to a block that is left to `others`.
     """
-
-    is_doubled = True
-    """Whether blocks of a loop may be run in front of it as well: see `Course.ahead`."""
 
     def __init__(
         self,
@@ -63,25 +58,20 @@ class Code:
         row_costs: Sequence[float],
         shared: Mapping[str, Leaves],
         never: Array,
-        counts: bool = False,
-        goes_on: bool = False,
-        memory: Memory | None = None,
-        others: Others | None = None,
+        memory: Memory,
+        others: Others,
     ):
         self.backend, self.registers, self.max_steps, self.shared = backend, registers, max_steps, shared
-        self.goes_on = goes_on
         self.program: Program = registers.program
-        self.memory, self.others = memory or Memory(backend, in_place=registers.uncopied), others
-        nodes = nest(self.program, others.numbers if others else ())
-        self.never, self.counts = never, counts
+        self.memory, self.others, self.never = memory, others, never
+        nodes = nest(self.program, others.numbers)
         self.expensive = [cost > CPU.native_select for cost in row_costs]
         for number in blocks_of(nodes):
             self.expensive[number] |= bool(self.made([number])) or self._moves_large(number)
         self.nodes = arranged(self.program, nodes)
-        self.places = self._places([*blocks_of(self.nodes)])
-        left_out = others.numbers if others else frozenset[int]()
+        self.places = RegionPlaces(blocks_of(self.nodes), backend, others.layout)
         apart = {number for number in self.places.of if self.expensive[number] or self.stored([number])}
-        self.course = Course(registers, frozenset(self.places.of), left_out, self.expensive, apart, self.is_doubled)
+        self.course = Course(registers, frozenset(self.places.of), others.numbers, self.expensive, apart)
 
     def _moves_large(self, number: int) -> bool:
         """Whether a block adds large entries to stacks, or takes some."""
@@ -89,35 +79,10 @@ class Code:
         groups = {*self.registers.touched(block)} - {CALLS}
         return any(under in self.registers.uncopied for group in groups for under in self.registers.under(group))
 
-    def _places(self, numbers: Sequence[int]) -> Places:
-        if self.others is None:
-            return Places(numbers, len(self.program.faults))
-        return RegionPlaces(numbers, self.backend, self.others.layout)
-
-    def start(self, stays: State) -> State:
-        """The state of a lane that is to begin, parameters not given yet, on what the last one has left of its own."""
-        state = dict(stays)
-        state |= {key: self.backend.zeros_of(type_) for key, type_ in self.registers.types.items()}
-        state["pc"] = self.backend.constant(self.places.place(0))
-        if self.registers.has_calls:
-            behind = self.backend.constant(self.places.ended)
-            state["depth"] = self.backend.constant(1)
-            state[f"under {CALLS}"] = behind
-            # The last lane has written here again, for blocks that it did not run once it had ended.
-            state[CALLS] = self.backend.with_element(state[CALLS], [self.backend.constant(0)], behind)
-        return state
-
     def run(self, state: State) -> State:
-        """Registers and stacks at the end of the lane's program, or where its `limit` stops it."""
+        """Registers and stacks where the lane leaves the code, or where its `limit` stops it."""
         # A lane comes back to what lies before a call, or before a block that is left to others: over and over.
-        if self.registers.stacks or self.others:
-            return self.loop(Loop(self.nodes, is_entered_first=False), state)
-        is_first = not isinstance(self.nodes[0], Loop) and self.places.place(0) == 0
-        return self.turn(self.nodes, state, is_first and not self.goes_on)[0]
-
-    def has_ended(self, state: State) -> Array:
-        """Whether the lane's program has ended."""
-        return state["pc"] >= len(self.places.of)
+        return self.loop(Loop(self.nodes, is_entered_first=False), state)
 
     def turn(self, nodes: Sequence[Node], state: State, is_first: bool) -> tuple[State, set[str]]:
         """Once through some nodes, in order; the lane is known to wait at the first if `is_first`.
@@ -144,7 +109,7 @@ class Code:
         first, behind = self.places.of[numbers[0]], self.places.of[numbers[-1]] + 1
         is_first = loop.is_entered_first or is_led_to
         is_first &= len(blocks) == 1 or not any(map(self.registers.popped, blocks))
-        if self.goes_on and any(isinstance(node, Loop) for node in loop.nodes):
+        if any(isinstance(node, Loop) for node in loop.nodes):
             is_first = False  # the lane may have been stopped in a loop inside
         keys = self.changed(blocks)
 
@@ -177,8 +142,7 @@ class Code:
 
     def can_lack_room(self, number: int) -> bool:
         """Whether a lane can lack room for what the block pushes."""
-        may = self.others is not None and not self.others.roomy
-        return may and isinstance(self.program.blocks[number].terminator, PushJump)
+        return not self.others.roomy and isinstance(self.program.blocks[number].terminator, PushJump)
 
     def has_room(self, depth: Array, room: Array) -> Array:
         """Whether there is room for one more call; beyond the deepest the lane fails instead."""
@@ -210,7 +174,7 @@ class Code:
 
     def changed(self, blocks: Sequence[Block]) -> list[str]:
         """The keys of what some blocks may change."""
-        found = self.registers.changed(blocks, self.max_steps) + [EXECUTIONS] * self.counts
+        found = [*self.registers.changed(blocks, self.max_steps), EXECUTIONS]
         return [key for key in found if not (key.startswith("under ") and key in self.memory.in_place)]
 
     def executed(
@@ -232,7 +196,7 @@ class Code:
                 is_alone,
             )
             changed = block.execute()
-        return state | changed | (self.counted(number, state[EXECUTIONS], enabled) if self.counts else {}), block
+        return state | changed | self.counted(number, state[EXECUTIONS], enabled), block
 
     def counted(self, number: int, executions: Array, enabled: Array | None) -> State:
         """One more execution of a block, if it is enabled."""
@@ -302,7 +266,7 @@ class _Turn:
     def _with_room(self, number: int, when: When) -> When:
         """`when`, and there is room on the stacks for what the block pushes; a lane that lacks it leaves the code."""
         backend, places = self.backend, self.code.places
-        if not (self.code.can_lack_room(number) and isinstance(places, RegionPlaces)):
+        if not self.code.can_lack_room(number):
             return when
         room = self.code.has_room(self.state["depth"], self.state["room"])
         self._go([(self.paths.and_(when, room, holds=False), backend.constant(places.outside(number)))])

@@ -18,8 +18,7 @@ DOUBLED = 4
 class Course:
     """The jumps among the blocks `numbers` of a program; of those `left_out` a lane may come to any of them.
 
-    Some blocks are `expensive`, and jumped over; those that stand `apart` are not written twice, and none is unless
-    `is_doubled`.
+    Some blocks are `expensive`, and jumped over; those that stand `apart` are not written twice.
     """
 
     registers: Registers
@@ -27,7 +26,6 @@ class Course:
     left_out: frozenset[int]
     expensive: Sequence[bool]
     apart: Collection[int]
-    is_doubled: bool
 
     @property
     def program(self) -> Program:
@@ -85,7 +83,7 @@ class Course:
         the blocks `before` it in the same turn; else, or where such blocks had better not be written twice, there are
         none. N-queens takes 0.87 of the time so.
         """
-        if not self.is_doubled or loop.is_entered_first or any(isinstance(node, Loop) for node in loop.nodes):
+        if loop.is_entered_first or any(isinstance(node, Loop) for node in loop.nodes):
             return ()
         numbers = [*blocks_of(loop.nodes)]
         found: list[int] = []

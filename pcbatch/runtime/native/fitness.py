@@ -20,7 +20,7 @@ from pcbatch.runtime.costs.device import CPU
 
 
 class Obstacle(NamedTuple):
-    """Why a program cannot have the native form."""
+    """The reason for which a program cannot have the native form."""
 
     why: str
     span: Span | None = None
@@ -28,7 +28,7 @@ class Obstacle(NamedTuple):
 
 
 def obstacle(program: Program, backend: Backend) -> Obstacle | None:
-    """What in `program` keeps it from the native form, where that can be told by its line; else None."""
+    """The first obstacle in `program` to its native form that has a line of the user's; None if there is none."""
     if not is_framed(program):
         return Obstacle("a call keeps more than one value of a variable on its stack")
     return _of_pieces(program, backend)

@@ -1,7 +1,6 @@
-"""Where the arrays lie that are too large for registers: a lane's stacks, and arrays of which it stores elements.
+"""Where the arrays lie that are too large for registers: stacks, and arrays of which lanes store elements.
 
-Lanes that run one after another from their first block to their last share one set of stacks. Lanes that stop on the
-way have each their own: there an array is `[lanes, ...]`, and which lane runs is the first index into it.
+Lanes stop on the way, so each has its own: an array is `[lanes, ...]`, and which lane runs is the first index into it.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from pcbatch.runtime.backends.protocol import Array, Backend, State
 
 @dataclass(frozen=True)
 class Memory:
-    """The arrays of the lane that runs, `lane` if all lanes have their own; keys as in `Registers`.
+    """The arrays of the lane that runs, `lane`; keys as in `Registers`.
 
     What would be in registers of the keys `in_place` lies here, too; nobody changes those that are `constant`. The
     arrays `bytes` hold bools as bytes.
     """
 
     backend: Backend
-    lane: Array | None = None
-    in_place: frozenset[str] = frozenset()
-    constant: frozenset[str] = frozenset()
-    bytes: frozenset[str] = frozenset()
+    lane: Array
+    in_place: frozenset[str]
+    constant: frozenset[str]
+    bytes: frozenset[str]
     zero: Array | None = None
 
     def load(self, state: State, key: str, indices: Sequence[Array]) -> Array:
@@ -44,4 +43,4 @@ class Memory:
         return replace(self, zero=zero if self.zero is None else self.backend.add(self.zero, zero))
 
     def _indices(self, indices: Sequence[Array]) -> list[Array]:
-        return [*indices] if self.lane is None else [self.lane, *indices]
+        return [self.lane, *indices]

@@ -85,11 +85,17 @@ class MixedProgram(WholeRuns):
             lambda given: returned.finished(direct([*extended(given, lanes, room), count])[:-1], examples)
         )
 
-    def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
-        """A whole run; where a lane lacks room, one more on larger stacks, on which the next one begins."""
+    def _compile(self, arrays: Sequence[Array], lanes: int) -> None:
+        self._run_arrays(arrays, lanes, idle=True)
+
+    def _run_arrays(self, arrays: Sequence[Array], lanes: int, idle: bool = False) -> Outcome:
+        """A whole run; where a lane lacks room, one more on larger stacks, on which the next one begins.
+
+        In an `idle` one no lane has an example: it ends at once.
+        """
         room = self._room(lanes)
         returned, limits, first = self._returned_of(room), self.legs.limits, self.capacity
-        flat = [*self.machine.extended(arrays, lanes, room), self.backend.constant(lanes)]
+        flat = [*self.machine.extended(arrays, lanes, room), self.backend.constant(0 if idle else lanes)]
         while True:
             sealed = self.backend.forbid_gradients(self._whole(room), self.program.name)
             with self._timed():

@@ -8,43 +8,14 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.state import Layout
 
 
-class Places:
-    """The places of a whole program: of its blocks by number, and behind them all the one where every lane ends."""
-
-    def __init__(self, numbers: Iterable[int], faults: int):
-        self.of = {number: place for place, number in enumerate(numbers)}
-        self.ended = len(self.of)
-        self._faults = faults
-
-    def place(self, number: int) -> int:
-        """Where block `number` is."""
-        return self.of.get(number, self.ended)
-
-    def failed(self, number: int) -> int:
-        """Where a lane is that has failed in block `number`."""
-        return self.ended
-
-    def kept(self, number: int) -> int:
-        """What a call keeps that is to come back to block `number`."""
-        return self.place(number)
-
-    def found(self, kept: Array) -> Array:
-        """The place that a call has kept."""
-        return kept
-
-    def failure(self, number: int) -> int:
-        """What is added to the fault site plus one of a failure in block `number`: see `Registers.failure`."""
-        return number * (self._faults + 1)
-
-
-class RegionPlaces(Places):
-    """The places of some blocks of a program that runs among others: a lane may leave them for any program counter.
+class RegionPlaces:
+    """The places of some blocks of a program, by number; a lane may leave them for any program counter.
 
     Those of the machine (`Layout`) lie behind the places, in their order.
     """
 
     def __init__(self, numbers: Iterable[int], backend: Backend, layout: Layout):
-        super().__init__(numbers, 0)
+        self.of = {number: place for place, number in enumerate(numbers)}
         self.backend, self.layout, self.count = backend, layout, len(self.of)
         self.ended = self.outside(layout.finish)
         self._places = backend.array([self.place(counter) for counter in range(layout.finish + 1)], "int32")
@@ -60,17 +31,13 @@ class RegionPlaces(Places):
         return self.backend.choose(place < self.count, inside, place - self.count)
 
     def place(self, number: int) -> int:
+        """Where block `number` is."""
         return self.of[number] if number in self.of else self.outside(number)
 
     def failed(self, number: int) -> int:
+        """Where a lane is that has failed in block `number`."""
         return self.outside(self.layout.failed(number))
 
-    def kept(self, number: int) -> int:
-        return number
-
     def found(self, kept: Array) -> Array:
-        """The place of a program counter; of all behind FINISH that of FINISH."""
+        """The place of a program counter that a call has kept; of all behind FINISH that of FINISH."""
         return self.backend.element(self._places, [kept])
-
-    def failure(self, number: int) -> int:
-        return 0

@@ -25,7 +25,6 @@ from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.native.code import EXECUTIONS, Code, Others
 from pcbatch.runtime.native.fitness import is_better_jumped_over
 from pcbatch.runtime.native.memory import Memory
-from pcbatch.runtime.native.places import RegionPlaces
 from pcbatch.runtime.native.registers import CALLS, Registers
 
 
@@ -159,12 +158,9 @@ class Region:
                 self.row_costs,
                 shared,
                 never,
-                counts=True,
-                goes_on=True,
                 memory=memory,
                 others=self.others,
             )
-            assert isinstance(code.places, RegionPlaces)
             place = code.places.found(backend.element(now["pc"], [lane]))
 
             def once(go: Array, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
@@ -185,7 +181,6 @@ class Region:
         It may wait for room at a block that lanes come to by jumps only, as far as the code knows.
         """
         backend, places = self.backend, code.places
-        assert isinstance(places, RegionPlaces)
         is_inside = place < places.count
         calling = [int(code.can_lack_room(number)) for number in places.of]
         if not any(calling):
@@ -197,7 +192,6 @@ class Region:
     def _one(self, code: Code, before: State, memory: Memory, limit: int) -> State:
         """The state after one lane's code."""
         backend, places = self.backend, code.places
-        assert isinstance(places, RegionPlaces)
         in_registers = [key for key in (*self.changed, *self.constant) if self._is_register(key)]
         registers = {key: memory.load(before, key, []) for key in in_registers}
         steps = registers.get("steps")

@@ -1,10 +1,10 @@
-"""What one lane holds while it runs in the native form: registers, and stacks that it leaves to the next lane.
+"""What one lane holds while native code runs it: registers, and its part of the machine's stacks.
 
-Registers, by key: `pc` (the place of a block in the order of the code, see `Code`, or behind all of them: the lane has
-ended), `fault` (a number that says at which fault site and in which block it has failed, or 0), `steps`;
-`top v 0` for every leaf of every variable of the state. For every variable with a stack: `stack v 0`, its entries from
-0 on; `pointer v`, how many there are; and `under v 0`, a copy of the last of them. In programs with calls: `calls`, the
-stack of places to come back to, `depth`, how many there are, and `under calls`, the last of them.
+Registers, by key: `pc` (the place of a block in the order of the code, see `Code`, or where the lane leaves it),
+`fault` (the fault site plus one at which it has failed, or 0), `steps`; `top v 0` for every leaf of every variable of
+the state. For every variable with a stack: `stack v 0`, its entries from 0 on; `pointer v`, how many there are; and
+`under v 0`, a copy of the last of them. In programs with calls: `calls`, the stack of places to come back to, `depth`,
+how many there are, and `under calls`, the last of them.
 
 A stack is written at its free slot, whoever runs, and read once all writes of a turn are done, into `under ..`: XLA
 copies an array that is read before it is written. So within a turn each stack can be popped once.
@@ -13,19 +13,15 @@ copies an array that is read before it is written. So within a turn each stack c
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Program, PushJump, Return
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.costs.device import CPU
 
-NUMBER = TensorType("int32")
 CALLS = "calls"
 """The group of the stack of places to come back to."""
 
@@ -74,26 +70,7 @@ class Registers:
         """The variables that messages of faults show."""
         return tuple(dict.fromkeys(name for site in self.program.faults for name in site.arguments))
 
-    # -- types ---------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def entries(self) -> int:
-        """How many entries stacks have room for: the most that can be, and what is written beyond by who does not."""
-        pushes = (Counter(push.variable for push in block.pushes) for block in self.program.blocks)
-        return self.max_depth + 2 + max((max(each.values(), default=0) for each in pushes), default=0)
-
-    @cached_property
-    def types(self) -> dict[str, TensorType]:
-        """What every register holds, by key, stacks left out."""
-        found = dict.fromkeys(("pc", "fault", "steps"), NUMBER)
-        if self.has_calls:
-            found |= dict.fromkeys(("depth", f"under {CALLS}"), NUMBER)
-        for name in self.program.storage:
-            found.update(zip(self.keys("top", name), self.leaves(name), strict=True))
-            if self.is_stacked(name):
-                found[f"pointer {self.group(name)}"] = NUMBER
-                found.update(zip(self.keys("under", name), self.leaves(name), strict=True))
-        return {key: type_ for key, type_ in found.items() if key not in self.uncopied}
+    # -- what is large -------------------------------------------------------------------------------------------------
 
     @cached_property
     def uncopied(self) -> frozenset[str]:
@@ -105,26 +82,6 @@ class Registers:
             for key, type_ in zip(self.keys("under", name), self.leaves(name), strict=True)
             if math.prod(type_.shape) >= CPU.native_register
         )
-
-    @cached_property
-    def stacks(self) -> dict[str, TensorType]:
-        """What the entries of every stack hold, by key."""
-        found = {CALLS: NUMBER} if self.has_calls else {}
-        for name in self.program.storage:
-            if self.is_stacked(name):
-                found.update(zip(self.keys("stack", name), self.leaves(name), strict=True))
-        return found
-
-    # -- failures ------------------------------------------------------------------------------------------------------
-
-    def failure(self, number: int, code: int) -> int:
-        """What stands for a failure in a block by its number; `code` is the fault site plus one."""
-        return number * (len(self.program.faults) + 1) + code
-
-    def sites_and_blocks(self, failures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The fault sites and the numbers of the blocks that some `failures` stand for; -1 for 0."""
-        blocks, codes = np.divmod(failures, len(self.program.faults) + 1)
-        return codes - 1, np.where(codes > 0, blocks, -1).astype(failures.dtype)
 
     # -- what blocks do with them --------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class WholeRuns(ABC):
     Runs in slices, runs in a caller's graph and runs of no lanes are the affair of the `machine`.
     """
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     form: str
     """What `f.stats()` says of it."""
@@ -52,6 +52,13 @@ class WholeRuns(ABC):
         else:
             self._check(lanes)
 
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes; see `Executable.compile`."""
+        if lanes == 0:
+            self.machine.compile(arguments, shared, lanes)
+        else:
+            self._compile(self.machine.arrays_given(arguments, shared, lanes), lanes)
+
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
         if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
@@ -74,6 +81,10 @@ class WholeRuns(ABC):
     @abstractmethod
     def _check(self, lanes: int) -> None:
         """See `check`; of lanes, of which there are some."""
+
+    @abstractmethod
+    def _compile(self, arrays: Sequence[Array], lanes: int) -> None:
+        """See `compile`; of lanes, of which there are some."""
 
     @abstractmethod
     def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:

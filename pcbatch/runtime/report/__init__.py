@@ -1,1 +1,1 @@
-"""What a user sees of a run."""
+"""Reports of runs, for users."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pcbatch.runtime.report.explanation import Expensive, Way
 
 APART = 1.25
-"""How many times as often as the longest lane needs it a block runs where its lanes do not meet."""
+"""A block whose lanes do not meet runs so many times as often as the longest lane needs it."""
 FEW = 0.6
 """The part of a block's launches that batching on the fly needs, for that to be worth a word."""
 IDLE = 0.5

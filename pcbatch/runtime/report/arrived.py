@@ -20,16 +20,16 @@ from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 KEPT = ("values", "status", "site", "place", "steps", "stack_entries", "can_fail", "native_lanes", "notes")
-"""What is kept of an outcome as it is, but for arrays, which are NumPy's then; the values stay what they are."""
+"""The fields of an outcome that are kept; arrays become NumPy's, but the values stay what they are."""
 
 
 @dataclass(frozen=True)
 class StayedBehind:
-    """What a run of some name cannot do without its program."""
+    """The methods of a run that need its program, for a run without one: they raise PCB576."""
 
     name: str
     interrupted: bool = False
-    """Whether Ctrl-C ended the run."""
+    """True if Ctrl-C ended the run."""
 
     def save(self, path: Any) -> None:
         """Raises UsageError PCB576."""
@@ -56,7 +56,7 @@ class _Known:
 
 
 def outcome_of(program: Program, outcome: Outcome, counts: bool) -> dict[str, Any]:
-    """What is kept of an outcome; of what was not counted so far only if it `counts`, which may take another run."""
+    """The fields of an outcome for a pickle. With `counts` missing counts are made, which may take another run."""
     behind = StayedBehind(program.name, outcome.checkpoint is not None and outcome.checkpoint.interrupted)
     found = {name: getattr(outcome, name) for name in KEPT}
     for name in ("status", "site", "place", "steps"):
@@ -70,12 +70,12 @@ def outcome_of(program: Program, outcome: Outcome, counts: bool) -> dict[str, An
 
 
 def outcome(kept: Mapping[str, Any]) -> Outcome:
-    """The outcome of which so much was kept."""
+    """The outcome with these fields."""
     return Outcome(**kept, fault_values={}, backend=NumPyBackend())
 
 
 def program_of(program: Program) -> Program:
-    """What is left of a program."""
+    """The part of a program that a pickle has: blocks without code, and the types of results."""
     blocks = (
         Block(
             block.label,
@@ -98,7 +98,7 @@ def program_of(program: Program) -> Program:
 
 
 def has_names(program: Program) -> bool:
-    """Whether the classes of a program's results are found by their names, as pickle wants."""
+    """Tell whether the classes of a program's results are found by their names, as pickle demands."""
     classes = (record for name in program.results for record in records(program.types[name]))
     return all(_found(each) is each for each in classes)
 

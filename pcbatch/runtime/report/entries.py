@@ -1,4 +1,4 @@
-"""What `pcbatch.debug` has kept of each lane, read and printed."""
+"""Texts that `pcbatch.debug` has kept of each lane, read and printed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _beginning(flat: np.ndarray, shape: Sequence[int]) -> str:
 
 
 def fields(text: str) -> int | None:
-    """How many fields a text has; None where it is no template of fields without names."""
+    """The number of fields of a text; None where it is no template of fields without names."""
     try:
         found = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
     except ValueError:

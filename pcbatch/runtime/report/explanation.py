@@ -1,4 +1,4 @@
-"""What a batch costs in each of the ways to run it, block by block, and what to do about it."""
+"""The cost of a batch in each of the ways to run it, block by block, and advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pcbatch.runtime.report import listing
 
 TEXT = 60
-"""How many characters of a source line stand beside its block."""
+"""The number of characters of a source line that stand beside its block."""
 LEGEND = (
     "launches: how often a block ran, each time for all lanes that waited at it; rows: computed in all; of use: those"
     "\nof lanes that took part; seconds: the share of the call that its estimated work has. The longest lane has to run"
@@ -63,7 +63,7 @@ class Expensive:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a batch runs; printed, tables and advice.
+    """The ways in which a batch runs; printed, tables and advice.
 
     `ways` are the ways that were run, the usual one first; `blocks` the blocks with expensive rows; `forms` says in
     which form each way ran; `advice` are sentences, the most important first; `calls` say which

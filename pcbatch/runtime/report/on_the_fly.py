@@ -1,4 +1,4 @@
-"""How many launches batching on the fly would make of the same work: by depth, and by agenda.
+"""Launches that batching on the fly would make of the same work: by depth, and by agenda.
 
 Both build a graph of the whole batch first, of which the nodes are here the runs of expensive blocks. By depth: nodes
 of one block that lie equally deep run together (Looks et al., "Deep Learning with Dynamic Computation Graphs", ICLR

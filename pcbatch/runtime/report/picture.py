@@ -19,11 +19,11 @@ from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
 BLOCKS = 30
-"""How many blocks are drawn: those that ran for most lanes."""
+"""The number of blocks that are drawn: those that ran for most lanes."""
 COLUMNS = 500
-"""How many columns the trips are drawn in at most; a column of several trips has the mean of them."""
+"""The largest number of columns for the trips; a column of several trips has the mean of them."""
 TEXT = 40
-"""How many characters of a source line stand beside its block."""
+"""The number of characters of a source line that stand beside its block."""
 
 
 def drawn(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
@@ -79,7 +79,7 @@ def _shown(trace: Trace) -> list[str]:
 
 
 def _over_time(trace: Trace, shown: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """For how many lanes each block ran, `[blocks, columns]`, and how many had not ended, `[columns]`."""
+    """The numbers of lanes for which each block ran, `[blocks, columns]`, and that had not ended, `[columns]`."""
     trips = max(1, trace.trips - trace.left_out)
     ran, live = np.zeros([len(shown), trips]), np.zeros([trips])
     rows = {label: row for row, label in enumerate(shown)}

@@ -1,4 +1,4 @@
-"""What a run executed, line by line of the user's source: counted by block, shown where the code of a block stands.
+"""The work of a run, line by line of the user's source: counted by block, shown where the code of a block stands.
 
 Everything is known of every run: the machine counts, for each block, how often it ran, for how many lanes and on how
 many rows, whether anybody asks or not.
@@ -62,7 +62,7 @@ class Counts:
 
     @property
     def lanes(self) -> float:
-        """How many lanes took part on average when a block ran; 0 where none ran."""
+        """The mean number of lanes that took part when a block ran; 0 where none ran."""
         return self.active / self.runs if self.runs else 0.0
 
     @property
@@ -160,7 +160,7 @@ class Profile:
 
     @property
     def legend(self) -> str:
-        """What they mean."""
+        """The meaning of these figures, in words."""
         return LEGEND + (TAPE_LEGEND if self.total.tape else "")
 
     def __str__(self) -> str:
@@ -203,7 +203,7 @@ def noted(span: Span | None, text: str) -> str:
 
 
 def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, dict[Place, Counts]]]:
-    """Of each block its function, its counts, and those of each line of which it has a part."""
+    """Each block's function, its counts, and those of each line of which it has a part."""
     counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
     costs = line_costs(program, outcome.backend)
     tapes = [outcome.tape.get(number, {}) for number, _ in enumerate(program.blocks)]

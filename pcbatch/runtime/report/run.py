@@ -1,13 +1,12 @@
-"""What a user sees of a run: values, what became of each lane, and how well the lanes were used."""
+"""A run, as users see it: values, the status of each lane, and the use that was made of lanes."""
 
 from __future__ import annotations
 
-import operator
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,21 +15,22 @@ from pcbatch.errors import Diagnostic, PcbatchError, Span, UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import FaultSite, Program
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import arrived
 from pcbatch.runtime.report.picture import drawn
 from pcbatch.runtime.report.profile import Profile
+from pcbatch.runtime.report.results import delivered, packed
 from pcbatch.runtime.report.shown import listed, written
 from pcbatch.runtime.report.statuses import Statuses
 from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
 SHOWN_LANES = 5
-"""How many failed lanes a message draws."""
+"""The number of faults that a message draws, and of lanes that it names with each."""
 SHOWN_RESULTS = 20
-"""How many lanes' results a report lists."""
+"""The number of lanes whose results a report lists."""
 LEGEND = (
     "trips: turns of the machine's loop; block runs: each for all lanes that wait at the block; rows of use: those of"
     "\nlanes that took part, of all the rows that were computed"
@@ -39,7 +39,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class LaneFault:
-    """Why a lane failed and where. `message` starts with the name of the exception that Python would have raised."""
+    """A lane's failure and its place. `message` starts with the name of the exception that Python would have raised."""
 
     lane: int
     status: LaneStatus
@@ -65,16 +65,16 @@ class Run:
     program: Program = field(repr=False)
     outcome: Outcome = field(repr=False)
     seconds: float | None = field(default=None, repr=False)
-    """How long the call took, from arguments to results; None where something was compiled in it."""
+    """Seconds from arguments to results; None where something was compiled in the call."""
 
     @classmethod
-    def of(cls, program: Program, outcome: Outcome, seconds: float | None = None) -> Run:
-        """The run of `program` that gave `outcome`, in so many seconds."""
-        return cls(_packed(program, outcome.values), program, outcome, seconds)
+    def of(cls, program: Program, outcome: Outcome, seconds: float | None = None, output: str = "tensors") -> Run:
+        """The run of `program` that gave `outcome`, in so many seconds; its value as the option `output` says."""
+        return cls(delivered(program, outcome.backend, outcome.values, output), program, outcome, seconds)
 
     @classmethod
-    def checked_value(cls, program: Program, outcome: Outcome) -> Any:
-        """The value of a run that must not fail.
+    def checked_value(cls, program: Program, outcome: Outcome, output: str = "tensors") -> Any:
+        """The value of a run that must not fail, as the option `output` says.
 
         From Python a failed lane raises LaneError. Inside a plain `tf.function` an assertion raises it when the graph
         runs. Under an outer `jit_compile=True` nothing can raise, so there a program that can fail is refused:
@@ -82,7 +82,7 @@ class Run:
         """
         backend = outcome.backend
         if backend.is_concrete(outcome.status):
-            return cls.of(program, outcome).check()
+            return cls.of(program, outcome, output=output).check()
         if outcome.can_fail and backend.inside_fixed_program():
             raise UsageError(
                 "PCB532",
@@ -93,7 +93,7 @@ class Run:
             )
         texts = [_templates(program, site) for site in program.faults]
         leaves = backend.checked_values(program, outcome, texts) if outcome.can_fail else outcome.values
-        return _packed(program, leaves)
+        return packed(program, leaves)
 
     @property
     def status(self) -> Any:
@@ -118,7 +118,7 @@ class Run:
 
     @property
     def block_runs(self) -> int:
-        """How often the machine ran a block in all, each time for all lanes that waited at it."""
+        """The number of runs of blocks, each for all lanes that waited there."""
         return sum(self.executions.values())
 
     @property
@@ -129,17 +129,17 @@ class Run:
 
     @cached_property
     def executions(self) -> dict[str, int]:
-        """How often each block ran, by label."""
+        """The number of runs of each block, by label."""
         return self._by_label(self._concrete.executions)
 
     @cached_property
     def utilization(self) -> Utilization:
-        """How many of the rows that were computed belonged to lanes that took part."""
+        """The share of computed rows that belonged to lanes that took part."""
         active, executed = self._by_label(self._concrete.active), self._by_label(self._concrete.rows)
         return Utilization.of(self.program, active, executed)
 
     def profile(self) -> Profile:
-        """What was executed, line by line of the user's source; printed, the source with the figures beside it."""
+        """The executed work, line by line of the user's source; printed, the source with the figures beside it."""
         if isinstance(self.outcome.checkpoint, arrived.StayedBehind):
             raise self.outcome.checkpoint.refused("profile()")
         took = [] if self.seconds is None else [f"{self.seconds:.3g} s"]
@@ -147,7 +147,7 @@ class Run:
 
     @cached_property
     def trace(self) -> Trace:
-        """What the schedule chose, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
+        """The schedule's choices, step by step, for runs under the option `trace`; UsageError PCB561 for others."""
         return Trace.of(self.program, self._concrete)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
@@ -165,7 +165,7 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run; its lanes may all have ended by then."""
+        """True if Ctrl-C ended the run; its lanes may all have ended by then."""
         return self.outcome.checkpoint is not None and self.outcome.checkpoint.interrupted
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -200,7 +200,7 @@ class Run:
         return "\n".join(ends if self._concrete.native_lanes else [*ends, LEGEND])
 
     def as_json(self) -> dict[str, Any]:
-        """What `report` says, for JSON: `value` is None for a failed lane, text for a number that is not finite."""
+        """The contents of `report` for JSON: `value` is None for a failed lane, text for a number not finite."""
         failed = {fault.lane: fault for fault in self.errors}
         lanes: list[dict[str, Any]] = []
         for lane, status in enumerate(self.status.tolist()):
@@ -220,8 +220,8 @@ class Run:
         return f"lane {lane}: {written(self.result(lane)) if status is LaneStatus.OK else status.name}"
 
     def result(self, lane: int) -> Any:
-        """What one lane returned: NumPy scalars and arrays in the user's structure."""
-        return _packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
+        """The result of one lane: NumPy scalars and arrays in the user's structure."""
+        return packed(self.program, [np.asarray(leaf)[lane] for leaf in self._concrete.values])
 
     @property
     def _concrete(self) -> Outcome:
@@ -259,7 +259,7 @@ class Run:
         return self
 
     def _reduced(self, counts: bool) -> tuple[Any, ...]:
-        """How to pickle it; where it `counts` what was not counted so far."""
+        """The parts of its pickle; with `counts` missing counts are made now."""
         outcome = self._concrete
         known: dict[str, Any] = {"seconds": self.seconds, "errors": self.errors}
         if outcome.trace is not None:
@@ -293,8 +293,12 @@ class LaneError(PcbatchError, RuntimeError):
 
     def __init__(self, run: Run):
         self.run = run
-        shown = [fault.render() for fault in run.errors[:SHOWN_LANES]]
-        rest = len(run.errors) - len(shown)
+        alike: dict[Any, list[LaneFault]] = {}
+        for fault in run.errors:
+            alike.setdefault((fault.status, fault.message, fault.span), []).append(fault)
+        groups = [*alike.values()][:SHOWN_LANES]
+        shown = [_drawn(group) for group in groups]
+        rest = len(run.errors) - sum(map(len, groups))
         more = [f"and {rest} more, see .run.errors"] if rest else []
         head = f"{len(run.errors)} of {len(run.status)} lanes of {run.program.name} failed"
         super().__init__("\n\n".join([head, *shown, *more]))
@@ -310,8 +314,17 @@ class LaneError(PcbatchError, RuntimeError):
         return _failure(self, getattr(self, "run", None))
 
 
+def _drawn(faults: Sequence[LaneFault]) -> str:
+    """One fault of several lanes, with its source line and carets."""
+    first, lanes = faults[0], ", ".join(str(fault.lane) for fault in faults[:SHOWN_LANES])
+    if len(faults) == 1:
+        return first.render()
+    more = ", .." if len(faults) > SHOWN_LANES else ""
+    return Diagnostic(f"lanes {lanes}{more} ({first.status.name})", first.message, first.span).render()
+
+
 def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:
-    """How to pickle what has ended a run."""
+    """The parts of the pickle of an error that has ended a run."""
     has_run = run is not None and arrived.has_names(run.program)
     return _failed, (type(error), str(error), run._reduced(counts=False)[1] if run is not None and has_run else None)
 
@@ -379,20 +392,6 @@ def _shown(type_: Type, leaves: Sequence[Any], lane: int) -> Any:
     found = [np.asarray(leaf)[lane] for leaf in leaves]
     weak = [leaf_type.weak for leaf_type in leaf_types(type_)]
     return values.pack(type_, [leaf.item() if is_weak else leaf for leaf, is_weak in zip(found, weak, strict=True)])
-
-
-def _packed(program: Program, leaves: Sequence[Any]) -> Any:
-    """The leaves of a program's results in the user's structure."""
-    remaining, types = iter(leaves), [program.types[name] for name in program.results]
-    results = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def packer(program: Program) -> Callable[[Sequence[Any]], Any]:
-    """From the leaves of a program's results to the user's structure, many times."""
-    if len(program.results) == 1 and isinstance(program.types[program.results[0]], TensorType):
-        return operator.itemgetter(0)
-    return partial(_packed, program)
 
 
 def _templates(program: Program, site: FaultSite) -> list[str]:

@@ -1,4 +1,4 @@
-"""What became of each lane, as numbers that print as names."""
+"""Statuses of lanes, as numbers that print as names."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ from pcbatch.runtime.strategies.walk import Visit
 
 COUNTER = "(program counter)"
 UNCHANGED = 10
-"""How many variables that a block has not changed are shown with those that it has."""
+"""The number of variables shown that a block has not changed, beside those that it has."""
 ELEMENTS = 6
-"""How many elements an array has at most that is shown whole."""
+"""The largest number of elements of an array that is shown whole."""
 WIDTH = 80
-"""How many columns the entries of a stack, or a value, take at most."""
+"""The largest number of columns for the entries of a stack, or for a value."""
 LEGEND = (
     "Of each block that ran: its lines, the values that live in it alone (=), and each variable's stack after it, the"
     "\ntop behind ->. A * is at what the block has given a value. The top program counter is the block that is next."
@@ -34,7 +34,7 @@ LEGEND = (
 
 
 def title(program: Program, lane: int, lanes: int) -> str:
-    """What stands above all pictures."""
+    """The text above all pictures."""
     return f"{program.name}, lane {lane} of {lanes}\n\n{LEGEND}"
 
 
@@ -44,13 +44,13 @@ def picture(program: Program, visit: Visit) -> str:
 
 
 def left_out(count: int) -> str:
-    """What stands in place of `count` pictures."""
+    """The text in place of `count` pictures."""
     more = f"{count:,} more block run{'s' * (count > 1)}"
     return f".. {more}, not shown here. The last one:"
 
 
 def ending(program: Program, outcome: Outcome, lane: int, visit: Visit) -> str:
-    """How the lane ended, and what it took."""
+    """The end of the lane, and its counts."""
     run = Run.of(program, outcome)
     took = f"{visit.count:,} block runs, {visit.steps:,} steps (loop turns and calls)"
     ends = [dataclasses.replace(fault, lane=lane).render() for fault in run.errors]

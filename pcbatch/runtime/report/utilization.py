@@ -1,4 +1,4 @@
-"""How well the lanes of a run were used: active lanes over computed rows, counted where blocks run."""
+"""Utilisation of the lanes of a run: active lanes over computed rows, counted where blocks run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = TypeVar("Key", int, str)
 
 @dataclass(frozen=True)
 class Utilization:
-    """How many of the rows that were computed belonged to lanes that took part.
+    """The share of computed rows that belonged to lanes that took part.
 
     A block that runs computes a row for each lane of the batch, or, where it runs on gathered lanes, for some of them.
     `active` counts, by block label, the rows that were of use, `executed` all of them. A source line's rows are those
@@ -65,7 +65,7 @@ class Utilization:
 
     @property
     def rows_by_line(self) -> dict[int, int]:
-        """How many rows were computed for each source line."""
+        """The number of rows that were computed for each source line."""
         return dict(sorted(_summed(self.executed, self.lines).items()))
 
     def __repr__(self) -> str:

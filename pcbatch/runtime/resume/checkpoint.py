@@ -40,10 +40,10 @@ FORM = {
     "defaults": {str: int},
     "records": [str],
 }
-"""What a header says."""
+"""The fields of a header."""
 
 Origin = Mapping[str, Any]
-"""What a run is a run of, for JSON: "program" (a digest), "options", and whatever is needed to find the program."""
+"""A description of a run for JSON: "program" (a digest), "options", and whatever is needed to find the program."""
 Operands = Mapping[str, Sequence[Array]]
 """The leaves of shared operands by their names."""
 
@@ -92,7 +92,7 @@ class Saved:
     arrays: Mapping[str, np.ndarray]
 
     def snapshot(self, legs: Legs, forked: ForkedLegs | None = None) -> Snapshot:
-        """Where the run stands: arrays of exactly the dtypes and shapes of `legs`, or PCB592.
+        """The state of the run: arrays of exactly the dtypes and shapes of `legs`, or PCB592.
 
         Of a run whose calls are forked, of those of `forked`, unless it goes on in sequence.
         """
@@ -132,7 +132,7 @@ class Saved:
         return Snapshot(pool, state, counters, inputs, outputs, {} if pool.whole else queue)
 
     def _length(self, name: str) -> int:
-        """How many lanes or examples an array is of."""
+        """The number of lanes or examples that an array has."""
         array = self.arrays.get(name)
         return 0 if array is None or not array.shape else len(array)
 
@@ -199,7 +199,7 @@ def _pool(layout: Layout, state: Mapping[str, np.ndarray], outputs: Mapping[str,
 
 
 def digests(operands: Operands) -> dict[str, str]:
-    """What each operand holds: dtypes, shapes and bytes, as one digest."""
+    """A digest of each operand's dtypes, shapes and bytes."""
     found = {}
     for name, leaves in operands.items():
         digest = hashlib.sha256()

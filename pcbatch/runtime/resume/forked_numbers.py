@@ -1,4 +1,4 @@
-"""Whether the numbers of a saved state fit each other whose calls are forked: see `numbers`."""
+"""Checks that the numbers of a saved state with forked calls fit each other: see `numbers`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcbatch.runtime.resume.numbers import Arrays
 def wrong(
     layout: Layout, state: Arrays, examples: Arrays, counters: Arrays, queue: Arrays, capacity: int
 ) -> str | None:
-    """What is wrong with the arrays of a run, of the right dtypes and shapes, on stacks of this `capacity`; or None."""
+    """A fault of the arrays of a run, of the right dtypes and shapes, on stacks of this `capacity`; None if none."""
     count, lanes = len(examples["status"]), len(state["pc"])
     for key, (first, last) in _ranges(layout, count, lanes, capacity).items():
         if key in state and state[key].size and not first <= state[key].min() <= state[key].max() <= last:
@@ -51,7 +51,7 @@ def _ranges(layout: Layout, examples: int, lanes: int, capacity: int) -> dict[st
 
 
 def _relations(layout: Layout, state: Arrays, examples: int) -> Iterator[tuple[bool, str]]:
-    """What must hold of the numbers, each with what is wrong where it does not."""
+    """Conditions on the numbers, each with the fault where it does not hold."""
     lengths, lanes = state[LENGTHS], len(state["pc"])
     yield lanes >= examples, "it has fewer lanes than examples"
     roots = (state["example"][:examples] == np.arange(examples)) & (state["parent"][:examples] < 0)

@@ -1,4 +1,4 @@
-"""What a header in JSON must look like, checked before anything of it is believed.
+"""The form of a header in JSON, checked before anything of it is believed.
 
 ```
 form ::= type | function | [form] | {str: form} | {"name": form, ..} | (form, ..)
@@ -18,7 +18,7 @@ LARGEST = 2**62
 
 
 def count(value: Any) -> bool:
-    """Whether a value is a number of things."""
+    """Tell whether a value is a number of things."""
     return type(value) is int and 0 <= value < LARGEST
 
 

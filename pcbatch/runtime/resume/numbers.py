@@ -1,4 +1,4 @@
-"""Whether the numbers of a saved state fit each other: they are indices, and lead nowhere but where there is something.
+"""Checks that the numbers of a saved state fit each other: they are indices, and must lead to something.
 
 A file's checksum says that it is whole, not that a run has written it.
 """
@@ -19,7 +19,7 @@ Arrays = Mapping[str, np.ndarray]
 def wrong(
     layout: Layout, state: Arrays, examples: Arrays, counters: Arrays, queue: Arrays, capacity: int
 ) -> str | None:
-    """What is wrong with the arrays of a run, of the right dtypes and shapes, on stacks of this `capacity`; or None."""
+    """A fault of the arrays of a run, of the right dtypes and shapes, on stacks of this `capacity`; None if none."""
     named = {f"state/{key}": array for key, array in state.items()}
     named |= {f"example/{key}": array for key, array in examples.items()}
     named |= {f"counter/{key}": array for key, array in counters.items()}
@@ -48,7 +48,7 @@ def _ranges(layout: Layout, examples: int, capacity: int) -> dict[str, tuple[int
 
 
 def _relations(layout: Layout, state: Arrays, examples: Arrays, queue: Arrays) -> Iterator[tuple[bool, str]]:
-    """What must hold of the numbers, each with what is wrong where it does not."""
+    """Conditions on the numbers, each with the fault where it does not hold."""
     pc, held = state["pc"], state["example"][state["pc"] != layout.free]
     yield len(np.unique(held)) == len(held), "two lanes hold the same example"
     is_right = (pc == layout.free) | ((pc > layout.free) == (state["fault"] > 0))
@@ -69,7 +69,7 @@ def _relations(layout: Layout, state: Arrays, examples: Arrays, queue: Arrays) -
 
 
 def _leads_back(layout: Layout, state: Arrays) -> bool:
-    """Whether every lane that runs has FINISH at the bottom of its stack of program counters, and blocks above."""
+    """Tell whether every lane that runs has FINISH at the bottom of its stack of program counters, and blocks above."""
     calls, depth, runs = state["calls"], state["depth"], state["pc"] < layout.start
     entries = np.arange(calls.shape[1])
     above = runs[:, None] & (entries > 0) & (entries < depth[:, None])

@@ -32,7 +32,7 @@ except ImportError:  # Windows
     fcntl = None
 
 LONGEST_NAME = 200
-"""In bytes; a longer one is not spelt out in that of its part, for names have 255 at most."""
+"""Bytes of a name; a longer one is not spelt out in that of its part, for names have 255 at most."""
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
@@ -100,7 +100,7 @@ def _remove_if_nobodys(part: str) -> None:
 
 
 def _old(name: str) -> os.stat_result | None:
-    """What is to be replaced: a file, or nothing."""
+    """The file that is to be replaced, or nothing."""
     if not os.path.basename(name):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     try:
@@ -130,7 +130,7 @@ def _part(target: str) -> tuple[str, BinaryIO]:
 
 
 def _is_at(file: int, path: str) -> bool:
-    """Whether the open file is the one of this name."""
+    """Tell whether the open file is the one of this name."""
     try:
         return os.path.samestat(os.fstat(file), os.lstat(path))
     except FileNotFoundError:

@@ -21,16 +21,16 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.resume.progress import Watch
 
 SLICE_SECONDS = 0.25
-"""How long a slice is to last."""
+"""Seconds that a slice is to last."""
 FIRST_TRIPS = 64
 """The budget of the first slice, of which nothing is known yet."""
 STEEPEST = 4
-"""By what a budget may change from one slice to the next: one of them may have waited for the compiler."""
+"""The factor by which a budget may change from one slice to the next: one may have waited for the compiler."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands after its last slice, and whether it was interrupted then: by Ctrl-C, or by an exception."""
+    """The state of a run after its last slice, and whether it was interrupted then: by Ctrl-C, or by an exception."""
 
     snapshot: Snapshot
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""Which blocks run in a trip of the machine's loop, and in which order: schedules by name, one to a file.
+"""Schedules by name, one to a file: they choose the blocks that run in a trip of the machine's loop, and their order.
 
 A schedule sees how many lanes wait at each block and asks for blocks to be run under guards (`trip.Trip`). Whatever the
 rule, what runs is a chain of guards `cond(chosen and someone waits, block, identity)`: XLA copies the whole state

@@ -87,7 +87,7 @@ class Adaptive:
 
 
 def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
-    """Whether a block that has just run runs again for the `here` lanes that are still there.
+    """Tell whether a block that has just run runs again for the `here` lanes that are still there.
 
     Else they wait for the next trip, in which all other blocks are taken to run. `everybody` is how many lanes waited
     when the trip began.
@@ -101,7 +101,7 @@ def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
 
 
 def _rest(trip: Trip, number: int) -> float:
-    """What a trip costs in which all blocks but this one run."""
+    """The cost of a trip in which all blocks but this one run."""
     prices = trip.prices
     return prices.trip + sum(prices.executions[other] for other in trip.flow.order if other != number)
 
@@ -112,7 +112,7 @@ def expensive_blocks(prices: Prices, trips: float) -> list[int]:
 
 
 def _held(trip: Trip, waiting: Array, gathering: Mapping[frozenset[int], list[int]]) -> Array | None:
-    """Which blocks wait for lanes that are still to come: bool `[blocks]`; None where none ever does.
+    """A mask of the blocks that wait for lanes that are still to come: bool `[blocks]`; None where none ever does.
 
     `waiting` lanes are at each block now; for `gathering` see `Flow`.
     """
@@ -124,14 +124,14 @@ def _held(trip: Trip, waiting: Array, gathering: Mapping[frozenset[int], list[in
 
 
 def _are_overdue(backend: Backend, memory: Memory, price: int, held: Array | None) -> Array:
-    """For each block, if it cost `price`, whether its lanes have waited as long as they may: bool `[blocks]`."""
+    """A mask of the blocks whose lanes, if a block cost `price`, have waited as long as they may: bool `[blocks]`."""
     if held is None:
         return memory >= price
     return memory >= backend.where(held, backend.array(PATIENCE * price, "int64"), backend.array(price, "int64"))
 
 
 def _best(trip: Trip, waiting: Array, expensive: list[int], held: Array | None) -> Array:
-    """For each block, were it expensive, whether nothing offers more lanes for its cost than it does: bool `[blocks]`.
+    """A mask of the blocks than which, were they expensive, nothing offers more lanes for its cost: bool `[blocks]`.
 
     `waiting` lanes are at each block now; those that are `held` offer nothing.
     """
@@ -148,7 +148,7 @@ def _best(trip: Trip, waiting: Array, expensive: list[int], held: Array | None) 
 
 
 def _spent(trip: Trip, expensive: list[int], memory: Memory) -> Memory:
-    """What has been spent since each block ran, after this trip."""
+    """The cost that has been spent since each block ran, after this trip."""
     backend, prices = trip.backend, trip.prices
     counts = [SHARE if number in expensive else 1.0 for number in trip.blocks]
     times = trip.times

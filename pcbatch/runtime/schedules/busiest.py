@@ -8,7 +8,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.runtime.schedules.trip import Memory, Trip
 
 AGEING = 16
-"""How many trips of waiting weigh as much as a lane."""
+"""The number of trips of waiting that weigh as much as a lane."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where lanes go from block to block, and the order in which a trip goes through the blocks."""
+"""The ways of lanes from block to block, and the order in which a trip goes through the blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Flow:
 
     @classmethod
     def of(cls, program: Program) -> Flow:
-        """Where lanes go in `program`."""
+        """The ways of lanes in `program`."""
         sync = [number for number, block in enumerate(program.blocks) if block.sync]
         return cls(successors(program), sync, list(program.order))
 
@@ -65,14 +65,14 @@ class Flow:
 
     @cached_property
     def before(self) -> list[list[int]]:
-        """For each block those from which lanes can come to it, and to which none can go from it.
+        """The blocks, for each block, from which lanes can come to it, and to which none can go from it.
 
         They are in components of the flow that are earlier than its own.
         """
         return [[other for other in self._beyond if number in self._beyond[other]] for number in self._beyond]
 
     def gathering(self, expensive: Collection[int]) -> dict[frozenset[int], list[int]]:
-        """Where expensive blocks lie one behind the other: which of them wait for the lanes at which blocks.
+        """The expensive blocks that lie one behind the other, each with the blocks whose lanes it waits for.
 
         A block waits for lanes that can come to another one before, from which they cannot come back to that: a loop
         behind a loop. Not for those at the entry, if that is no loop: from there all lanes go at once.
@@ -88,12 +88,12 @@ class Flow:
 
     @cached_property
     def _returns(self) -> bool:
-        """Whether lanes can come back to the entry."""
+        """Tell whether lanes can come back to the entry."""
         return any(0 in places for places in self.successors)
 
     @cached_property
     def _coming(self) -> list[set[int]]:
-        """For each block those from which lanes can come to it."""
+        """The blocks, for each block, from which lanes can come to it."""
         found: list[set[int]] = [set() for _ in self.successors]
         changes = True
         while changes:
@@ -107,7 +107,7 @@ class Flow:
 
     @cached_property
     def _beyond(self) -> dict[int, set[int]]:
-        """For each block those to which lanes can go from it, and from which none can come back."""
+        """The blocks, for each block, to which lanes can go from it, and from which none can come back."""
         edges = {
             number: [place for place in places if place < len(self.successors)]
             for number, places in enumerate(self.successors)
@@ -124,7 +124,7 @@ class Flow:
 
     @cached_property
     def ahead(self) -> list[list[int]]:
-        """Those of `onward` that come later in `order`."""
+        """The blocks of `onward` that come later in `order`."""
         places = {member: place for place, number in enumerate(self.order) for member in self.members(number)}
         return [
             [each for each in onward if places.get(each, -1) > places.get(number, len(places))]

@@ -12,23 +12,23 @@ from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules.flow import Flow
 
 Again = Callable[[Array], Array]
-"""From the number of lanes that wait at a block that has just run (a scalar) to whether it runs again."""
+"""A function from the number of lanes that wait at a block that has just run (a scalar) to whether it runs again."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """What a block did in a trip, all scalars; the last three are None for a block that can run only once."""
+    """Counts of a block in a trip, all scalars; the last three are None for a block that can run only once."""
 
     first: Array
-    """For how many lanes it ran at first; where it is not `chosen`, how many wait."""
+    """The number of lanes for which it ran at first; where it is not `chosen`, of those that wait."""
     chosen: Array | None = None
-    """Whether it ran; None for a block that runs wherever lanes wait at it."""
+    """True if it ran; None for a block that runs wherever lanes wait at it."""
     times: Array | None = None
-    """How often it ran."""
+    """The number of its runs."""
     lanes: Array | None = None
-    """For how many lanes, all times together."""
+    """The number of lanes for which it ran, all times together."""
     rows: Array | None = None
-    """How many rows it computed, all times together."""
+    """The number of rows that it computed, all times together."""
 
 
 Guarded = Callable[
@@ -46,7 +46,7 @@ Switched = Callable[[Array, State], State]
 """`switched(number, state) -> state`: runs block `number`, an int32 scalar, for all lanes that wait there."""
 
 Memory = Any
-"""What a schedule carries from trip to trip: int64 `[blocks]`, zeros before the first."""
+"""The state that a schedule carries from trip to trip: int64 `[blocks]`, zeros before the first."""
 
 
 class Trip:
@@ -82,29 +82,29 @@ class Trip:
 
     @property
     def prices(self) -> Prices:
-        """What blocks cost; estimated when it is first asked for."""
+        """The costs of blocks; estimated when they are first asked for."""
         return self._prices()
 
     # What was done in the trip, to be asked when all its blocks have run.
 
     @cached_property
     def ran(self) -> Array:
-        """For how many lanes each block has run in this trip, at first: int32 `[blocks]`."""
+        """The numbers of lanes for which blocks have run in this trip, at first: int32 `[blocks]`."""
         return self._by_block([turns.first for turns in self._turns()])
 
     @cached_property
     def times(self) -> Array:
-        """How often each block has run in this trip: int32 `[blocks]`."""
+        """The numbers of runs of blocks in this trip: int32 `[blocks]`."""
         once = self.backend.cast(self.ran > 0, "int32")
         return self._of_repeated([turns.times for turns in self._turns()], once)
 
     @cached_property
     def lanes(self) -> Array:
-        """For how many lanes each block has run in this trip, all times together: int32 `[blocks]`."""
+        """The numbers of lanes for which blocks have run in this trip, all times together: int32 `[blocks]`."""
         return self._of_repeated([turns.lanes for turns in self._turns()], self.ran)
 
     def rows(self, of_others: Array) -> Array:
-        """How many rows each block has computed in this trip, if those that can run only once computed `of_others`."""
+        """The numbers of rows of blocks in this trip, if those that can run only once computed `of_others`."""
         return self._of_repeated([turns.rows for turns in self._turns()], of_others)
 
     def _of_repeated(self, numbers: Sequence[Array | None], others: Array) -> Array:
@@ -139,7 +139,7 @@ class Trip:
         return self.flow.onward[number]
 
     def ahead(self, number: int) -> list[int]:
-        """Those of them that come later in `flow.order`."""
+        """The blocks among them that come later in `flow.order`."""
         return self.flow.ahead[number]
 
     def run_block(

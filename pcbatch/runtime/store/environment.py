@@ -1,4 +1,4 @@
-"""What compiled programs depend on beside themselves: versions, the processor, flags."""
+"""The environment that compiled programs depend on: versions, the processor, flags."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pcbatch.installed import OWN
 from pcbatch.version import __version__
 
 FLAGS = ("TF_", "XLA_", "PCBATCH_", "OMP_", "MKL_", "KERAS_")
-"""How the names of variables begin that change what is compiled, and how."""
+"""The beginnings of the names of variables that influence compilation."""
 OTHERS = re.compile(r"PCBATCH_(CACHE|VERIFY|DATA)|TF_CPP_(MIN|MAX)_\w+|XLA_FLAGS_CACHE")
-"""Those that do not."""
+"""Variables with such names that do not."""
 
 
 def digest(*more: Any) -> str:
@@ -36,7 +36,7 @@ def flags(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def cores() -> int:
-    """How many cores this process may use: XLA splits large loops accordingly."""
+    """The number of cores that this process may use: XLA splits large loops accordingly."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -64,7 +64,7 @@ def _sites() -> list[str]:
 
 
 def _processor() -> tuple[str, ...]:
-    """What the processor is, and which instructions it has."""
+    """The processor's name and its instructions."""
     found: tuple[str, ...] = (platform.machine(), platform.processor())
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")

@@ -25,12 +25,12 @@ from pcbatch.runtime.store.folder import RUNNING
 
 VARIABLE = "TF_XLA_FLAGS"
 KIND = ".pb"
-"""How the names of XLA's finished files end."""
+"""The end of the names of XLA's finished files."""
 WEEK = 7 * 24 * 3600.0
 ROOM = 1 << 26
 """Bytes that must be free: what is compiled of a program takes one to ten million."""
 MOVED = "pcbatch-running-"
-"""How the names of folders begin that the folders of processes give way to."""
+"""The beginning of the names of folders that take the place of the processes' own."""
 
 
 class Executables:
@@ -54,11 +54,11 @@ class Executables:
 
     @property
     def are_used(self) -> bool:
-        """Whether there has been any file yet."""
+        """Tell whether there has been any file yet."""
         return bool(self._known)
 
     def has_room(self) -> bool:
-        """Whether XLA can write there, as far as the file system says."""
+        """Tell whether XLA can write there, as far as the file system says."""
         try:
             return shutil.disk_usage(self.path).free >= ROOM
         except OSError:

@@ -26,7 +26,7 @@ from pcbatch.runtime.store import records
 PROGRAM = "program"
 COMPILED = ".compiled"
 RUNNING = "running-"
-"""How the names of the folders of processes begin."""
+"""The beginning of the names of the folders of processes."""
 
 
 def prepared(folder: str | os.PathLike[str]) -> str:
@@ -55,7 +55,7 @@ def prepared(folder: str | os.PathLike[str]) -> str:
 
 
 def is_ours(path: str) -> bool:
-    """Whether a path is a folder, no link to one, that belongs to the user, and to which nobody else may write."""
+    """Tell whether a path is a folder (no link to one) that belongs to the user, and that nobody else may write to."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -72,7 +72,7 @@ class Folder:
     limit: int
 
     def entry(self, key: str) -> Entry:
-        """That of a program, by a hexadecimal digest of all that it depends on; it need not be there."""
+        """The entry of a program, by a hexadecimal digest of all that it depends on; it need not be there."""
         return Entry(self, key, os.path.join(self.root, self.environment, key))
 
     def make_room(self, keep: str) -> None:
@@ -109,7 +109,7 @@ def _folders(path: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is kept of one program."""
+    """The files of one program."""
 
     folder: Folder
     key: str
@@ -150,7 +150,7 @@ class Entry:
 
     @property
     def _is_ours(self) -> bool:
-        """Whether the folders on the way to its files are the user's alone: a program could be put there else."""
+        """Tell whether the folders on the way to its files are the user's alone: others could put programs there."""
         return all(is_ours(path) for path in (os.path.dirname(self.path), self.path))
 
     def _read(self, name: str) -> list[bytes] | None:

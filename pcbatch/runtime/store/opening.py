@@ -26,7 +26,7 @@ LIMIT = 1 << 30
 
 @dataclass(frozen=True)
 class Name:
-    """What a program is known by on disk: `digest()` of all that it is made of, None where that is not known.
+    """The name of a program on disk: `digest()` of all that it is made of, None where that is not known.
 
     `part` tells apart what is compiled of one program; `note(hit)` is told what became of it. `notes` has what was
     found out about places in the source while it was traced, which who finds it is to be told, too.
@@ -84,7 +84,7 @@ class Store:
             self.trying(partial(entry.put_compiled, name, content))
 
     def give_way(self, error: Exception) -> None:
-        """Where `error` says that the compiler could not write: let it write elsewhere, and warn, once."""
+        """Let the compiler write elsewhere, and warn, once, if `error` says that it could not write."""
         if self.executables.path in str(error):
             self.executables.move()
             if not self._warned:

@@ -1,4 +1,4 @@
-"""What a strategy gives: something that runs a machine program on batches, whatever it does for that."""
+"""The interface of strategies: something that runs a machine program on batches, whatever it does for that."""
 
 from __future__ import annotations
 
@@ -31,23 +31,27 @@ class Executable(Protocol):
 
     @property
     def statistics(self) -> Statistics:
-        """What compiling has cost so far."""
+        """The cost of compiling so far."""
 
     @property
     def form(self) -> str:
-        """In which form the program runs, and perhaps why, for `Stats`."""
+        """The form in which the program runs, and perhaps the reason, for `Stats`."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced."""
+        """Findings about places in the source, made while the program was traced."""
 
     @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first; 0 if there are none."""
+        """The number of entries that the stacks of the next run have at first; 0 if there are none."""
 
     @property
-    def takes_numpy(self) -> bool:
-        """Whether a run that is `ready` takes NumPy's arrays, of the dtypes of its parameters, as they are."""
+    def is_numpys(self) -> bool:
+        """Tell whether a run that is `ready` takes NumPy's arrays, of the dtypes of its parameters, and gives such."""
+
+    @property
+    def any_lanes(self) -> bool:
+        """Tell whether what is compiled serves every number of lanes but 0."""
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes on the `[lanes, ...]` leaves of all parameters and the leaves of all shared operands."""
@@ -61,8 +65,14 @@ class Executable(Protocol):
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
 
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes, without making it.
+
+        What grows in a run, such as stacks, has the size that it has now.
+        """
+
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
+        """The program that is executed for `lanes` lanes."""
 
 
 def resumable(executable: Executable) -> Machine | ForkedSlices:
@@ -77,7 +87,7 @@ def resumable(executable: Executable) -> Machine | ForkedSlices:
 
 
 def rooms_of(executable: Executable) -> Rooms | None:
-    """For how many lanes it has programs that serve fewer, too; None where it has none such."""
+    """The numbers of lanes for which it has programs that serve fewer, too; None where it has none such."""
     if isinstance(executable, Machine | LlvmProgram | MixedProgram | StraightLine):
         return executable.rooms
     return executable.pools.rooms if isinstance(executable, ForkedMachine) else None

@@ -42,7 +42,7 @@ class Lane:
         self.status, self.site, self.place, self.steps = LaneStatus.OK, -1, -1, 0
         self.next = 0
         self.computed: dict[str, Any] = {}
-        """What the body of the block that ran last has computed, by name: all of it, or what came before its fault."""
+        """The values that the block that ran last has computed, by name: all of them, or those before its fault."""
         self.executions = np.zeros(len(program.blocks), np.int64)
 
     def run_to_the_end(self) -> None:

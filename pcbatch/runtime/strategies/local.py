@@ -39,13 +39,13 @@ from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.strategies.on_host import require_host
 
 Launch = Callable[..., Sequence[Array]]
-"""From the state's arrays, the shared operands' leaves and the mask of lanes to the arrays that the block changes."""
+"""A function of the state's arrays, the shared leaves and a mask of lanes: gives the arrays that the block changes."""
 
 
 class LocalMachine:
     """Runs one program frame by frame, its blocks compiled by XLA ("hybrid") or not ("local")."""
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     def __init__(
         self,
@@ -66,22 +66,22 @@ class LocalMachine:
         self.runners = [BlockRunner(self.context, number) for number in range(len(program.blocks))]
         self._launches: dict[int, list[Launch]] = {}
         self._compiled: set[tuple[int, int, int]] = set()
-        """What XLA has compiled: blocks, by number, for so many lanes and stacks of such a capacity."""
+        """The blocks that XLA has compiled, by number, for so many lanes and stacks of such a capacity."""
         self.watch: Callable[[int, np.ndarray], None] = lambda number, lanes: None
         """Hears of each launch: the number of its block, and the lanes that it is for, bool `[lanes]`."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced."""
+        """Findings about places in the source, made while the program was traced."""
         return tuple(self.context.notes)
 
     @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of a run have at first; 0 if there are none."""
+        """The number of entries that the stacks of a run have at first; 0 if there are none."""
         return self.limits.first_capacity + 1 if self.layout.all_stacks else 0
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
+        """The program that is executed for `lanes` lanes."""
         return self.program
 
     def check(self, lanes: int) -> None:
@@ -91,6 +91,20 @@ class LocalMachine:
             launches = self._blocks(lanes)
             for launch in launches if self.compiled else []:
                 self.backend.lower(launch, specs, True)
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes: every block is launched, for none of them."""
+        given = argument_arrays(self.program, self.backend, arguments, lanes)
+        capacity = self.limits.first_capacity
+        with explaining(self.program, self.backend, self.compiled):
+            launches = self._blocks(lanes)
+            state = self.legs.begin(given, Pool.of(lanes), capacity).state
+            carried = [state[key] for key in self.layout.carried]
+            operands = operand_arrays(self.program, self.backend, shared)
+            nobody = self.backend.array(np.zeros(lanes, bool), "bool")
+            for number, launch in enumerate(launches if self.compiled else ()):
+                with self._timed(number, lanes, capacity):
+                    self.backend.forbid_gradients(launch, self.program.name)(*carried, *operands, nobody)
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; the blocks are what there is to make ready."""
@@ -153,7 +167,7 @@ class LocalMachine:
         return self.legs.outcome(counters, outputs, capacity)
 
     def _lack_room(self, number: int, going: np.ndarray, state: State, depth: int, capacity: int) -> bool:
-        """Whether a lane of `going` lacks room for what the block pushes; all of them have `depth` program counters."""
+        """Tell whether a lane of `going` lacks room for what the block pushes; all have `depth` program counters."""
         runner = self.runners[number]
         if not runner.can_lack_room or (self.layout.is_framed and depth <= capacity):
             return False

@@ -28,7 +28,7 @@ from pcbatch.runtime.strategies.walk import Walk
 class ReferenceMachine:
     """Runs one program as `Machine` does, by `run_reference`."""
 
-    takes_numpy = False
+    is_numpys, any_lanes = False, True
 
     def __init__(
         self, program: Program, backend: Backend, *, max_depth: int | None = None, max_steps: int | None = None
@@ -57,11 +57,14 @@ class ReferenceMachine:
         return lambda given: Finished.of(self.run(given[:count], given[count:], lanes))
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
+        """The program that is executed for `lanes` lanes."""
         return self.program
 
     def check(self, lanes: int) -> None:
         """Nothing is compiled, so nothing can be refused."""
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Nothing is compiled."""
 
 
 def run_reference(
@@ -106,7 +109,7 @@ class _Batch:
 
 
 def _outcome(program: Program, backend: Backend, finished: Sequence[Lane]) -> Outcome:
-    """What a run of these lanes leaves behind."""
+    """The outcome of a run of these lanes."""
 
     def column(name: str, failed_too: bool) -> list[Any]:
         """The leaves of the tops of `name` of all lanes; blank for failed lanes and where it never got a value."""
@@ -137,7 +140,7 @@ def _outcome(program: Program, backend: Backend, finished: Sequence[Lane]) -> Ou
 
 
 def _blank(backend: Backend, type_: TensorType, zero: bool) -> Any:
-    """What a lane without a value reads: NaN for floats unless `zero`, else 0."""
+    """The value of a lane that has none: NaN for floats unless `zero`, else 0."""
     blank = np.asarray(backend.zeros(1, type_))[0]
     floating = type_.dtype.startswith(("float", "bfloat", "complex"))
     return backend.array(blank + np.asarray(np.nan, blank.dtype) if floating and not zero else blank, type_.dtype)

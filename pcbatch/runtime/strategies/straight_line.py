@@ -27,11 +27,11 @@ from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.rows import Rows
 
 ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
-"""How every lane ends in a block that cannot fail: what `Layout.outputs` has of it. No step is made without a jump."""
+"""The end of every lane in a block that cannot fail, as in `Layout.outputs`. No step is made without a jump."""
 
 
 def is_straight(program: Program) -> bool:
-    """Whether every lane runs one block, once, and has returned then."""
+    """Tell whether every lane runs one block, once, and has returned then."""
     block = program.blocks[0]
     return len(program.blocks) == 1 and isinstance(block.terminator, Return) and not (block.pops or block.pushes)
 
@@ -43,7 +43,7 @@ class StraightLine:
     is said of this one, too. Of no lanes there is none.
     """
 
-    takes_numpy = False
+    is_numpys = any_lanes = False
 
     def __init__(self, machine: Machine, form: str):
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
@@ -54,11 +54,11 @@ class StraightLine:
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced."""
+        """Findings about places in the source, made while the program was traced."""
         return self.machine.notes
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
+        """The program that is executed for `lanes` lanes."""
         return self.program
 
     def check(self, lanes: int) -> None:
@@ -70,6 +70,16 @@ class StraightLine:
         specs += [(leaf.dtype, leaf.shape) for leaf in shared]
         with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             self.backend.lower(self._whole(room), specs, self.machine.jit)
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes; by XLA, this is one."""
+        room = self._room(lanes)
+        if self.machine.jit:
+            self.run(arguments, shared, lanes)
+        else:
+            given = self.machine.arrays_given(arguments, shared, lanes)
+            with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
+                self.backend.direct(self._whole(room), self.machine.extended(given, lanes, room))
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
@@ -103,12 +113,12 @@ class StraightLine:
         return run
 
     def _room(self, lanes: Any) -> Any:
-        """How many lanes the program computes that is run for so many: those beyond them are thrown away."""
+        """The number of lanes that the program for so many computes: those beyond them are thrown away."""
         return self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes
 
     @property
     def rooms(self) -> Rooms:
-        """For how many lanes programs are compiled."""
+        """The numbers of lanes for which programs are compiled."""
         return self.machine.rooms
 
     def _of_examples(self, arrays: Sequence[Array], lanes: Any) -> Sequence[Array]:
@@ -136,7 +146,7 @@ class StraightLine:
         return {key: zeros + number for key, number in ENDS.items()}
 
     def _counts(self, lanes: Any) -> tuple[Array, ...]:
-        """How often the block ran, for how many lanes, on how many rows; and the trips that a machine would make."""
+        """The block's runs, lanes and rows; and the trips that a machine would make."""
         if isinstance(lanes, int):
             ran, rows = np.array([lanes > 0], np.int64), np.array([lanes], np.int64)
             return ran, rows, rows, ran[0]
@@ -172,7 +182,7 @@ class StraightLine:
         return self._executed(arguments, rest, backend.lanes_of(arguments[0]) if arguments else given)
 
     def _if_any(self, lanes: Array, run: Callable[[], list[Array]]) -> list[Array]:
-        """What `run` gives for a number of lanes that is not known; of no lanes nothing is run.
+        """The outcome for a number of lanes that is not known; of no lanes nothing is run.
 
         Some operations cannot be compiled for arrays without elements, so what is compiled lies in the condition, not
         the condition in it.

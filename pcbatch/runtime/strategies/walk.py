@@ -42,7 +42,7 @@ class Walk:
     def __init__(self, lane: Lane, end: Callable[[Program, Backend, Sequence[Lane]], Outcome]):
         self._lane, self._end, self._last = lane, end, -1
         self.count = 0
-        """How many blocks have run."""
+        """The number of blocks that have run."""
 
     def go_on(self) -> bool:
         """Run the next block; False where there is none, the lane having returned or failed."""
@@ -71,7 +71,7 @@ class Walk:
         )
 
     def outcome(self) -> Outcome:
-        """What the lane leaves behind, as a run of this lane alone; it is UNFINISHED where it could go on."""
+        """The outcome of the lane, as a run of this lane alone; it is UNFINISHED where it could go on."""
         lane = self._lane
         if lane.status == LaneStatus.OK and lane.next != len(lane.program.blocks):
             lane.status = LaneStatus.UNFINISHED

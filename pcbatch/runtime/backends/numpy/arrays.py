@@ -32,6 +32,9 @@ class NumPyArrays:
     def adopted(self, array: np.ndarray) -> Any:
         return array
 
+    def numpy_of(self, array: Any) -> np.ndarray:
+        return np.array(array)
+
     def lane_numbers(self, lanes: Any) -> Any:
         return np.arange(lanes, dtype=np.int32)
 

@@ -74,17 +74,14 @@ class NumPyControl:
             state = _like(body(state), state)
         return state
 
-    def ask_for_native(self) -> None:
-        pass
-
     def has_native(self) -> bool:
         return False
 
     def place(self) -> str:
         return "CPU"
 
-    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
-        return function
+    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+        return function, lambda: None
 
     def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any], changed: int = 0) -> list[Any]:
         return [*function(*arrays), np.int32(0)]
@@ -143,6 +140,18 @@ class NumPyControl:
 
     def inside_fixed_program(self) -> bool:
         return False
+
+    def handler_version(self) -> tuple[int, int] | None:
+        return None
+
+    def register_handler(self, name: str, address: int) -> None:
+        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
+
+    def call_handler(self, name: str, arrays: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
+        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
+
+    def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
+        return function()
 
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         raise NotImplementedError("NumPy traces no program of a caller's: a run ends before its values are used")

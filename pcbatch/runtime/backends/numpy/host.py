@@ -11,7 +11,13 @@ from pcbatch.ir import values
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.numpy import structures
 
-_SPELLINGS = {"array": "np.asarray", "cast": "np.astype", "fill": "np.full", "vectorized_map": "np.vectorize"}
+_SPELLINGS = {
+    "array": "np.asarray",
+    "cast": "np.astype",
+    "fill": "np.full",
+    "spec": "np.empty",
+    "vectorized_map": "np.vectorize",
+}
 """Of what NumPy calls otherwise. It has no functions that are traced, of which messages could speak."""
 
 
@@ -69,6 +75,9 @@ class NumPyHost:
         return structures.wrap(value, type_)
 
     def plain_result(self, value: Any) -> Any:
+        return value
+
+    def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
         return value
 
     def as_argument(self, value: Any) -> Any:

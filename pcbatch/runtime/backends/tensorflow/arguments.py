@@ -46,6 +46,11 @@ def as_type(value: Any, type_: Type) -> Any:
 _ARRAYS = (tf.Tensor, tf.Variable)
 
 
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """`value`, a structure, with `function` of each of its tensors and variables."""
+    return _map(lambda leaf: function(tf.convert_to_tensor(leaf)) if isinstance(leaf, _ARRAYS) else leaf, value)
+
+
 def as_python(error: Exception) -> Exception:
     """What Python calls an error of eager TensorFlow, for numbers that are tensors; other errors as they are."""
     if isinstance(error, tf.errors.InvalidArgumentError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private, prompt, ready, stored, xla_cpu
+from pcbatch.runtime.backends.tensorflow.definitions import is_compiled
 from pcbatch.runtime.store.opening import Name
 
 
@@ -85,9 +86,25 @@ class Traced:
     def _direct_of(self, traced: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
         if traced not in self._direct:
             call = traced if isinstance(traced, stored.Kept) else private.direct(traced, self._compiled)
-            self._direct[traced] = None if call is None else prompt.prompt(call, traced.captured_inputs)
+            self._direct[traced] = call and prompt.prompt(call, traced.captured_inputs, self._size_of(traced))
         found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None = self._direct[traced]
         return found
+
+    def _size_of(self, traced: Any) -> Callable[[Sequence[tf.Tensor]], Hashable]:
+        """A function that tells for which arrays XLA compiles anew; None for a graph that has it compile as it runs.
+
+        Such a graph calls compiled programs, on stacks that grow.
+        """
+        is_kept = isinstance(traced, stored.Kept)
+        if self._compiled:
+            fixed = is_kept or all(each.shape.is_fully_defined() for each in traced.inputs)
+            return (lambda arrays: ()) if fixed else _sizes
+        inside = traced.is_compiled if is_kept else is_compiled(traced.graph.as_graph_def().library.function)
+        return lambda arrays: None if inside else ()
+
+
+def _sizes(arrays: Sequence[tf.Tensor]) -> Hashable:
+    return tuple(map(private.spec, arrays))
 
 
 def _in_graph(function: Any, arrays: Sequence[Any]) -> Any:

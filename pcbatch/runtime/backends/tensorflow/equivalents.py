@@ -1,4 +1,4 @@
-"""Which function of `ops` stands for a function that knows nothing of tensors: of `math`, NumPy, Python, TensorFlow.
+"""Functions of `ops` in place of those that do not handle lanes' tensors: of `math`, NumPy, Python, TensorFlow.
 
 They are found by value, never by spelling: `import numpy as n`, `from math import sqrt as root` and a user's own
 function called `sqrt` all mean what they mean in Python.

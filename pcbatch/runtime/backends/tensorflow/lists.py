@@ -12,12 +12,12 @@ from pcbatch.runtime.backends.tensorflow import work
 
 
 def is_list(tensor: tf.Tensor) -> bool:
-    """Whether a tensor is a list of arrays."""
+    """Tell whether a tensor is a list of arrays."""
     return bool(tensor.dtype == tf.variant)
 
 
 def are_bounded(operations: Iterable[Any], given: Mapping[int, int] | None = None) -> bool:
-    """Whether it is known how long the lists are that some operations make, in order, functions that they run included.
+    """Tell whether all lists that some operations make, in order, have known lengths, in inner functions, too.
 
     XLA refuses other lists, or gets them wrong. `given` are the lengths of lists from outside, by `id`.
     """
@@ -36,7 +36,7 @@ def are_bounded(operations: Iterable[Any], given: Mapping[int, int] | None = Non
 
 
 def is_unbounded(operation: Any, lengths: Mapping[int, int] = MappingProxyType({})) -> bool:
-    """Whether an operation is one on a list of a length that is not known, though those of `lengths` are."""
+    """Tell whether an operation works on a list of unknown length; those of `lengths`, by `id`, are known."""
     match operation.type:
         case "EmptyTensorList" | "TensorListReserve":
             return _number(operation.inputs[1], lengths) is None
@@ -56,7 +56,7 @@ def _number(tensor: tf.Tensor, lengths: Mapping[int, int]) -> int | None:
 
 
 def _lengths(operation: Any, lengths: Mapping[int, int]) -> dict[int, int]:
-    """How long the lists are that an operation gives, by `id`, if that never changes."""
+    """The lengths of the lists that an operation returns, by `id`, where they are fixed."""
     match operation.type:
         case "TensorListFromTensor":
             shape = operation.inputs[0].shape

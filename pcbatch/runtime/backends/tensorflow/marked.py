@@ -25,7 +25,7 @@ _lane_graph: ContextVar[Any] = ContextVar("lane_graph", default=None)
 
 
 def is_tracing_lane() -> bool:
-    """Whether what is traced now, in this very graph, is about to be vectorised."""
+    """Tell whether the present graph is a trace for one lane, about to be vectorised."""
     return _lane_graph.get() is tf.compat.v1.get_default_graph()
 
 
@@ -149,7 +149,7 @@ class Run:
         return Undone(self, count)
 
     def covers(self, place: int) -> bool:
-        """Whether gradients with respect to the argument at `place` are asked for."""
+        """Tell whether gradients with respect to the argument at `place` are asked for."""
         return place in self.watched
 
 
@@ -244,7 +244,7 @@ def batched_forms(graph: Any) -> list[str]:
 
 
 def is_run(operation: Any) -> bool:
-    """Whether an operation is a run of a batched function, see `Run`."""
+    """Tell whether an operation is a run of a batched function, see `Run`."""
     return getattr(operation, "pcbatch_run", False)
 
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import tensorflow as tf
@@ -195,50 +192,28 @@ def _has_parts() -> bool:
     return slices and private.makes_functions() and private.has_modules()
 
 
-_beside = threading.Lock()
-_asked: list[Future[bool]] = []
-
-
-def ask() -> None:
-    """Begin to find out whether they are made, beside what this thread does: it takes 0.1 s, once."""
-    with _beside:
-        if not _asked and xla_cpu.is_on() and _has_parts():
-            thread = ThreadPoolExecutor(1, thread_name_prefix="pcbatch-native")
-            _asked.append(thread.submit(graphs.carried(_are_heeded)))
-            thread.shutdown(wait=False)
-
-
-if hasattr(os, "register_at_fork"):  # the thread does not live on in a child
-    os.register_at_fork(after_in_child=_asked.clear)
-
-
 @functools.cache
 def _heeded() -> bool:
     """Whether XLA makes one function of a loop if asked to: the attribute is its own affair, and may lose its meaning.
 
-    A loop of one turn is compiled. What is a call to this attribute is one in the optimised program.
+    A loop of one turn is compiled, in 0.1 s. What is a call to this attribute is one in the optimised program.
     """
-    ask()
-    with _beside:
-        asked = [*_asked]
-    return any(each.result() for each in asked) or _are_heeded()  # the switch may have been off meanwhile
 
-
-def _are_heeded() -> bool:
     def twice(number: tf.Tensor) -> list[tf.Tensor]:
         with ready.reusing():
             body = functools.partial(branches.loop, lambda x: x[0] < 10, lambda x: [x[0] + x[0]])
             return call(lambda x: body([x]), [number])
 
-    traced = tf.function(twice, jit_compile=True, autograph=False)
-    text = traced.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32))(stage="optimized_hlo")
+    with tf.init_scope():  # a graph may be under construction
+        traced = tf.function(twice, jit_compile=True, autograph=False)
+        text = traced.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32))(stage="optimized_hlo")
     calls = [line for line in text.splitlines() if " call(" in line and 'xla_cpu_small_call="true"' in line]
     return bool(calls)
 
 
 def _module(inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]) -> str:
     """The text of a module that calls the function number 0 natively."""
-    types, results = [_type(tensor) for tensor in inputs], ", ".join(map(_type, outputs))
+    types, results = [type_of(tensor) for tensor in inputs], ", ".join(map(type_of, outputs))
     names = [f"%r#{i}" for i, _ in enumerate(outputs)] if len(outputs) > 1 else ["%r"]
     return _MODULE.format(
         parameters=", ".join(f"%a{i}: {type_}" for i, type_ in enumerate(types)),
@@ -265,8 +240,10 @@ _ELEMENTS = {
 }
 
 
-def _type(tensor: tf.Tensor) -> str:
-    return f"tensor<{''.join(f'{size}x' for size in tensor.shape)}{_ELEMENTS[tensor.dtype.name]}>"
+def type_of(tensor: tf.Tensor | tf.TensorSpec) -> str:
+    """The type of a tensor as StableHLO writes it."""
+    sizes = "".join("?x" if size is None else f"{size}x" for size in tensor.shape)
+    return f"tensor<{sizes}{_ELEMENTS[tensor.dtype.name]}>"
 
 
 # -- elements ----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 A loop that may go on for long reads a number before each turn, in an array that the program captures. XLA hands on the
 memory of an argument that a loop only reads, so what is written there is read in the next turn. The main thread's calls
-read `_Main`'s, which is the one that was captured; all others are handed an array of their own in its place, so that
-nobody stops them. What is stopped is of no use, but for a leg of a run in slices, which has come as far as it has.
+read `_main`'s, which is the one that was captured; all others are handed an array of their own in its place, so that
+nobody stops them but who has begun them (`stoppable`). What is stopped is of no use, but for a leg of a run in slices,
+which has come as far as it has.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import ctypes
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -22,6 +23,8 @@ import tensorflow as tf
 from pcbatch.interrupts import Interrupts, Watcher, is_main, waited
 from pcbatch.runtime.backends.tensorflow import graphs, private
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Call = Callable[..., Sequence[tf.Tensor]]
 """A program on arguments, and perhaps on others than those that it has captured."""
 
@@ -42,27 +45,27 @@ class Mark:
 
     @property
     def is_set(self) -> bool:
-        """Whether they are."""
+        """True if readers are told to stop."""
         return self._first.value != 0
 
     def set(self) -> None:
-        """They are."""
+        """Tell readers to stop."""
         ctypes.memset(self._place, 1, 4 * LENGTH)
 
     def reset(self) -> None:
-        """They are not."""
+        """Let readers go on."""
         ctypes.memset(self._place, 0, 4 * LENGTH)
 
 
 @functools.cache
 def _main() -> Mark:
-    """That of the main thread's calls, which programs capture."""
+    """The mark of the main thread's calls, which programs capture."""
     return Mark()
 
 
 @functools.cache
 def _never() -> Mark:
-    """That of calls that nobody stops."""
+    """The mark of calls that nobody stops."""
     return Mark()
 
 
@@ -80,7 +83,7 @@ class _Acting(threading.local):
 
 
 _acting = _Acting()
-"""The mark of what a thread does for another one."""
+"""The mark that stops what a thread does for another one; see `stoppable`."""
 
 
 def reader() -> Callable[[tf.Tensor], tf.Tensor] | None:
@@ -96,12 +99,12 @@ def reader() -> Callable[[tf.Tensor], tf.Tensor] | None:
 
 
 def read(array: tf.Tensor, turn: tf.Tensor) -> tf.Tensor:
-    """Whether a mark is set: another element in each turn, or a compiler would read it once for a whole loop."""
+    """True if a mark is set. Each turn reads another element, or a compiler would read it once for a whole loop."""
     return tf.not_equal(tf.gather(array, tf.bitwise.bitwise_and(turn, LENGTH - 1)), 0)
 
 
 def is_mark(array: Any) -> bool:
-    """Whether a captured array is that that `reader` reads."""
+    """Tell whether a captured array is the one that `reader` reads."""
     return array is _main().array
 
 
@@ -111,7 +114,7 @@ def mark() -> tf.Tensor:
 
 
 def unstopped(captured: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """What a program is to be given in the place of what it captures, so that nobody stops it."""
+    """The arrays that a program captures, with a mark in place of the main thread's that nobody sets."""
     return _with(captured, _never())
 
 
@@ -119,15 +122,19 @@ def _with(captured: Sequence[tf.Tensor], mark: Mark) -> list[tf.Tensor]:
     return [mark.array if is_mark(each) else each for each in captured]
 
 
-def prompt(call: Call, captured: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]]:
-    """`call`, through which Ctrl-C comes; it compiles when it is called first."""
+def prompt(
+    call: Call, captured: Sequence[tf.Tensor], size_of: Callable[[Sequence[tf.Tensor]], Hashable] = lambda arrays: ()
+) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]]:
+    """`call`, through which Ctrl-C comes. It compiles in the first call on arrays of a size, of None in any call."""
     may_stop = any(map(is_mark, captured))
     given = [*captured]
     main = threading.main_thread().ident
-    is_long = True
+    compiled: set[Hashable] = set()
+    is_long = False
+    own: Mark | None = None
 
     def elsewhere(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
-        """In another thread, which cannot be interrupted."""
+        """Call it in another thread, which can be stopped only by who has begun it."""
         if not may_stop:
             return call(arrays, given)
         mark = _acting.mark or _never()
@@ -137,7 +144,10 @@ def prompt(call: Call, captured: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.T
         return found
 
     def slowly(arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
-        mark = Mark() if may_stop else _never()
+        nonlocal own
+        if may_stop and (own is None or own.is_set):  # one that is set stops what nobody waits for any more
+            own = Mark()
+        mark = own or _never()
         with_mark = _with(given, mark)
         return waited(graphs.carried(lambda: call(arrays, with_mark)), mark.set if may_stop else lambda: None)
 
@@ -155,12 +165,29 @@ def prompt(call: Call, captured: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.T
         nonlocal is_long
         if threading.get_ident() != main:
             return elsewhere(arrays)
-        started = perf_counter()
-        found = slowly(arrays) if is_long else watched(arrays) if may_stop else call(arrays, given)
+        started, size = perf_counter(), size_of(arrays)
+        waits = is_long or size not in compiled
+        found = slowly(arrays) if waits else watched(arrays) if may_stop else call(arrays, given)
         is_long = perf_counter() - started > LONG
+        if size is not None:
+            compiled.add(size)
         return found
 
     return run
+
+
+def stoppable(function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+    """`function`, for another thread, and a function that ends its runs there early, by KeyboardInterrupt."""
+    mark, carried = Mark(), graphs.carried(function)
+
+    def there(*args: P.args, **kwargs: P.kwargs) -> T:
+        before, _acting.mark = _acting.mark, mark
+        try:
+            return carried(*args, **kwargs)
+        finally:
+            _acting.mark = before
+
+    return there, mark.set
 
 
 def off_thread(call: Callable[[], Any]) -> Any:

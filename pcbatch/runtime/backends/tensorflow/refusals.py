@@ -11,10 +11,10 @@ from pcbatch.runtime.backends.protocol import Explanation
 _NODE = re.compile(r"\{\{(?:function_)?node ([^}]*)\}\}")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _AROUND = re.compile(r'Graph execution error:|Detected at node |File "|\(\d+\) |\d+ root error')
-"""How lines start that say where, not what."""
+"""The beginnings of lines that give a place, and no reason."""
 _NO_KERNEL = re.compile(r"No registered '(\w+)' OpKernel for XLA")
 _COMPILER_IR = "Failed getting HLO text: "
-"""How XLA's refusal starts when it is only asked to lower a program, as a plain ValueError."""
+"""The beginning of XLA's refusal, a plain ValueError, when it is only asked to lower a program."""
 
 
 def explain(error: Exception) -> Explanation | None:

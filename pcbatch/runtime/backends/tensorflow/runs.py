@@ -26,18 +26,18 @@ Arguments = Mapping[str, Any]
 
 
 class Program(Protocol):
-    """What is compiled of a batched function for some arguments."""
+    """A batched function as compiled for some arguments."""
 
     @property
     def result_type(self) -> Type:
-        """The type of what it gives for one example."""
+        """The type of its result for one example."""
 
     @property
     def captured(self) -> list[Any]:
         """The arrays that it captures, and variables."""
 
     def state(self) -> tuple[Any, ...]:
-        """What the program and the arrays that it captures are now, to be compared."""
+        """A snapshot of the program and of the arrays that it captures, to be compared with a later one."""
 
 
 class Callee(Protocol):
@@ -51,7 +51,7 @@ class Callee(Protocol):
         """Its program for arguments with such axes."""
 
     def run_batch(self, arguments: Arguments, axes: Arguments) -> tuple[Any, Any]:
-        """What it gives for a batch, and which lanes have not failed, bool `[lanes]`."""
+        """The results for a batch, and a mask of the lanes that have not failed, bool `[lanes]`."""
 
 
 def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tf.Tensor]:

@@ -29,14 +29,14 @@ from pcbatch.runtime.store.folder import Entry
 from pcbatch.runtime.store.opening import Name, Store
 
 Run = Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor]], Any]
-"""What runs a program, on arguments and on what it has captured."""
+"""A program as a function of its arguments and of the arrays that it has captured."""
 
 LARGEST = 1 << 26
 """Bytes of captured arrays up to which they are kept with a program."""
 
 
 def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | None:
-    """What runs the `tf.function` on arrays of such dtypes and shapes, kept on disk or found there.
+    """The `tf.function` for arrays of such dtypes and shapes, kept on disk or found there.
 
     None where there is no cache, or this program cannot be kept.
     """
@@ -64,13 +64,13 @@ def run_of(function: Any, arrays: Sequence[tf.Tensor], name: Name) -> Kept | Non
 
 
 def library() -> tuple[Any, ...]:
-    """What TensorFlow says of itself."""
+    """TensorFlow's versions, and its devices."""
     devices = [device.device_type for device in tf.config.list_logical_devices()]
     return tf.__version__, tf.version.GIT_VERSION, tf.version.COMPILER_VERSION, *devices
 
 
 def settings() -> tuple[Any, ...]:
-    """What can be set in a process, and is part of what is traced or compiled."""
+    """The settings of the process that traced and compiled programs depend on."""
     rules = sorted(_own_rules())
     options = sorted(tf.config.optimizer.get_experimental_options().items())
     threads = (tf.config.threading.get_intra_op_parallelism_threads(), tf.config.optimizer.get_jit(), options)
@@ -193,7 +193,7 @@ class Kept:
         names = [definition.signature.name for definition in program.definitions]
         weakref.finalize(self, _undefine, names).atexit = False
         self._main, self.captured_inputs, self._results = program.main, list(program.captured), program.results
-        self._is_compiled = is_compiled(program.definitions)
+        self.is_compiled = is_compiled(program.definitions)
 
     def __call__(self, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
         """The results; of others than what was `captured`, if there are."""
@@ -211,6 +211,6 @@ class Kept:
         if parts is not None:  # what has run once; nobody is to find what cannot
             self._store.trying(partial(self._entry.put_program, parts))
         self._store.keep_compiled(self._entry)
-        if parts is not None and self._is_compiled:
+        if parts is not None and self.is_compiled:
             self._store.miss_compiled()
         return results

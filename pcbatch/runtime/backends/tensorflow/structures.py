@@ -26,6 +26,7 @@ _SPELLINGS = {
     "cast": "tf.cast",
     "fill": "tf.fill",
     "function": "tf.function",
+    "spec": "tf.TensorSpec",
     "vectorized_map": "tf.vectorized_map",
     "zeros_like": "tf.zeros_like",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 
 from pcbatch.runtime.backends.tensorflow import operands, twins
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
@@ -17,8 +18,22 @@ _ATTRIBUTE = re.compile(
     r"(?:\.\s+If you are looking for numpy.*)?",
     re.DOTALL,
 )
+_USER_CODE = re.compile(r"^in user code:.*?^    (\w+): (.*)", re.DOTALL | re.MULTILINE)
+"""A message of AutoGraph's, which tells first where the error was raised, in paragraphs of its own."""
+_ARMS = "the functions that a conditional of TensorFlow's chooses from return different structures or dtypes"
+_SAME_IN_ALL = re.compile(
+    r"^\S+ and \S+ arguments to tf\.(?:cond|switch_case) must have the same number, type.*"
+    r"|^Lengths of branch outputs of \w+ must match\..*|^'\w+' must have the same nested structure in the main and.*",
+    re.DOTALL,
+)
+_SAME_IN_TURNS = re.compile(r"^The two structures don't have the same (?:nested structure|sequence \w+)\..*", re.DOTALL)
+_ONE_SHAPE_IN_TURNS = re.compile(
+    r"^Input tensor `[^`]*` enters the loop with shape \((.*?),?\), but has shape \((.*?),?\) after one iteration\..*",
+    re.DOTALL,
+)
 _NONE = re.compile(r"^None values not supported\.?")
 _BOOL = re.compile(r"^Value passed to parameter '\w+' has DataType bool not in list of allowed values.*", re.DOTALL)
+_DTYPE = re.compile(r"^Value passed to parameter '\w+' has DataType (\w+) not in list of allowed values: (.*)")
 _STORED = "an array of NumPy's cannot hold a number that differs from lane to lane"
 ONE_SHAPE = (
     "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
@@ -39,6 +54,11 @@ _HELPS = (
         "make the array of its elements, `tf.stack([0.0, v])`, or store in the batched function or in a method",
     ),
     (_BOOL, "write `tf.cast(flag, tf.int32)` for what is counted, or `1 if flag else 0`"),
+    (_DTYPE, "write tf.cast(x, ..) with one of these; of Python's numbers `5.0` is a float, `5` an int"),
+    (
+        re.compile(r"expected (?:min_|max_)?ndim=\d+, found ndim="),
+        "layers of Keras expect a batch axis: `layer(x[None])[0]`",
+    ),
     (_DTYPES, _CAST),
     (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
@@ -46,6 +66,16 @@ _HELPS = (
     (_NONE, "test for it before: `if x is None:`"),
     (_SIZED, ONE_SHAPE),
     (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
+    (
+        re.compile(rf"^{re.escape(_ARMS)}|{_SAME_IN_ALL.pattern}", re.DOTALL),
+        "return the same structure from each: lists of one length, dicts of the same keys, numbers of the same dtypes",
+    ),
+    (
+        _SAME_IN_TURNS,
+        "let the function of a loop return the structure that it is given; tf.map_fn is told another one by "
+        "fn_output_signature=..",
+    ),
+    (_ONE_SHAPE_IN_TURNS, ONE_SHAPE),
 )
 _PLAINLY = (
     (
@@ -80,7 +110,11 @@ _PLAINLY = (
         "Python branches on a lane's value here, which is not known yet",
     ),
     (_NONE, "None is used as if it were a number"),
+    (_SAME_IN_ALL, _ARMS),
+    (_SAME_IN_TURNS, "the function of a loop of TensorFlow's returns another structure than it is given"),
+    (_ONE_SHAPE_IN_TURNS, r"a loop of TensorFlow's has a value of shape [\1] at first, and of [\2] after a turn"),
     (_BOOL, "a bool is no number"),
+    (_DTYPE, r"a number of dtype \1 is given to what takes \2"),
     (_CONSTANT, "tf.constant takes numbers that are known, not a value that may differ from lane to lane"),
     (_SIZED, "a number that differs from lane to lane is used as a size"),
     (re.compile(r"'(SymbolicTensor|Weak)' object is"), "a lane's number is"),
@@ -109,10 +143,22 @@ def reason(error: BaseException) -> str:
         error = error.__context__  # of an operator, whose other operand, an array, TensorFlow asked then
     if str(error).startswith("setting an array element with a sequence") and NO_VALUE.search(str(error.__cause__)):
         return _STORED
+    if isinstance(error, AssertionError) and _raised_in(error).startswith("_make_indexed_slices"):
+        return _ARMS  # of conditionals, which count first what their functions return
+    told = _USER_CODE.search(str(error))
+    if told is not None:
+        text = clean(told[2])
+        return text if told[1] in ("TypeError", "ValueError") else f"{told[1]}: {text}"
     text = clean(str(error))
     if type(error) in (TypeError, ValueError):
         return text or type(error).__name__
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _raised_in(error: BaseException) -> str:
+    """The name of the function that raised an error."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1].f_code.co_name if frames else ""
 
 
 def help_for(why: str) -> str:

@@ -53,6 +53,10 @@ class TensorFlowArrays:
             return ready.array(array, array.dtype.name)
         return _from_dlpack(array.__dlpack__())
 
+    def numpy_of(self, array: tf.Tensor) -> np.ndarray:
+        found: np.ndarray = array.numpy()
+        return found
+
     def lane_numbers(self, lanes: Any) -> tf.Tensor:
         return ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
 

@@ -16,6 +16,7 @@ from pcbatch.runtime.backends.tensorflow import (
     compiling,
     gradients,
     graphs,
+    handlers,
     native,
     private,
     prompt,
@@ -146,17 +147,14 @@ class TensorFlowControl:
     def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
         return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
 
-    def ask_for_native(self) -> None:
-        native.ask()
-
     def has_native(self) -> bool:
         return native.are_made()
 
     def place(self) -> str:
         return "GPU" if graphs.on_gpu() else "CPU"
 
-    def carried(self, function: Callable[P, T]) -> Callable[P, T]:
-        return graphs.carried(function)
+    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
+        return prompt.stoppable(function)
 
     def natively(
         self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0
@@ -244,6 +242,20 @@ class TensorFlowControl:
 
     def inside_fixed_program(self) -> bool:
         return graphs.in_outer_xla()
+
+    def handler_version(self) -> tuple[int, int] | None:
+        return handlers.version()
+
+    def register_handler(self, name: str, address: int) -> None:
+        handlers.register(name, address)
+
+    def call_handler(self, name: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return handlers.call(name, arrays, specs)
+
+    def here(
+        self, function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]
+    ) -> list[tf.Tensor]:
+        return handlers.here(function, otherwise)
 
     def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         return graphs.assert_ok(program, ended, texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,9 @@ class TensorFlowHost:
 
     def plain_result(self, value: Any) -> Any:
         return followed.result(value)
+
+    def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
+        return arguments.mapped(function, value)
 
     def as_argument(self, value: Any) -> Any:
         return given.Itself(value)

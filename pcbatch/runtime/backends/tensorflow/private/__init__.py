@@ -22,6 +22,7 @@ from pcbatch.runtime.backends.tensorflow.private.calls import (
     undefine,
     unordered,
 )
+from pcbatch.runtime.backends.tensorflow.private.ffi import handler_version, register_handler
 from pcbatch.runtime.backends.tensorflow.private.graphs import (
     Watch,
     add_function,
@@ -112,6 +113,7 @@ __all__ = [
     "dynamic_slice",
     "function_attribute",
     "function_of",
+    "handler_version",
     "has_modules",
     "has_own_gradient",
     "has_rule",
@@ -139,6 +141,7 @@ __all__ = [
     "placeholder_like",
     "record_as_one",
     "records",
+    "register_handler",
     "registered_rules",
     "results_of",
     "rewires",

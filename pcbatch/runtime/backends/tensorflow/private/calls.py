@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.private import lookup
@@ -111,12 +112,16 @@ def spec(tensor: tf.Tensor) -> tuple[Any, Any]:
 
 
 def specs(values: Sequence[Any]) -> tuple[tuple[Any, Any], ...] | None:
-    """The `spec` of each value, in little time; None where one of them is no tensor that is there."""
-    found = []
+    """The `spec` of each value, the other way round of NumPy's arrays, in little time; None where one is neither."""
+    found: list[tuple[Any, Any]] = []
     for value in values:
-        if type(value) is not TENSOR_NOW:
+        kind = type(value)
+        if kind is np.ndarray:
+            found.append((value.shape, value.dtype))
+        elif kind is TENSOR_NOW:
+            found.append((value._datatype_enum(), value._shape_tuple()) if _TELLS else spec(value))
+        else:
             return None
-        found.append((value._datatype_enum(), value._shape_tuple()) if _TELLS else spec(value))
     return tuple(found)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -31,6 +33,8 @@ HLO = "tensorflow.compiler.xla.service.hlo_pb2.HloModuleProto"
 MODULE = "tensorflow.compiler.tf2xla.ops.gen_xla_ops.xla_call_module"
 NO_ORDER = "tensorflow.python.eager.polymorphic_function.attributes.DISABLE_ACD"
 CONVERSIONS = "tensorflow.python.framework.tensor_conversion_registry"
+FFI = "XLA_FFI_GetApi"
+"""A function of C that TensorFlow's library exports."""
 
 _HELP = "install a version of TensorFlow that this pcbatch was made for: pip install 'tensorflow>=2.20,<2.22'"
 
@@ -43,6 +47,17 @@ def find(path: str) -> Any:
     except ImportError:
         module, _, name = path.rpartition(".")
         return getattr(find(module), name, None) if module else None
+
+
+@functools.cache
+def exported(name: str) -> Any:
+    """A function of C that TensorFlow's library exports; None where it exports none of this name."""
+    for path in sorted(Path(tf.sysconfig.get_lib()).glob("libtensorflow_framework*")):
+        try:
+            return getattr(ctypes.CDLL(str(path)), name)
+        except (OSError, AttributeError):
+            continue
+    return None
 
 
 class MissingError(UsageError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pcbatch.runtime.backends.tensorflow.probes import calls, graphs, tapes, values, vectoriser, xla
+from pcbatch.runtime.backends.tensorflow.probes import calls, ffi, graphs, tapes, values, vectoriser, xla
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
 USES: tuple[Use, ...] = (
@@ -18,6 +18,7 @@ USES: tuple[Use, ...] = (
     *calls.USES,
     *values.USES,
     *xla.USES,
+    *ffi.USES,
     *tapes.USES,
     *vectoriser.USES,
 )

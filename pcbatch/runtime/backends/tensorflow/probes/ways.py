@@ -1,4 +1,4 @@
-"""Which way through TensorFlow was taken: a quicker one gives what the slower one gives that it falls back to."""
+"""Lengths of ways through TensorFlow, in calls: a quick way returns the same as the slow one behind it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_shorter(way: Callable[[], Any], than: Callable[[], Any]) -> bool:
-    """Whether `way` calls fewer of TensorFlow's Python functions than another one to the same result."""
+    """Tell whether `way` calls fewer of TensorFlow's Python functions than another one to the same result."""
     return length(way) < length(than)
 
 

@@ -32,14 +32,14 @@ def _resource_gather_nd(inputs: Any) -> tf.Tensor:
 
 
 def _value(variable: tf.Tensor, operation: Any) -> tf.Tensor:
-    """What a variable holds, of which an operation has the handle, or the value in its place."""
+    """The value of a variable, from its handle; an operation's input may be the value already."""
     if variable.dtype != tf.resource:
         return variable
     return tf.raw_ops.ReadVariableOp(resource=variable, dtype=operation.get_attr("dtype"))
 
 
 def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-    """What stands for elements of a variable at places that are the same for all lanes; None of another operation.
+    """The elements of a variable at places that are the same for all lanes; None for another operation.
 
     From TensorFlow 2.22 on pfor takes it as it is, for which it needs the handle.
     """

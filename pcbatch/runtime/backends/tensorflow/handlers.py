@@ -1,0 +1,219 @@
+"""Machine code of this process as an operation in a caller's graph: XLA calls a handler, its foreign function.
+
+`XlaCallModule` takes a module of StableHLO, in which one custom call names the handler. Outside of XLA it lies in a
+function with `jit_compile=True`, which XLA compiles for each number of lanes.
+
+Another process has no such handler: one that loads a SavedModel, a worker of `tf.data`'s service or of `tf.distribute`.
+So `here` asks, whenever the graph runs, for a variable that only this process has; XLA has no such question.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pcbatch.runtime.backends import call_frame
+from pcbatch.runtime.backends.control import Spec
+from pcbatch.runtime.backends.tensorflow import graphs, native, private, xla_cpu
+
+_MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {{
+  func.func public @main({parameters}) -> ({results}) {{{lengths}
+    {names} = stablehlo.custom_call @"{target}"({arguments}) {{{attributes}}} : ({types}) -> ({results})
+    return {given} : {results}
+  }}
+}}"""
+
+
+def call(target: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+    """What the handler of this name writes: arrays of these dtypes and shapes. To be traced for XLA.
+
+    A first length that is None is that of the first array.
+    """
+    results = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
+    return private.call_module(_module(target, arrays, results), arrays, results)
+
+
+def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.TensorSpec]) -> str:
+    """The text of a module that calls a handler.
+
+    Before XLA compiles it makes all lengths known. The shape of each result is an operand more for that, which the
+    handler does not see.
+    """
+    types, given = [native.type_of(each) for each in arrays], [native.type_of(each) for each in results]
+    arguments = [f"%a{place}" for place in range(len(arrays))]
+    parameters = ", ".join(f"{name}: {type_}" for name, type_ in zip(arguments, types, strict=True))
+    layouts, attributes, lengths = [_layout(each) for each in arrays], ["api_version = 4 : i32"], ""
+    if any(None in tuple(each.shape) for each in results):
+        shapes, made = _shapes(types[0], results)
+        lengths = "".join(f"\n    {line}" for line in made)
+        places = range(len(arguments), len(arguments) + len(shapes))
+        attributes.append(f"indices_of_shape_operands = dense<{[*places]}> : tensor<{len(shapes)}xi64>")
+        arguments += shapes
+        layouts += [_layout(tf.TensorSpec([each.shape.rank])) for each in results]
+        types += [f"tensor<{each.shape.rank}xi32>" for each in results]
+    attributes.append(f"operand_layouts = [{', '.join(layouts)}]")
+    attributes.append(f"result_layouts = [{', '.join(map(_layout, results))}]")
+    count = len(results)
+    return _MODULE.format(
+        parameters=parameters,
+        results=", ".join(given),
+        lengths=lengths,
+        names=f"%r:{count}" if count > 1 else "%r",
+        target=target,
+        arguments=", ".join(arguments),
+        attributes=", ".join(attributes),
+        types=", ".join(types),
+        given=", ".join(f"%r#{place}" for place in range(count)) if count > 1 else "%r",
+    )
+
+
+def _shapes(first: str, results: Sequence[tf.TensorSpec]) -> tuple[list[str], list[str]]:
+    """The names of vectors with the shapes of results, and the lines that make them; `first` is the first type."""
+    lines = [
+        f"%n = stablehlo.get_dimension_size %a0, dim = 0 : ({first}) -> tensor<i32>",
+        "%lanes = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>",
+    ]
+    names = []
+    for place, rest in enumerate(tuple(each.shape)[1:] for each in results):
+        names.append(f"%shape{place}" if rest else "%lanes")
+        if rest:
+            count = len(rest)
+            types = f"(tensor<1xi32>, tensor<{count}xi32>) -> tensor<{count + 1}xi32>"
+            lines.append(f"%rest{place} = stablehlo.constant dense<{[*rest]}> : tensor<{count}xi32>")
+            lines.append(f"%shape{place} = stablehlo.concatenate %lanes, %rest{place}, dim = 0 : {types}")
+    return names, lines
+
+
+def _layout(array: tf.Tensor | tf.TensorSpec) -> str:
+    """Row by row."""
+    rank = array.shape.rank
+    return f"dense<{[*range(rank)][::-1] if rank else ''}> : tensor<{rank}xindex>"
+
+
+# -- handlers ----------------------------------------------------------------------------------------------------------
+
+
+def version() -> tuple[int, int] | None:
+    """The version of XLA's interface that a handler has to tell; None where XLA calls none here."""
+    return private.handler_version() if xla_cpu.is_on() and _are_called() else None
+
+
+def register(name: str, address: int) -> None:
+    """Let `call` know the handler at `address` by a name, for good."""
+    if not private.register_handler(name, address):
+        raise ValueError(f"XLA takes no handler of the name {name}")
+
+
+@functools.cache
+def _are_called() -> bool:
+    """Whether XLA calls handlers with the memory of what they read and write; it is tried once, in 0.05 s."""
+    if private.handler_version() is None or not private.has_modules():
+        return False
+    try:
+        with tf.init_scope():
+            return are_called(f"pcbatch.tried.{uuid.uuid4().hex}")
+    except Exception:  # a version that does not may raise anything
+        return False
+
+
+_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+_TRIED: list[Any] = []
+"""Handlers that were tried: XLA keeps them for good."""
+
+
+def are_called(name: str) -> bool:
+    """Whether XLA calls a handler of this name, of Python's, with the memory of what it reads and writes."""
+    told = private.handler_version()
+    if told is None:
+        return False
+    major, minor = told
+
+    def handler(frame: int) -> None:
+        """Add 1 to numbers."""
+        extension = _word(frame + call_frame.EXTENSION)
+        if extension and _number(extension + call_frame.KIND).value == call_frame.ABOUT:
+            about = _word(extension + call_frame.METADATA)
+            _number(about + call_frame.ABOUT_MAJOR).value = major
+            _number(about + call_frame.ABOUT_MINOR).value = minor
+        elif _number(frame + call_frame.STAGE).value == call_frame.EXECUTE:
+            given, found = (_word(_word(frame + each)) for each in (call_frame.ARGUMENTS, call_frame.RESULTS))
+            count = _word(_word(found + call_frame.SIZES))
+            numbers = (ctypes.c_int32 * count).from_address(_word(given + call_frame.DATA))
+            results = (ctypes.c_int32 * count).from_address(_word(found + call_frame.DATA))
+            results[:] = [number + 1 for number in numbers]
+
+    made = _HANDLER(handler)
+    _TRIED.append(made)
+    register(name, ctypes.cast(made, ctypes.c_void_p).value or 0)
+    traced = tf.function(
+        lambda x: call(name, [x], [("int32", (None,))])[0],
+        jit_compile=True,
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.int32)],
+    )
+    return bool(traced(tf.constant([1, 2, 4])).numpy().tolist() == [2, 3, 5])
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value
+
+
+def _number(address: int) -> ctypes.c_int32:
+    return ctypes.c_int32.from_address(address)
+
+
+# -- this process ------------------------------------------------------------------------------------------------------
+
+
+NOT_SAVED = (
+    "pcbatch: under jit_compile=True native code of this process is part of a function, which cannot be saved; leave "
+    "jit_compile=True away, as what is batched is compiled by itself, or set the option form to lockstep"
+)
+"""What TensorFlow shows where such a function is saved: the name of a variable that it needs."""
+
+
+def _handle(name: str) -> tf.Tensor:
+    with tf.device("/CPU:0"):
+        return tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name=name)
+
+
+def _made(name: str) -> tf.Tensor:
+    """The handle of a variable that only this process has."""
+    with tf.init_scope():
+        handle = _handle(name)
+        tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(True))
+    return handle
+
+
+@functools.cache
+def _never_saved() -> tf.Tensor:
+    """What a function that captures it cannot be saved with."""
+    return _made(f"{NOT_SAVED} ({uuid.uuid4().hex})")
+
+
+@functools.cache
+def _is_here() -> Any:
+    """A traced function: whether it runs in the process that it was traced in."""
+    name = f"pcbatch.{uuid.uuid4().hex}"
+    _made(name)
+    with tf.init_scope():
+        asked = tf.function(lambda: tf.raw_ops.VarIsInitializedOp(resource=_handle(name)), autograph=False)
+        return asked.get_concrete_function()
+
+
+def here(function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]) -> list[tf.Tensor]:
+    """`function()` where the graph runs in the process that it was traced in, else `otherwise()`.
+
+    XLA cannot ask, so a caller's XLA program is `function()`, and cannot be saved.
+    """
+    if graphs.in_outer_xla():
+        private.capture(tf.compat.v1.get_default_graph(), _never_saved())
+        return function()
+    # It is called as a function without state: all rows of what a caller vectorises go the same way then.
+    (is_here,) = tf.raw_ops.PartitionedCall(args=[], Tout=[tf.bool], f=_is_here())
+    return list(tf.cond(is_here, function, otherwise))

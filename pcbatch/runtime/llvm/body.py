@@ -1,0 +1,91 @@
+"""Pieces of a block, whoever runs it: one lane, or several together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.types import leaves
+from pcbatch.runtime.llvm.code import Array, scalar
+from pcbatch.runtime.llvm.computation import Operations
+from pcbatch.runtime.llvm.lane import PieceCode, State
+from pcbatch.runtime.llvm.operations import OPERATIONS, evaluate
+from pcbatch.runtime.llvm.stacks import Leaf
+from pcbatch.runtime.llvm.types import Number
+
+
+class Body:
+    """The body of one block: what it has given to names so far is in `now`; the state changes at its end."""
+
+    operations: Operations = OPERATIONS
+
+    def __init__(self, state: State, number: int):
+        self.state, self.code, self.builder, self.storage = state, state.code, state.builder, state.storage
+        self.number, self.program, self.block = number, state.program, state.program.blocks[number]
+        self.now: dict[Leaf, Array] = {}
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> list[Array]:
+        """The leaves of the value that a name has at this point of the block."""
+        return [self._leaf(*each) for each in self.storage.leaves(name)]
+
+    def _leaf(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
+        return self.now[leaf] if leaf in self.now else self.state.top(leaf, number, sizes)
+
+    def bool_of(self, name: str) -> Any:
+        """The value of a condition."""
+        (leaf,) = self.read(name)
+        return leaf.value
+
+    # -- the body ------------------------------------------------------------------------------------------------------
+
+    def piece(self, piece: Piece, place: PieceCode) -> None:
+        """Run a piece; a lane fails where one of its checks does."""
+        given = [leaf for name in piece.reads for leaf in self.read(name)]
+        for name in piece.shared:
+            types = leaves(self.program.shared_types[name])
+            given += [self.state.shared[name, i] for i, _ in enumerate(types)]
+        arguments = {**self.state.captured, **{place.first + i: each for i, each in enumerate(given)}}
+        names = (*place.results, *place.kept)
+        found = evaluate(self.code, self.state.module, names, arguments, self.operations)
+        found, kept = found[: len(place.results)], found[len(place.results) :]
+        if place.has_site:
+            self._check(found.pop().value)
+        self.keep(kept)
+        targets = [each for name in piece.writes for each in self.storage.leaves(name)]
+        self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
+
+    def keep(self, values: Sequence[Array]) -> None:
+        """Keep what the way back needs of a piece, before anything changes."""
+
+    def _write(self, found: Mapping[Leaf, Array]) -> None:
+        """Give variables new values, all at once: some may be computed from others' old ones."""
+        code = self.code
+        targets = {self.state.memory[leaf] for leaf, array in found.items() if array.sizes}
+        settled = {}
+        for leaf, array in found.items():
+            target = self.state.memory.get(leaf)
+            if not array.sizes:
+                array = scalar(array.number, array.value)
+            elif array.pointer is not target and array.reads & targets:
+                pointer = code.room(array.number, array.count)
+                code.write(array, pointer)
+                array = code.memory(array.number, array.sizes, pointer)
+            settled[leaf] = array
+        for leaf, array in settled.items():
+            if array.sizes:
+                target = self.state.memory[leaf]
+                if array.pointer is not target:
+                    self._settle(array, target)
+                array = code.memory(array.number, array.sizes, target)
+            self.now[leaf] = array
+
+    def _settle(self, array: Array, target: Any) -> None:
+        """Write the new value of a variable to its memory."""
+        self.code.write(array, target)
+
+    def _check(self, site: Any) -> None:
+        """Let lanes fail at a site, plus one, that is not 0."""
+        raise NotImplementedError

@@ -1,0 +1,350 @@
+"""The native function that runs lanes in groups, see `together`: a lane that has ended makes room for another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import llvmlite.ir as ir
+
+from pcbatch.ir.machine import Piece, Program
+from pcbatch.runtime.llvm import elementwise, together
+from pcbatch.runtime.llvm.code import Array, Code
+from pcbatch.runtime.llvm.functions import call
+from pcbatch.runtime.llvm.hlo import Instruction, Module, TupleShape
+from pcbatch.runtime.llvm.interface import ENDED, FAILED, REACHED, STATUS, STOPPED, Arguments, Interface, Result, place
+from pcbatch.runtime.llvm.lane import Limits, PieceCode
+from pcbatch.runtime.llvm.operations import ALIKE
+from pcbatch.runtime.llvm.stacks import Leaf, Storage
+from pcbatch.runtime.llvm.together import BETWEEN_POLLS, Group, Labels
+from pcbatch.runtime.llvm.types import BIT, INT64, Number, by_dtype, by_name
+
+MOST_BLOCKS = 16
+"""Programs with more blocks have lanes too far apart to run together."""
+WASTE = 48
+"""Lanes that have ended make room for others once their places, idle, have cost so many turns of a lane: an exchange
+takes about as long as three turns of a whole group of short ones."""
+MOST_NUMBERS = 64
+"""So many numbers a lane holds at most: a group's lie in registers and near memory then."""
+
+
+def is_for_groups(program: Program, module: Module) -> bool:
+    """True if lanes of a program run together: it has no stacks, and its operations do the same for all lanes."""
+    storage = Storage(program)
+    if storage.frames or storage.has_calls or len(program.blocks) > MOST_BLOCKS:
+        return False
+    items = [item for block in program.blocks for item in block.body]
+    variables = [each for name in program.types for each in storage.leaves(name)]
+    numbers = sum(math.prod(sizes) for _, _, sizes in variables)
+    if numbers > MOST_NUMBERS or not all(number.has_vectors for _, number, _ in variables):
+        return False
+    return all(isinstance(item, Piece) for item in items) and all(map(_is_alike, module.instructions()))
+
+
+def _is_alike(instruction: Instruction) -> bool:
+    if isinstance(instruction.shape, TupleShape):
+        return instruction.opcode in ALIKE
+    if not by_name(instruction.shape.dtype).has_vectors or math.prod(instruction.shape.sizes) > MOST_NUMBERS:
+        return False
+    if instruction.opcode == "power":
+        return by_name(instruction.shape.dtype).is_float
+    return instruction.opcode in ALIKE or elementwise.is_elementwise(instruction.opcode)
+
+
+class Groups:
+    """The function under construction."""
+
+    def __init__(
+        self,
+        function: Any,
+        interface: Interface,
+        module: Module,
+        pieces: Mapping[tuple[int, int], PieceCode],
+        limits: Limits,
+        lanes: int,
+        poll: Any,
+        captured: Callable[[Code], Mapping[int, Array]],
+    ):
+        self.interface, self.limits, self.lanes, self.function = interface, limits, lanes, function
+        self.arguments = given = Arguments.of(interface, function)
+        self.builder = builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.code = code = Code(builder, given.arena, lanes)
+        storage = Storage(interface.program, lanes)
+        self.numbers = {each[0]: each for name in interface.program.types for each in storage.leaves(name)}
+        self.group = Group(
+            code,
+            storage,
+            module,
+            pieces,
+            limits,
+            shared={leaf: code.shared(array) for leaf, array in given.shared(code).items()},
+            captured={number: code.shared(array) for number, array in captured(code).items()},
+            poll=(poll, given.control),
+        )
+        self.number_of = code.reserved(by_dtype("int64"), lanes)
+        """The memory of the lanes' numbers."""
+        self.next, self.occupied = code.variable(INT64), code.variable(self.group.bits)
+        self.wasted, self.is_in_order = code.variable(INT64), code.variable(BIT)
+        code.arena_base = code.arena_bytes
+
+    def build(self) -> Code:
+        """Emit everything."""
+        group, builder, function, given = self.group, self.builder, self.function, self.arguments
+        names = [group.program.blocks[number].label for number in group.order]
+        blocks = {n: function.append_basic_block(name) for n, name in zip(group.order, names, strict=True)}
+        after = {n: function.append_basic_block(f"before_{name}") for n, name in zip(group.order, names, strict=True)}
+        end, starting, stopped, left = (function.append_basic_block(n) for n in ("met", "starting", "stopped", "left"))
+        following = {
+            number: next((after[each] for each in group.order if each >= number), end)
+            for number in range(group.order[-1] + 2)
+        }
+        labels = Labels(stopped, blocks, following)
+        self._begin()
+        builder.branch(starting)
+        together.emit(group, labels)
+
+        builder.position_at_end(end)
+        ended = builder.load(group.ended, typ=group.bits)
+        wasted = builder.add(builder.load(self.wasted, typ=INT64), builder.zext(group.count(ended), INT64))
+        builder.store(wasted, self.wasted)
+        enough = builder.icmp_signed(">=", wasted, ir.Constant(INT64, WASTE))
+        nobody = builder.icmp_unsigned("==", group.all_waiting(), group.no_bits())
+        builder.cbranch(builder.or_(enough, nobody), starting, following[0])
+
+        builder.position_at_end(starting)
+        self._exchange(labels, left)
+        for label, status, reached in ((left, ENDED, given.behind), (stopped, STOPPED, given.first)):
+            builder.position_at_end(label)
+            builder.store(ir.Constant(INT64, status), place(builder, given.control, STATUS))
+            builder.store(reached, place(builder, given.control, REACHED))
+            builder.ret_void()
+        return self.code
+
+    def _begin(self) -> None:
+        """No lane has been started."""
+        group, builder = self.group, self.builder
+        zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
+        zeros.append((group.earlier_steps, group.many))
+        zeros += [(self.group.registers[leaf], number) for leaf, number, sizes in self.numbers.values() if not sizes]
+        for address, number in zeros:
+            builder.store(number.constant(0), address)
+        for address in (*group.waiting.values(), self.occupied):
+            builder.store(group.no_bits(), address)
+        builder.store(ir.Constant(group.bits, -1), group.ended)
+        builder.store(ir.Constant(INT64, 0), self.wasted)
+        builder.store(ir.Constant(BIT, 0), self.is_in_order)
+        builder.store(self.arguments.first, self.next)
+        most = BETWEEN_POLLS if self.limits.max_steps is None else min(BETWEEN_POLLS, self.limits.max_steps)
+        builder.store(ir.Constant(INT64, 0), group.turns)
+        builder.store(ir.Constant(INT64, most), group.limit)
+
+    # -- from group to group -------------------------------------------------------------------------------------------
+
+    def _exchange(self, labels: Labels, left: Any) -> None:
+        """Hand out the results of lanes that have ended, and start others in their places."""
+        group, builder, code = self.group, self.builder, self.code
+        with code.scratch():
+            ended, occupied = (builder.load(each, typ=group.bits) for each in (group.ended, self.occupied))
+            done = builder.and_(ended, occupied)
+            with code.when(builder.icmp_unsigned("!=", done, group.no_bits())):
+                self._hand_out(done)
+            filled = self._filled(ended)
+            with code.when(builder.icmp_unsigned("!=", filled, group.no_bits())):
+                self._start(filled)
+            builder.store(group.no_bits(), group.ended)
+            builder.store(ir.Constant(INT64, 0), self.wasted)
+            builder.store(builder.or_(builder.and_(occupied, builder.not_(ended)), filled), self.occupied)
+            group.add(group.waiting[0], filled)
+            turns = builder.add(builder.load(group.turns, typ=INT64), ir.Constant(INT64, 1))
+            builder.store(turns, group.turns)
+            limit = builder.load(group.limit, typ=INT64)
+            if self.limits.max_steps is not None:  # a lane that starts now may make so many
+                most = builder.add(turns, ir.Constant(INT64, self.limits.max_steps))
+                limit = builder.select(builder.icmp_signed("<", most, limit), most, limit)
+                builder.store(limit, group.limit)
+            active = group.all_waiting()
+            with code.when(builder.icmp_signed(">=", turns, limit)):
+                group.ask(active, labels)
+            nobody = builder.icmp_unsigned("==", active, group.no_bits())
+            builder.cbranch(nobody, left, labels.following[0])
+
+    def _filled(self, ended: Any) -> Any:
+        """Number the free places as lanes as far as there are some: the bits of those that are to start."""
+        group, builder = self.group, self.builder
+        address = self.code.variable(group.bits, group.no_bits())
+        with self._each(ended, lambda: self._is_more()) as (slot, bit):
+            number = builder.load(self.next, typ=INT64)
+            builder.store(number, self._at(self.number_of, INT64, slot))
+            builder.store(builder.add(number, ir.Constant(INT64, 1)), self.next)
+            group.add(address, bit)
+        filled = builder.load(address, typ=group.bits)
+        old = builder.load(self.is_in_order, typ=BIT)
+        nothing = builder.icmp_unsigned("==", filled, group.no_bits())
+        builder.store(builder.select(nothing, old, self._is_whole(filled)), self.is_in_order)
+        return filled
+
+    def _is_whole(self, bits: Any) -> Any:
+        return self.builder.icmp_unsigned("==", bits, ir.Constant(self.group.bits, -1))
+
+    def _is_more(self) -> Any:
+        return self.builder.icmp_signed("<", self.builder.load(self.next, typ=INT64), self.arguments.behind)
+
+    @contextmanager
+    def _each(self, bits: Any, while_: Callable[[], Any] | None = None) -> Iterator[tuple[Any, Any]]:
+        """Code for each bit that is set, from the lowest on: its place, and itself."""
+        group, builder = self.group, self.builder
+        rest = self.code.variable(group.bits, bits)
+        head, body, end = (builder.append_basic_block(name) for name in ("each", "slot", "all"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        left = builder.load(rest, typ=group.bits)
+        goes_on = builder.icmp_unsigned("!=", left, group.no_bits())
+        builder.cbranch(goes_on if while_ is None else builder.and_(goes_on, while_()), body, end)
+        builder.position_at_end(body)
+        lowest = builder.and_(left, builder.neg(left))
+        slot = call(builder, f"llvm.cttz.i{self.lanes}", group.bits, left, ir.Constant(ir.IntType(1), 1))
+        yield (slot if self.lanes == 64 else builder.zext(slot, INT64)), lowest
+        builder.store(builder.xor(left, lowest), rest)
+        builder.branch(head)
+        builder.position_at_end(end)
+
+    def _at(self, pointer: Any, type_: Any, offset: Any) -> Any:
+        return self.builder.gep(pointer, [offset], inbounds=True, source_etype=type_)
+
+    def _lane(self, slot: Any) -> Any:
+        return self.builder.load(self._at(self.number_of, INT64, slot), typ=INT64)
+
+    def _spilled(self, number: Number, value: Any) -> Any:
+        """The memory to which a vector is written, so that its numbers have addresses."""
+        pointer = self.code.room(number, 1)
+        self.code.store(number, value, pointer)
+        return pointer
+
+    def _memory(self, leaf: Leaf) -> Any:
+        """Where a variable of all lanes lies: its own memory, or that to which it is written now."""
+        _, number, sizes = self.numbers[leaf]
+        return self.group.memory[leaf] if sizes else self._spilled(number, self.group.top(leaf, number, sizes).value)
+
+    def _hand_out(self, done: Any) -> None:
+        """Write what lanes have found to their rows of the results."""
+        group, builder, code, given = self.group, self.builder, self.code, self.arguments
+        codes = builder.load(group.failure, typ=group.few.type)
+        few = by_dtype("int32")
+        steps = builder.trunc(group.all_steps(), group.few.type)
+        failing = builder.and_(group.flags_of(done), builder.icmp_signed("!=", codes, group.few.constant(0)))
+        with code.when(code.any(failing)):
+            builder.store(ir.Constant(INT64, 1), place(builder, given.control, FAILED))
+        targets = [*zip(self.interface.results, given.results, strict=True)]
+        targets += zip(self.interface.shown, given.shown, strict=True)
+
+        def each() -> None:
+            failure = self._spilled(group.few, codes)
+            spilled_steps = self._spilled(group.few, steps)
+            memory = {leaf: self._memory(leaf) for leaf in dict.fromkeys(result.leaf for result, _ in targets)}
+            with self._each(done) as (slot, _):
+                lane = self._lane(slot)
+                for source, target in ((failure, given.failures), (spilled_steps, given.steps)):
+                    code.store(few, code.load(few, source, slot), target, lane)
+                for result, target in targets:
+                    self._row_out(result, memory[result.leaf], target, slot, lane)
+
+        if any(result.sizes for result, _ in targets):
+            each()
+            return
+        with builder.if_else(builder.and_(self._is_whole(done), builder.load(self.is_in_order, typ=BIT))) as (
+            then,
+            else_,
+        ):
+            with then:
+                first = self._lane(ir.Constant(INT64, 0))
+                for value, target in ((codes, given.failures), (steps, given.steps)):
+                    self._store_whole(few, value, target, first)
+                for result, target in targets:
+                    _, number, _ = self.numbers[result.leaf]
+                    value = self.group.top(result.leaf, number, ()).value
+                    wide = elementwise.convert(builder, number, result.number.wide(self.lanes), value)
+                    self._store_whole(result.number, wide, target, first)
+            with else_:
+                each()
+
+    def _store_whole(self, number: Number, value: Any, target: Any, first: Any) -> None:
+        """Write the numbers of lanes that follow one another to an array of scalars."""
+        wide = number.wide(self.lanes)
+        if number.kind == "bool":
+            value = self.builder.zext(value, wide.stored)
+        self.builder.store(value, self._at(target, number.stored, first), align=number.bytes)
+
+    def _row_out(self, result: Result, source: Any, target: Any, slot: Any, lane: Any) -> None:
+        number = self.numbers[result.leaf][1].narrow
+
+        def one(index: Sequence[Any]) -> None:
+            at = code.offset(result.sizes, index)
+            value = code.load(number, source, code.add(code.times(at, self.lanes), slot))
+            value = elementwise.convert(self.builder, number, result.number, value)
+            code.store(result.number, value, target, code.add(code.times(lane, count), at))
+
+        code, count = self.code, math.prod(result.sizes)
+        code.each(result.sizes, one)
+
+    def _start(self, filled: Any) -> None:
+        """Begin lanes in the places that are filled: parameters are as they were given, all else is 0."""
+        group, builder, code = self.group, self.builder, self.code
+        flags = group.flags_of(filled)
+        given = self.arguments.arrays()
+
+        def each() -> None:
+            memory = {leaf: self._memory(leaf) for leaf in given}
+            with self._each(filled) as (slot, _):
+                lane = self._lane(slot)
+                for leaf, (number, sizes, pointer) in given.items():
+                    self._row_in(number, sizes, pointer, memory[leaf], slot, lane)
+            for leaf, (number, sizes, _) in given.items():
+                if not sizes:
+                    wide = number.wide(self.lanes)
+                    builder.store(code.load(wide, memory[leaf]), group.registers[leaf])
+
+        if any(sizes for _, sizes, _ in given.values()):
+            each()
+        else:
+            with builder.if_else(self._is_whole(filled)) as (then, else_):
+                with then:
+                    first = self._lane(ir.Constant(INT64, 0))
+                    for leaf, (number, _, pointer) in given.items():
+                        builder.store(self._load_whole(number, pointer, first), group.registers[leaf])
+                with else_:
+                    each()
+        zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
+        zeros.append((group.earlier_steps, group.many))
+        for leaf, number, sizes in self.numbers.values():
+            if not sizes and leaf not in given:
+                zeros.append((group.registers[leaf], number))
+            elif sizes and leaf not in given and leaf[0] in group.storage.under_predicates:
+                self._clear(number, sizes, group.memory[leaf], flags)
+        for address, number in zeros:
+            old = builder.load(address, typ=number.type)
+            builder.store(builder.select(flags, number.constant(0), old), address)
+
+    def _load_whole(self, number: Number, source: Any, first: Any) -> Any:
+        """The numbers of lanes that follow one another in an array of scalars."""
+        wide = number.wide(self.lanes)
+        found = self.builder.load(self._at(source, number.stored, first), typ=wide.stored, align=number.bytes)
+        return self.builder.trunc(found, wide.type) if number.kind == "bool" else found
+
+    def _row_in(self, number: Number, sizes: Sequence[int], source: Any, target: Any, slot: Any, lane: Any) -> None:
+        def one(index: Sequence[Any]) -> None:
+            at = code.offset(sizes, index)
+            value = code.load(number, source, code.add(code.times(lane, count), at))
+            code.store(number, value, target, code.add(code.times(at, self.lanes), slot))
+
+        code, count = self.code, math.prod(sizes)
+        code.each(sizes, one)
+
+    def _clear(self, number: Number, sizes: Sequence[int], pointer: Any, flags: Any) -> None:
+        def one(index: Sequence[Any]) -> None:
+            at = self.code.offset(sizes, index)
+            old = self.code.load(number, pointer, at)
+            self.code.store(number, self.builder.select(flags, number.constant(0), old), pointer, at)
+
+        self.code.each(sizes, one)

@@ -1,0 +1,125 @@
+"""When cores share the lanes of a native run, by the CPU time that lanes take; on a clock of its own in each thread."""
+
+import threading
+import time
+
+import pytest
+
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.llvm import threads
+from pcbatch.runtime.llvm.threads import LaneCost
+
+
+@pytest.fixture
+def lanes(monkeypatch):
+    """Makes a call whose lanes take `seconds(lane)`; it has the parts that ran, and the threads that ran them."""
+    clock = threading.local()
+    monkeypatch.setattr(threads, "available", lambda: 2)
+    for name in ("thread_time", "perf_counter"):
+        monkeypatch.setattr(threads, name, lambda: getattr(clock, "now", 0.0))
+
+    def make(seconds):
+        def call(part):
+            call.parts.append(part)
+            call.threads.add(threading.get_ident())
+            clock.now = getattr(clock, "now", 0.0) + sum(map(seconds, range(*part)))
+
+        call.parts, call.threads = [], set()
+        return call
+
+    return make
+
+
+def ran(call, count, cost):
+    """The parts in which a run is made, which are all of its lanes, each once."""
+    call.parts.clear()
+    threads.run(call, count, cost, lambda: None)
+    parts = sorted(call.parts)
+    assert [lane for part in parts for lane in range(*part)] == [*range(count)]
+    return parts
+
+
+def test_a_new_program_begins_with_a_lane_and_is_shared_as_soon_as_that_pays(lanes):
+    cost, call = LaneCost(), lanes(lambda lane: 1e-5)
+    parts = ran(call, 100_000, cost)
+    assert parts[:2] == [(0, 1), (1, 17)]
+    assert parts[2][0] <= 17 + threads.TRUSTED * 17
+    assert len(parts) > 2 * threads.MOST_PARTS  # in the first run already, a second of work
+    assert len(ran(call, 100_000, cost)) == 2 * threads.MOST_PARTS
+    assert len(ran(call, 130, cost)) == 2 * 6  # 1.3 milliseconds
+
+
+def test_one_call_does_for_little_work(lanes):
+    cost, call = LaneCost(), lanes(lambda lane: 1e-6)
+    assert ran(call, 300, cost) == [(0, 1), (1, 17), (17, 281), (281, 300)]
+    assert ran(call, 300, cost) == [(0, 300)]
+    assert ran(call, 1, cost) == [(0, 1)]
+    assert len(call.threads) == 1
+
+
+def test_a_lane_alone_is_never_shared(lanes):
+    call = lanes(lambda lane: 5.0)
+    assert [ran(call, 1, LaneCost()) for _ in range(3)] == [[(0, 1)]] * 3
+
+
+def test_more_lanes_than_were_measured_are_measured_first(lanes):
+    """Short calls of trivial lanes, then many of which only some are."""
+    cost, call = LaneCost(), lanes(lambda lane: 1e-7 if lane < 50 else 1e-4)
+    for _ in range(5):
+        ran(call, 4, cost)
+    parts = ran(call, 100_000, cost)
+    assert parts[0][1] <= 2 * 4 * threads.TRUSTED
+    assert len(parts) > 2 * threads.MOST_PARTS
+
+
+def test_others_on_the_same_core_make_no_lane_dearer(monkeypatch):
+    """A call that was held up: the wall's clock goes on, its thread's does not."""
+    monkeypatch.setattr(threads, "available", lambda: 2)
+    monkeypatch.setattr(threads, "_run_on_cores", lambda *_: pytest.fail("shared"))
+    cost = LaneCost()
+    for seconds in (20 * CPU.native_split, 0.0, 0.0, 20 * CPU.native_split, 20 * CPU.native_split, 0.0, 0.0):
+        threads.run(lambda part: time.sleep(seconds) if seconds else None, 4, cost, lambda: None)  # noqa: B023
+
+
+def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
+    """The first long call after short ones is not noted, as it may have been held up; the next one is."""
+    seconds = {"a lane": 1e-7}
+    cost, call = LaneCost(), lanes(lambda lane: seconds["a lane"])
+    for _ in range(5):
+        ran(call, 100, cost)
+    seconds["a lane"] = 1e-4
+    counts = [len(ran(call, 100, cost)) for _ in range(3)]
+    assert counts[:2] == [1, 1]
+    assert counts[2] > 2 * threads.PARTS
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_does_not_wait_for_threads_that_others_keep_busy(fails, lanes):
+    cost, call, free = LaneCost(), lanes(lambda lane: 1e-4), threading.Event()
+    cost.note(1000, 0.1)
+    busy = [threads._pool().submit(free.wait) for _ in range(threads._pool()._max_workers)]
+    try:
+        if fails:
+            with pytest.raises(ZeroDivisionError):
+                threads.run(lambda part: 1 // 0, 1000, cost, lambda: None)
+        else:
+            ran(call, 1000, cost)
+    finally:
+        free.set()
+    assert all(each.result() for each in busy)
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [lambda lane: 1e-5, lambda lane: lane * 1e-9, lambda lane: 1e-5 if lane >= 19_000 else 1e-7],
+    ids=["equal", "sorted", "dear at the end"],
+)
+def test_parts_are_balanced(seconds):
+    """Whoever is done takes the next part; the last one to end is within 15% of half of the work."""
+    count = 20_000
+    cost, work = LaneCost(), [seconds(lane) for lane in range(count)]
+    cost.note(count, sum(work))
+    busy = [0.0, 0.0]
+    for part in threads.parts(0, count, cost, 2):
+        busy[busy.index(min(busy))] += sum(work[slice(*part)])
+    assert max(busy) < 1.15 * sum(work) / 2
