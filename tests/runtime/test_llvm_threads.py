@@ -33,7 +33,7 @@ def lanes(monkeypatch):
 def ran(call, count, cost):
     """The parts in which a run is made, which are all of its lanes, each once."""
     call.parts.clear()
-    threads.run(call, count, cost, lambda: None)
+    threads.run(call, (0, count), cost, lambda: None)
     parts = sorted(call.parts)
     assert [lane for part in parts for lane in range(*part)] == [*range(count)]
     return parts
@@ -78,7 +78,7 @@ def test_others_on_the_same_core_make_no_lane_dearer(monkeypatch):
     monkeypatch.setattr(threads, "_run_on_cores", lambda *_: pytest.fail("shared"))
     cost = LaneCost()
     for seconds in (20 * CPU.native_split, 0.0, 0.0, 20 * CPU.native_split, 20 * CPU.native_split, 0.0, 0.0):
-        threads.run(lambda part: time.sleep(seconds) if seconds else None, 4, cost, lambda: None)  # noqa: B023
+        threads.run(lambda part: time.sleep(seconds) if seconds else None, (0, 4), cost, lambda: None)  # noqa: B023
 
 
 def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
@@ -101,7 +101,7 @@ def test_a_run_does_not_wait_for_threads_that_others_keep_busy(fails, lanes):
     try:
         if fails:
             with pytest.raises(ZeroDivisionError):
-                threads.run(lambda part: 1 // 0, 1000, cost, lambda: None)
+                threads.run(lambda part: 1 // 0, (0, 1000), cost, lambda: None)
         else:
             ran(call, 1000, cost)
     finally:
