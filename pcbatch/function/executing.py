@@ -24,6 +24,7 @@ from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.costs.device import CPU, device_of
+from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.forked import ForkedMachine
@@ -211,7 +212,8 @@ def _of_trips(options: Options) -> str | None:
 def make_reverse(program: Program, options: Options, executable: Executable) -> Reverse:
     """Reverse mode of a program that `executable` runs plainly.
 
-    What is taped runs in lockstep there, whatever the options are; calls are forked where plain runs fork them.
+    What is taped runs in lockstep there, whatever the options are; calls are forked where plain runs fork them. Where
+    plain runs are native, gradients are, too, if they can be.
     """
     forks = None
     if isinstance(executable, ForkedMachine):
@@ -236,6 +238,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         most=options.max_tape,
         rooms=rooms_of(executable),
         forks=forks,
+        natively=natively if isinstance(executable, LlvmProgram) else None,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, UsageError
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
 from tests import generated_runs
@@ -52,6 +52,8 @@ RUNS = tuple(
     for number, lanes in enumerate(SIZES)
 )
 """Every program in a batch of every size, the other options in turn."""
+NATIVELY = ("adaptive_simpson", "nested_stores")
+"""Programs whose gradients by native code are tried in a hurry, too."""
 QUICK = tuple(run for run in RUNS if run[1] == 3 and not run[-1])[:40:20]
 
 
@@ -126,6 +128,17 @@ def assert_close(ours, theirs):
     np.testing.assert_allclose(ours, theirs, rtol=2e-4 if single else 1e-9, atol=(2e-5 if single else 1e-11) * scale)
 
 
+def assert_like_single(program, arguments, found, sound):
+    """The gradients of a batch are those of each example; of lanes that have failed they are zero."""
+    for lane, is_sound in enumerate(sound):
+        if not is_sound:
+            assert all(not np.any(each[lane]) for each in found)
+            continue
+        truth = of_single(program.function, arguments, lane)
+        for ours, theirs in zip(found, truth, strict=True):
+            assert_close(ours[lane], theirs)
+
+
 @pytest.mark.parametrize(
     "run",
     [pytest.param(run, marks=() if run in QUICK else slow) for run in RUNS],
@@ -141,14 +154,18 @@ def test_corpus(run, monkeypatch):
     options = {"schedule": schedule, "tape": tape, "jit": jit, "deterministic": rows == "always"}
     function = program.function.options(**options, name=f"{name}_{RUNS.index(run)}")  # compiled by nobody else
     arguments = program.arguments(lanes)
-    found, sound = of_batch(function, arguments, lanes)
-    for lane in range(lanes):
-        if not sound[lane]:
-            assert all(not np.any(each[lane]) for each in found)
-            continue
-        truth = of_single(program.function, arguments, lane)
-        for ours, theirs in zip(found, truth, strict=True):
-            assert_close(ours[lane], theirs)
+    assert_like_single(program, arguments, *of_batch(function, arguments, lanes))
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in NATIVELY else slow) for name in FLOATS])
+def test_corpus_natively(name):
+    program, lanes = load(name), 5
+    function, arguments = program.function.options(form="native", name=f"{name}_natively"), program.arguments(lanes)
+    try:
+        found, sound = of_batch(function, arguments, lanes)
+    except UsageError:  # PCB534
+        return
+    assert_like_single(program, arguments, found, sound)
 
 
 @slow
@@ -161,7 +178,11 @@ def test_generated(seed, monkeypatch):
         function = generated_runs.batched(source)
         arguments, lanes = generated_runs.batch(source), generated_runs.LANES
         tape = TAPES[seed // 2 % 2]
-        ours, sound = of_batch(function.options(jit=False, tape=tape, name=f"generated_{seed}"), arguments, lanes)
+        form = {"form": "native"} if seed % 4 == 1 else {"jit": False}
+        try:
+            ours, sound = of_batch(function.options(tape=tape, name=f"generated_{seed}", **form), arguments, lanes)
+        except UsageError:  # PCB534
+            return
         theirs, _ = of_batch(function.options(backend="reference"), arguments, lanes)
     except CompileError as error:
         if not refused(error):

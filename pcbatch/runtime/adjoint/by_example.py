@@ -25,7 +25,6 @@ def gradients_by_example(
     names = [name for name in program.shared for _ in leaves(program.shared_types[name])]
     way = way.by((frozenset(), frozenset(names[place] for place in wanted)), by_lane=True)
     flat = [*argument_arrays(program, backend, arguments, lanes), *operand_arrays(program, backend, shared)]
-    count = len(arguments)
     found: dict[int, Array | None] = {}
 
     error = GradientError(
@@ -38,10 +37,9 @@ def gradients_by_example(
         if isinstance(lanes, int) and lanes == 0:
             every = way.nothing()
         else:
-            taped = way.run(arrays, lanes)
             types = [leaf for name in program.results for leaf in way.layout.leaves(name)]
             seeds = [backend.zeros(lanes, leaf) + 1 if has_gradient(leaf) else None for leaf in types]
-            every = way.gradients(taped, arrays[count:], seeds, lanes)
+            every = way.pulled_back(None, arrays, seeds, lanes)
         of_shared = every[len(every) - len(shared) :]
         found.update((place, of_shared[place]) for place in wanted)
         return [each for each in found.values() if each is not None], lambda _: backend.refused_gradients(error, arrays)

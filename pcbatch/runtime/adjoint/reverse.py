@@ -18,6 +18,7 @@ from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.mixing import Mixing
+from pcbatch.runtime.adjoint.natively import MakeNative, Natively
 from pcbatch.runtime.adjoint.tape import Sizes, Sources
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.adjoint.way import Taped, Way
@@ -65,7 +66,8 @@ class Reverse(Way):
     other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
     `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
     it is for such a one (`fixed.py`). With `forks` runs from ordinary code fork the groups of calls of `program`.
-    Stacks have room for `capacity` calls at first, if that is known.
+    Stacks have room for `capacity` calls at first, if that is known. Gradients of runs from ordinary code are given
+    `natively`, if that can be.
     """
 
     def __init__(
@@ -90,14 +92,15 @@ class Reverse(Way):
         most: int | None = None,
         is_fixed: bool = False,
         capacity: int | None = None,
+        natively: MakeNative | None = None,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
-        given |= {"most": most, "forks": forks}
+        given |= {"most": most, "forks": forks, "natively": natively}
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._larger: Reverse | None = None
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
-        self.most = most
+        self.most, self._natively = most, natively
         program, self.hidden = with_hidden(program, backend)
         """What helpers capture, to be given behind all other shared operands."""
         self.mixing, self._rooms, self._forks = mixing, rooms, forks
@@ -165,13 +168,33 @@ class Reverse(Way):
         context = replace(self.context, layout=layout, limits=limits)
         largest, limit, most, least = limits.largest_capacity, forks.limit, forks.most, forks.least
         pools = Pools(layout, largest, forks.learned, limit=limit, most=most, least=least)
-        given = {"jit": self.jit, "tape": self._tape, "statistics": self.statistics, "sizes": self._sizes}
+        given = {"jit": self.jit, "tape": self.tape, "statistics": self.statistics, "sizes": self._sizes}
         given |= {"sources": self._sources, "by_lane": self.by_lane}
 
         def make(rows: int, are_likely: bool) -> ForkedWay:
             return ForkedWay(program, context, pools=pools, rows=rows, are_likely=are_likely, **given)
 
         return ForkedReverse(self.backend, pools, self._rooms, make, self._in_sequence, by_lane=self.by_lane)
+
+    @once
+    def native(self) -> Natively | None:
+        """What gives gradients by native code; None where nothing does."""
+        return None if self._natively is None or self.is_fixed or self.is_mixed else self._natively(self)
+
+    def is_native(self, lanes: Any) -> bool:
+        """True if gradients of a run of so many lanes are given natively, so that it need not be recorded."""
+        return isinstance(lanes, int) and lanes > 0 and self.backend.runs_now() and self.native is not None
+
+    def pulled_back(
+        self, taped: Taped | None, arrays: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+    ) -> list[Array | None]:
+        """See `gradients`: of a run on `arrays` that is `taped`; None: of one that is made again."""
+        if taped is None and self.is_native(lanes):
+            assert self.native is not None
+            found = self.native.gradients(arrays, upstream, lanes)
+            if found is not None:
+                return found
+        return self.gradients(taped or self.run(arrays, lanes), arrays[len(self.layout.inputs) :], upstream, lanes)
 
     def text(self, lanes: Any) -> str:
         """The way back as text."""

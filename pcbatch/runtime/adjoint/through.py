@@ -33,8 +33,8 @@ def run_through(
 ) -> Outcome:
     """The outcome of a run through whose values gradients flow.
 
-    Where somebody watches, the run is `taped`, if that gives all that is wanted of it; else it is `plain`, and run
-    again when a gradient is asked for.
+    Where somebody watches, the run is `taped`, if that gives all that is wanted of it and gradients are not given
+    natively; else it is `plain`, and run again when a gradient is asked for.
     """
     way = reverse()
     operands = [*shared, *way.hidden]
@@ -83,7 +83,7 @@ def _through(
     def run(arrays: list[Array]) -> tuple[Sequence[Array], PullBack]:
         known: Taped | None = None
         with contextlib.suppress(GradientError):  # which is for those who ask for a gradient
-            known = way.run(arrays, lanes) if now else None
+            known = way.run(arrays, lanes) if now and not way.is_native(lanes) else None
         outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
@@ -92,8 +92,7 @@ def _through(
                 return way.nothing()
             if backend.inside_fixed_program():
                 return fixed.gradients(way.fixed, arrays, upstream, lanes)
-            recorded = None if backend.is_saved() else known
-            return way.gradients(recorded or way.run(arrays, lanes), arrays[count:], upstream, lanes)
+            return way.pulled_back(None if backend.is_saved() else known, arrays, upstream, lanes)
 
         return outcomes[-1].values, pull_back
 

@@ -116,7 +116,7 @@ class Way:
         self.layout: Layout = context.layout
         self.limits: Limits = context.limits
         self.by_lane, self.statistics, self.capacity = by_lane, statistics, capacity
-        self._sizes, self._sources, self._tape = sizes, sources, tape
+        self._sizes, self._sources, self.tape = sizes, sources, tape
         self.is_fixed, self.is_mixed = is_fixed, is_mixed
         self._made: dict[Any, Any] = {}
 
@@ -133,7 +133,7 @@ class Way:
     @cached_property
     def put_aside(self) -> PutAside:
         """What is put aside of them for the way back."""
-        return POLICIES[self._tape](self.segments)
+        return POLICIES[self.tape](self.segments)
 
     @cached_property
     def forward(self) -> Forward:
@@ -188,7 +188,7 @@ class Way:
     def _run(self, given: Sequence[Array], room: int | None, capacity: int | None) -> tuple[str, list[Array]]:
         """What `Forward.run` gives, all "aside"; or last the tape of the "first" segment, which may be "alone"."""
         forward = self.forward
-        if room is None or self._tape != "keep":
+        if room is None or self.tape != "keep":
             run = self._once(("forward", room, capacity), lambda: forward.run(room, capacity))
             return "aside", list(self.backend.unseen(run)(*given))
         if not self.backend.runs_now():

@@ -140,6 +140,9 @@ class Linear(Protocol):
     dense: frozenset[int]
     """The leaves of shared operands to which gradients come in another way than by lookups."""
 
+    reads_of: Sequence[int]
+    """The leaves of what the piece reads, by number, to which gradients flow whole."""
+
     elements: Sequence[Element]
     """Of arrays of which the piece reads elements alone: gradients come to these, not to the array."""
 
@@ -151,14 +154,14 @@ class Linear(Protocol):
         self,
         reads: Sequence[Leaves],
         shared: Sequence[Leaves],
-        lanes: Array | int,
+        lanes: Array | int | None,
         taking_part: Array | None = None,
         note: Note | None = None,
     ) -> tuple[list[list[Array]], Array | None, list[Array]]:
-        """As `Pieces.vectorize`, and the residuals."""
+        """As `Pieces.vectorize`, and the residuals. Nothing has an axis of lanes where `lanes` is None."""
 
     def backward(
-        self, residuals: Sequence[Array], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Array | int
+        self, residuals: Sequence[Array], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Array | int | None
     ) -> Backward:
         """From the gradients by the results to what these come from.
 
@@ -282,12 +285,16 @@ class Pieces(Protocol):
         See `Control.natively`.
         """
 
-    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
         """An HLO module with the operations of `pieces`, as they are for one example.
 
         Its entry takes the leaves of what every piece reads and shares, one piece after another, and gives the leaves
         of what each writes, then the fault site plus one of its first failed check, or 0, where it has `sites`. None
         if the library has no HLO, or none of what a piece does for one example.
+
+        With `linear`, the derivatives of pieces in their order, None where there is none, a piece gives its residuals
+        last. Behind all pieces come the derivatives: each takes residuals, the leaves of what the piece shares, and
+        seeds, and gives the gradients by its `reads_of`, the indices and the gradient of each element, and the parts.
         """
 
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:

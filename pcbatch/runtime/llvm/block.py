@@ -7,7 +7,7 @@ to the one that it finds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -25,23 +25,25 @@ from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import BIT, BYTE, INT32, INT64, Number
 
 
-def emit(lane: Lane) -> None:
-    """All blocks that a lane can come to, from where the builder stands: there it begins."""
+def emit(lane: Lane, make: Callable[..., BlockCode] | None = None) -> None:
+    """All blocks that a lane can come to, from where the builder stands: there it begins. `make` makes each."""
     builder, order = lane.builder, sorted(effects.reachable(lane.program))
     labels = {number: builder.append_basic_block(lane.program.blocks[number].label) for number in order}
     builder.branch(labels[0])
     for number in order:
         builder.position_at_end(labels[number])
         with lane.code.scratch():
-            _BlockCode(lane, number, labels).emit()
+            (make or BlockCode)(lane, number, labels).emit()
 
 
-class _BlockCode(Body):
+class BlockCode(Body):
     """One block of one lane."""
 
     def __init__(self, lane: Lane, number: int, labels: Mapping[int, Any]):
         super().__init__(lane, number)
         self.lane, self.labels = lane, labels
+        self.item = 0
+        """The place of the item in hand."""
         self.pops = Counter(self.block.pops)
         self.counts = Counter(push.variable for push in self.block.pushes)
 
@@ -55,19 +57,20 @@ class _BlockCode(Body):
         for name in early:
             self._save(name, name)
         for place, item in enumerate(self.block.body):
+            self.item = place
             match item:
                 case Piece(speculative=True):
                     continue  # calls are made one after the other here
                 case Piece():
-                    with self._if(item):
+                    with self.guarded(item):
                         self.piece(item, self.lane.pieces[self.number, place])
                 case Store():
-                    with self._if(item):
+                    with self.guarded(item):
                         self.store(item)
         for push in self.block.pushes:
             if push.variable not in early:
                 self._save(push.variable, push.variable if push.saved is None else push.saved)
-        self._leave()
+        self.leave()
 
     def is_written(self, name: str) -> bool:
         """True if an item of the block writes a variable."""
@@ -79,7 +82,7 @@ class _BlockCode(Body):
         self.builder.store(self.builder.add(self.builder.load(place, typ=INT64), ir.Constant(INT64, 1)), place)
 
     @contextmanager
-    def _if(self, item: Piece | Store) -> Iterator[None]:
+    def guarded(self, item: Piece | Store) -> Iterator[None]:
         """Code of an item that is there where its predicate holds; numbers are as they were elsewhere."""
         if item.predicate is None:
             yield
@@ -128,7 +131,7 @@ class _BlockCode(Body):
             own = [0 if size == 1 else at for size, at in of_value]
             places, place = iter(index), []
             for each, size in zip(indices, sizes, strict=False):
-                place.append(self._position(each, [next(places)] if each.sizes else [], size)[0])
+                place.append(self.position(each, [next(places)] if each.sizes else [], size)[0])
             cast = elementwise.convert(self.builder, value.number, number, value.at(own))
             self.code.store(number, cast, array.pointer, self.code.offset(sizes, [*place, *places]))
 
@@ -140,7 +143,7 @@ class _BlockCode(Body):
         builder, inside = self.builder, self.code.variable(BIT, ir.Constant(BIT, 1))
 
         def check(index: Array, place: Sequence[Index], size: int) -> None:
-            _, fits = self._position(index, place, size)
+            _, fits = self.position(index, place, size)
             builder.store(builder.and_(builder.load(inside, typ=BIT), fits), inside)
 
         for index, size in zip(indices, sizes, strict=False):
@@ -151,7 +154,7 @@ class _BlockCode(Body):
         self._fail(ir.Constant(INT32, store.site + 1))
         builder.position_at_end(goes_on)
 
-    def _position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
+    def position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
         """One number of an index, counted from the beginning, and whether it lies inside an axis of this size."""
         builder, length = self.builder, ir.Constant(INT64, size)
         wide = self.code.wide(index.number, index.at(place))
@@ -210,7 +213,7 @@ class _BlockCode(Body):
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Let the block take effect, and go on."""
         builder, terminator = self.builder, self.block.terminator
         match terminator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcbatch.ir.machine import Piece
@@ -48,11 +48,17 @@ class Body:
             types = leaves(self.program.shared_types[name])
             given += [self.state.shared[name, i] for i, _ in enumerate(types)]
         arguments = {**self.state.captured, **{place.first + i: each for i, each in enumerate(given)}}
-        found = evaluate(self.code, self.state.module, place.results, arguments, self.operations)
+        names = (*place.results, *place.kept)
+        found = evaluate(self.code, self.state.module, names, arguments, self.operations)
+        found, kept = found[: len(place.results)], found[len(place.results) :]
         if place.has_site:
             self._check(found.pop().value)
+        self.keep(kept)
         targets = [each for name in piece.writes for each in self.storage.leaves(name)]
         self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
+
+    def keep(self, values: Sequence[Array]) -> None:
+        """Keep what the way back needs of a piece, before anything changes."""
 
     def _write(self, found: Mapping[Leaf, Array]) -> None:
         """Give variables new values, all at once: some may be computed from others' old ones."""

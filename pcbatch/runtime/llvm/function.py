@@ -69,10 +69,12 @@ def build(
     Where lanes can run together, many of them do in groups of the `width`. `UnsupportedError` if there is something in
     the program of which no native code is made.
     """
-    return _Builder(interface, module, pieces, captured, limits).build(width)
+    return Builder(interface, module, pieces, captured, limits).build(width)
 
 
-class _Builder:
+class Builder:
+    """Emits the native function of an interface."""
+
     def __init__(
         self,
         interface: Interface,
@@ -211,16 +213,15 @@ class _Builder:
         builder.cbranch(builder.icmp_signed("<", number, behind), start, left)
         builder.position_at_end(start)
         builder.store(ir.Constant(INT64, most), limit)
-        body.start({leaf: _row(code, *each, number) for leaf, each in given.arrays().items()})
-        block.emit(body)
+        body.start({leaf: row_of(code, *each, number) for leaf, each in given.arrays().items()})
+        self.blocks(body)
 
         builder.position_at_end(ended)
         number, told = builder.load(lane, typ=INT64), builder.load(failure, typ=INT32)
         _store(builder, INT32, given.failures, number, told)
         made = builder.load(steps, typ=INT64)
         _store(builder, INT32, given.steps, number, builder.trunc(made, INT32))
-        for result, pointer in zip(self.interface.results, given.results, strict=True):
-            self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
+        self.end(body, number, told, given)
         failed, fine = function.append_basic_block("has_failed"), function.append_basic_block("fine")
         builder.cbranch(builder.icmp_signed("!=", told, ir.Constant(INT32, 0)), failed, fine)
         builder.position_at_end(failed)
@@ -229,7 +230,7 @@ class _Builder:
         builder.position_at_end(fine)
         # Messages are of lanes that have failed, and of those that print.
         for result, pointer in zip(self.interface.shown, given.shown, strict=True):
-            self._hand_out(code, body.top(*self._held(result)), result, pointer, number)
+            hand_out(code, body.top(*self._held(result)), result, pointer, number)
         builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
         done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
         builder.store(done, work)
@@ -257,27 +258,37 @@ class _Builder:
             for at, (number, array) in enumerate(arrays)
         }
 
+    def blocks(self, body: Lane) -> None:
+        """Run a lane, which has begun, to its end."""
+        block.emit(body)
+
+    def end(self, body: Lane, lane: Any, failure: Any, given: Arguments) -> None:
+        """Write the results of a lane that has ended."""
+        for result, pointer in zip(self.interface.results, given.results, strict=True):
+            hand_out(body.code, body.top(*self._held(result)), result, pointer, lane)
+
     def _held(self, result: Result) -> tuple[Leaf, Number, tuple[int, ...]]:
         """A result as the lane holds it: a weak float is wider there."""
         name, place = result.leaf
         return result.leaf, by_dtype(self.storage.types(name)[place].dtype), result.sizes
 
-    def _hand_out(self, code: Code, array: Array, result: Result, pointer: Any, lane: Any) -> None:
-        """Write what a lane has found to its row of a result."""
-        target = _row_pointer(code, result.number, result.sizes, pointer, lane)
-        if array.number == result.number and array.sizes:
-            code.write(array, target)
-            return
-
-        def one(index: Sequence[Index]) -> None:
-            value = elementwise.convert(code.builder, array.number, result.number, array.at(index))
-            code.store(result.number, value, target, code.offset(result.sizes, index))
-
-        code.each(result.sizes, one)
-
 
 def _store(builder: Any, type_: ir.Type, pointer: Any, place: Any, value: Any) -> None:
     builder.store(value, builder.gep(pointer, [place], inbounds=True, source_etype=type_))
+
+
+def hand_out(code: Code, array: Array, result: Result, pointer: Any, lane: Any) -> None:
+    """Write a lane's array to its row of a result."""
+    target = _row_pointer(code, result.number, result.sizes, pointer, lane)
+    if array.number == result.number and array.sizes:
+        code.write(array, target)
+        return
+
+    def one(index: Sequence[Index]) -> None:
+        value = elementwise.convert(code.builder, array.number, result.number, array.at(index))
+        code.store(result.number, value, target, code.offset(result.sizes, index))
+
+    code.each(result.sizes, one)
 
 
 def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any, lane: Any) -> Any:
@@ -286,6 +297,7 @@ def _row_pointer(code: Code, number: Number, sizes: Sequence[int], pointer: Any,
     return code.builder.gep(pointer, [code.times(lane, size)], inbounds=True, source_etype=BYTE)
 
 
-def _row(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any, lane: Any) -> Array:
+def row_of(code: Code, number: Number, sizes: tuple[int, ...], pointer: Any, lane: Any) -> Array:
+    """A lane's row of an array `[lanes, ...]`."""
     row = code.memory(number, sizes, _row_pointer(code, number, sizes, pointer, lane))
     return row if sizes else scalar(number, row.value)

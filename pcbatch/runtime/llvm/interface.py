@@ -19,10 +19,10 @@ from pcbatch.runtime.llvm.types import ALIGNED, INT64, Number, by_dtype
 POINTER = ir.PointerType()
 NAME = "run"
 """The name of the function in its module."""
-ENDED, NEEDS_ROOM, STOPPED = range(3)
-"""Reasons, in `control`, why lanes do not run on: all have ended; one needs larger stacks; it was told to stop."""
-STATUS, REACHED, FAILED, STOP, THREAD = range(5)
-"""Places of `control`: int64, of which the run writes the first three, and reads whether to `STOP`."""
+ENDED, NEEDS_ROOM, STOPPED, NEEDS_TAPE = range(4)
+"""Reasons, in `control`, why lanes do not run on: all have ended; one needs larger stacks; a stop; a longer tape."""
+STATUS, REACHED, FAILED, STOP, THREAD, TAPE, TAPE_BYTES = range(7)
+"""Places of `control`: int64. The run writes the first three, and reads whether to `STOP`, and where its tape lies."""
 FIXED = 6
 """The number of arguments before the stacks."""
 LANES = "lanes"

@@ -26,6 +26,8 @@ class PieceCode:
     first: int
     results: tuple[str, ...]
     has_site: bool
+    kept: tuple[str, ...] = ()
+    """The results that the way back needs."""
 
 
 @dataclass(frozen=True)

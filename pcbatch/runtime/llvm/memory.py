@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.runtime.llvm.interface import CONTROL, Interface
+from pcbatch.runtime.llvm.interface import CONTROL, TAPE, TAPE_BYTES, Interface
 from pcbatch.runtime.llvm.types import ALIGNED
 
 LARGE = 1 << 26
 """Bytes of stacks that are laid out at once. The system hands out memory where it is written to, so it costs little."""
 GROWTH = 4
 """By what stacks grow that were too small: the lane begins anew, so all its beginnings cost a third of its run."""
+FIRST_TAPE = 1 << 16
+"""Bytes of a tape at first: of a thousand turns of a small loop."""
 SLACK = 2
 """Entries beyond the live calls: the running function's own, and one that is written before its call is refused."""
 
@@ -55,6 +57,7 @@ class Workspace:
         self.words: Any = (ctypes.c_size_t * len(interface.types))(*fixed, *map(_aligned, stacks))
         self.words_address = ctypes.addressof(self.words)
         self._arrays_from = len(fixed) + len(stacks)
+        self._tape = np.empty(0, np.uint8)
 
     @property
     def laid(self) -> tuple[int, ...]:
@@ -67,6 +70,25 @@ class Workspace:
         words = self.words
         words[1], words[2] = first, behind
         words[self._arrays_from :] = addresses
+
+    # -- the tape ------------------------------------------------------------------------------------------------------
+
+    def lengthen(self, most: int | None) -> bool:
+        """Make the tape longer, which loses what is on it; False where it would have more than `most` bytes."""
+        size = max(FIRST_TAPE, (self._tape.size - ALIGNED) * GROWTH)
+        if most is not None and size > most:
+            return False
+        self._set_tape(np.empty(size + ALIGNED, np.uint8))
+        return True
+
+    def shrink(self) -> None:
+        """Give a long tape back: the next run may need none."""
+        if self._tape.size > LARGE:
+            self._set_tape(np.empty(0, np.uint8))
+
+    def _set_tape(self, tape: np.ndarray) -> None:
+        self._tape = tape
+        self.control[TAPE], self.control[TAPE_BYTES] = _aligned(tape), max(tape.size - ALIGNED, 0)
 
 
 def _aligned(array: np.ndarray) -> int:

@@ -141,15 +141,7 @@ class LlvmProgram(WholeRuns):
         return self._outcome(found[-1], arrays, lanes, values)
 
     def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
-        given = [*map(np.ascontiguousarray, arrays)]
-        found = Written(code.interface.outputs(lanes))
-        addresses = [*map(address, given), *found.addresses]
-        if code.interface.counts:
-            found.of(code.interface.executions)[:] = 0
-            code.run(addresses, found, (0, lanes))
-            return found
-        code.run_all(addresses, found, (0, lanes), self._cost)
-        return found
+        return code.run_all(arrays, lanes, self._cost)
 
     def _tensors(self, found: Written) -> list[Array]:
         return [self.backend.adopted(found.of(place)) for place in self._whole.interface.result_places]
@@ -191,6 +183,8 @@ class Running:
 
     def __init__(self) -> None:
         self.failed = self.stopped = False
+        self.has_room = True
+        """False where a lane has needed a longer tape than there may be."""
         self.calls: dict[int, Workspace] = {}
 
     def stop(self) -> None:
@@ -219,22 +213,34 @@ class Written(Running):
 
 
 class NativeCode:
-    """A native function, and the memory that it works in."""
+    """A native function, and the memory that it works in; its tapes have so many bytes at most, if that is given."""
 
-    def __init__(self, interface: Interface, code: MachineCode, max_depth: int):
-        self.interface = interface
+    def __init__(self, interface: Interface, code: MachineCode, max_depth: int, longest_tape: int | None = None):
+        self.interface, self.longest_tape = interface, longest_tape
         self.workspaces = Workspaces(interface, code.arena_bytes, max_depth)
         self._loaded = loaded(code.object_file)
         self.lanes = self._loaded.lanes
         """The address of the function that runs lanes without Python."""
 
-    def run_all(self, addresses: Sequence[int], found: Running, part: Part, cost: LaneCost) -> None:
+    def run_all(self, arrays: Sequence[Array], lanes: int, cost: LaneCost) -> Written:
+        """Run so many lanes on all `arrays` that the function takes, on all cores where that pays; see `run_part`."""
+        given = [*map(np.ascontiguousarray, arrays)]
+        found = Written(self.interface.outputs(lanes))
+        addresses = [*map(address, given), *found.addresses]
+        if self.interface.counts:
+            found.of(self.interface.executions)[:] = 0
+            self.run(addresses, found, (0, lanes))
+        else:
+            self.run_part(addresses, found, (0, lanes), cost)
+        return found
+
+    def run_part(self, addresses: Sequence[int], found: Running, part: Part, cost: LaneCost) -> None:
         """Run the lanes of a part, on all cores where their `cost` is worth it, which learns from it."""
         threads.run(partial(self.run, addresses, found), part, cost, found.stop)
 
     def run_rest(self, addresses: Sequence[int], part: Part, cost: LaneCost) -> None:
         """The same, of a run in a graph."""
-        self.run_all(addresses, Running(), part, cost)
+        self.run_part(addresses, Running(), part, cost)
 
     def run(self, addresses: Sequence[int], found: Running, part: Part) -> None:
         """Run the lanes of a part, with larger stacks where they need some."""
@@ -254,6 +260,11 @@ class NativeCode:
                     found.failed = True
                 if control[native.STATUS] == native.NEEDS_ROOM:
                     self.workspaces.grow(space.capacity)
+                elif control[native.STATUS] == native.NEEDS_TAPE and not space.lengthen(self.longest_tape):
+                    found.has_room = False
+                    found.stop()
             finally:
                 del found.calls[id(space)]
+                if first >= behind or found.stopped:
+                    space.shrink()
                 self.workspaces.put_back(space)

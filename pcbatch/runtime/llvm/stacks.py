@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,6 +35,16 @@ class Frame:
 
     fields: dict[Leaf, Field]
     bytes: int
+
+    @classmethod
+    def of(cls, every: Sequence[tuple[Leaf, Number, tuple[int, ...]]]) -> Frame:
+        """The frame of some leaves, the largest numbers first, so that all are aligned."""
+        fields: dict[Leaf, Field] = {}
+        largest, end = 1, 0
+        for leaf, number, sizes in sorted(every, key=lambda each: -each[1].bytes):
+            fields[leaf] = field = Field(number, sizes, end)
+            largest, end = max(largest, number.bytes), end + field.bytes
+        return cls(fields, (end + largest - 1) // largest * largest)
 
 
 @dataclass(frozen=True)
@@ -77,16 +87,9 @@ class Storage:
         for name in self.program.storage:
             if name in pushed:
                 members.setdefault(self.group(name), []).append(name)
-        return {group: self._frame(names) for group, names in members.items()}
-
-    def _frame(self, names: list[str]) -> Frame:
-        fields: dict[Leaf, Field] = {}
-        largest, end = 1, 0
-        every = [each for name in names for each in self.leaves(name)]
-        for leaf, number, sizes in sorted(every, key=lambda each: -each[1].bytes):
-            fields[leaf] = field = Field(number, sizes, end)
-            largest, end = max(largest, number.bytes), end + field.bytes
-        return Frame(fields, (end + largest - 1) // largest * largest)
+        return {
+            group: Frame.of([each for name in names for each in self.leaves(name)]) for group, names in members.items()
+        }
 
     @cached_property
     def shown(self) -> tuple[str, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.backends.pieces import Hlo, Signature
+from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import hlo
 from pcbatch.runtime.llvm.function import Function, build
@@ -29,7 +32,7 @@ class Translation:
     """The number of lanes that run in a group, where they can."""
 
     @cached_property
-    def _pieces(self) -> dict[tuple[int, int], tuple[Piece, Signature]]:
+    def every(self) -> dict[tuple[int, int], tuple[Piece, Signature]]:
         """The pieces that lanes can come to, by block and place in its body."""
         return {
             (number, place): (item, _signature(self.program, item))
@@ -45,18 +48,27 @@ class Translation:
 
     @cached_property
     def _hlo(self) -> Hlo:
-        found = self.backend.hlo([*self._pieces.values()])
+        return self.lowered(())
+
+    def lowered(self, linear: Sequence[Linear | None]) -> Hlo:
+        """The operations of all pieces, and of their derivatives."""
+        found = self.backend.hlo([*self.every.values()], linear)
         if found is None:
             raise UnsupportedError("something that is not code for one example, or that XLA has no code for")
         return found
 
     @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The results of the module's entry, by name."""
+        roots = self.module.entry.root
+        return roots.operands if roots.opcode == "tuple" else (roots.name,)
+
+    @cached_property
     def pieces(self) -> dict[tuple[int, int], PieceCode]:
         """The place of each piece in the module."""
-        roots = self.module.entry.root
-        results = roots.operands if roots.opcode == "tuple" else (roots.name,)
+        results = self.results
         found, first, behind = {}, 0, 0
-        for key, (piece, signature) in self._pieces.items():
+        for key, (piece, signature) in self.every.items():
             taken = sum(1 for type_ in (*signature.reads, *signature.shared) for _ in leaves(type_))
             given = sum(1 for type_ in signature.writes for _ in leaves(type_)) + bool(piece.sites)
             found[key] = PieceCode(first, results[behind : behind + given], bool(piece.sites))
@@ -65,12 +77,16 @@ class Translation:
 
     def function(self, counts: bool) -> Function:
         """The native function; one that `counts` counts how often blocks run."""
+        return build(Interface(self.program, counts), *self.parts, self.limits, self.width)
+
+    @property
+    def parts(self) -> tuple[hlo.Module, Mapping[tuple[int, int], PieceCode], Sequence[np.ndarray]]:
+        """The module, the places of pieces in it, and the arrays that its entry takes last."""
         if not is_framed(self.program):
             raise UnsupportedError("a call that keeps more than one value of a variable on its stack")
-        pieces = self.pieces if self._pieces else {}
-        module = self.module if self._pieces else hlo.EMPTY
-        captured = self._hlo.captured if self._pieces else ()
-        return build(Interface(self.program, counts), module, pieces, captured, self.limits, self.width)
+        if not self.every:
+            return hlo.EMPTY, {}, ()
+        return self.module, self.pieces, self._hlo.captured
 
 
 def _signature(program: Program, piece: Piece) -> Signature:

@@ -131,7 +131,7 @@ class NumPyPieces:
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
-    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
         return None
 
     def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:

@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.machine import Piece
-from pcbatch.ir.types import leaves
-from pcbatch.runtime.backends.pieces import Hlo, Signature
+from pcbatch.ir.types import TensorType, Type, leaves
+from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
 from pcbatch.runtime.backends.tensorflow import marked, private
 from pcbatch.runtime.backends.tensorflow.pieces import run_one
 from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
 
-def module(pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
+def module(pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
     """See `pieces.Pieces.hlo`: the text is of what XLA is given, before it optimises anything."""
-    specs = [
-        tf.TensorSpec(leaf.shape, leaf.dtype)
-        for _, signature in pieces
-        for type_ in (*signature.reads, *signature.shared)
-        for leaf in leaves(type_)
-    ]
+    derivatives = [*linear] or [None for _ in pieces]
+    back = [(each, signature) for each, (_, signature) in zip(derivatives, pieces, strict=True) if each is not None]
+    types = [leaf for _, signature in pieces for leaf in _leaves([*signature.reads, *signature.shared])]
+    for each, signature in back:
+        types += [*each.residuals, *_leaves(signature.shared), *each.seeds_of]
+    specs = [tf.TensorSpec(type_.shape, type_.dtype) for type_ in types]
 
     for_all: list[str] = []
 
     def every(*arrays: Any) -> list[Any]:
-        remaining, found = iter(arrays), []
+        remaining = iter(arrays)
+        found: list[Any] = []
         for piece, signature in pieces:
             for_all.extend(marked.batched_forms(trace(piece, signature.reads, signature.shared).graph))
-        for piece, signature in pieces if not for_all else ():
-            reads, shared = (
-                [[next(remaining) for _ in leaves(type_)] for type_ in types]
-                for types in (signature.reads, signature.shared)
-            )
-            outputs, site = run_one(piece, signature, reads, shared)
-            found += [tf.identity(leaf) for group in outputs for leaf in group]
-            found += [] if site is None else [tf.identity(site)]
-        return found
+        if for_all:
+            return found
+        for (piece, signature), each in zip(pieces, derivatives, strict=True):
+            reads, shared = _grouped(remaining, signature.reads), _grouped(remaining, signature.shared)
+            if each is None:
+                outputs, site = run_one(piece, signature, reads, shared)
+                kept: list[Any] = []
+            else:
+                outputs, site, kept = each.forward(reads, shared, None)
+            found += [leaf for group in outputs for leaf in group]
+            found += [*([] if site is None else [site]), *kept]
+        for each, signature in back:
+            residuals = [next(remaining) for _ in each.residuals]
+            shared = _grouped(remaining, signature.shared)
+            gradients = each.backward(residuals, shared, [[next(remaining) for _ in each.seeds_of]], None)
+            by_leaf = [leaf for group in gradients.reads for leaf in group]
+            found += [by_leaf[number] for number in each.reads_of]
+            found += [leaf for indices, gradient in gradients.elements for leaf in (*indices, gradient)]
+            found += gradients.parts
+        return [tf.identity(leaf) for leaf in found]
 
     traced = tf.function(lambda *arrays: remembering(every, *arrays), jit_compile=True, autograph=False)
     captured = traced.get_concrete_function(*specs).captured_inputs
@@ -54,6 +66,14 @@ def module(pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
         return None
     text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
     return Hlo(text, [np.asarray(each) for each in captured])
+
+
+def _leaves(types: Sequence[Type]) -> list[TensorType]:
+    return [leaf for type_ in types for leaf in leaves(type_)]
+
+
+def _grouped(remaining: Iterator[Any], types: Sequence[Type]) -> list[list[Any]]:
+    return [[next(remaining) for _ in leaves(type_)] for type_ in types]
 
 
 _LEFT_OUT = "constant({...})"

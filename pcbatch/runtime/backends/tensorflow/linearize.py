@@ -71,6 +71,7 @@ class Linearized:
         self.deltas: Sequence[TensorType] = [_type_of(delta) for delta in self._deltas]
         self.summed: Sequence[TensorType] = [_type_of(part) for part in self.parts]
         self.seeds_of: Sequence[TensorType] = [_type_of(seed) for seed in self.seeds]
+        self.reads_of: Sequence[int] = [*self.read_gradients]
         self.elements: Sequence[Element] = [Element(each.place, len(each.indices)) for each, _ in self.taken]
         self.is_late = not self.read_gradients and not self.taken
         self.lookups, self.dense = self.contributions.lookups, self.contributions.dense
@@ -181,6 +182,8 @@ class Linearized:
         if self.reruns:  # loops and conditionals have got other functions, which keep what the way back needs
             values = {id(tensor): value for tensor, value in zip(self.traced.reads, flat, strict=True)}
             kept = [values[id(tensor)] for tensor in self.kept]
+            if lanes is None:
+                return *pieces.run_one(self.piece, self.signature, reads, shared), kept
             return *pieces.vectorize(self.piece, self.signature, reads, shared, lanes, taking_part, note), kept
         stacked = [*zip(self.traced.reads, flat, strict=True)]
         outputs = [*self.outputs, *self.site, *self.kept]
@@ -252,6 +255,8 @@ def _type_of(tensor: tf.Tensor) -> TensorType:
 
 
 def _shape(rows: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor], lanes: Any) -> None:
+    if lanes is None:
+        return
     known = lanes if isinstance(lanes, int) else None
     for row, output in zip(rows, outputs, strict=True):
         row.set_shape([known, *output.shape])

@@ -52,8 +52,8 @@ class TensorFlowPieces:
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         return pieces.abstract_eval(piece, reads, shared)
 
-    def hlo(self, pieces: Sequence[tuple[Piece, Signature]]) -> Hlo | None:
-        return hlo.module(pieces)
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
+        return hlo.module(pieces, linear)
 
     def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
         return sizes.sizes(piece, reads, shared)
