@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 import pcbatch
 from benchmarks.against.contestants.worker import Call, Job, serve
 from benchmarks.against.texts import compiled_by
