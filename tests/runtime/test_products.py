@@ -65,7 +65,7 @@ def test_nothing_to_multiply(jit, lanes, count, length, width):
 
 def program(function, *arguments):
     """What XLA makes of a batched function on a CPU, its computations apart."""
-    compiled = tf.function(function.options(max_depth=8).__call__, jit_compile=True)
+    compiled = tf.function(function.options(form="lockstep", max_depth=8).__call__, jit_compile=True)
     text = compiled.experimental_get_compiler_ir(*arguments)(stage="optimized_hlo", platform_name="CPU")
     return re.split(r"\n(?=ENTRY |%)", text)
 
