@@ -289,7 +289,11 @@ def test_shapes_without_elements_and_of_scalars():
     ("call", "error", "message"),
     [
         (lambda: random.normal(42), TypeError, r"not the number 42; make one with pcbatch.random.key\(seed\)"),
-        (lambda: random.normal(tf.constant([1, 2])), TypeError, r"uint32 tensor of shape \[2\], not of dtype int32; make"),
+        (
+            lambda: random.normal(tf.constant([1, 2])),
+            TypeError,
+            r"uint32 tensor of shape \[2\], not of dtype int32; make",
+        ),
         (lambda: random.bits(random.keys(1, 5)), ValueError, r"shape \(5, 2\).*each lane has its own key"),
         (lambda: random.uniform(KEY, tf.constant(3)), TypeError, "shape must consist of integers >= 0 that are known"),
         (lambda: random.uniform(KEY, (3, None)), TypeError, "draw the largest and ignore the rest"),
