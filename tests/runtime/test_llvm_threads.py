@@ -123,3 +123,13 @@ def test_parts_are_balanced(seconds):
     for part in threads.parts(0, count, cost, 2):
         busy[busy.index(min(busy))] += sum(work[slice(*part)])
     assert max(busy) < 1.15 * sum(work) / 2
+
+
+def test_groups_have_lanes_enough_in_each_part():
+    """A part of a few lanes would leave places of its groups idle."""
+    cost = LaneCost(least=256)
+    cost.note(1000, 1.0)
+    found = threads.parts(0, 1000, cost, 2)
+    assert [behind - first for first, behind in found] == [333, 333, 334]
+    assert threads.parts(5, 100, cost, 2) == [(5, 100)]
+    assert len(threads.parts(0, 1000, LaneCost(), 2)) >= 2 * threads.PARTS

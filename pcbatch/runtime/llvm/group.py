@@ -26,15 +26,23 @@ MOST_BLOCKS = 16
 WASTE = 48
 """Lanes that have ended make room for others once their places, idle, have cost so many turns of a lane: an exchange
 takes about as long as three turns of a whole group of short ones."""
+GROUPS = 16
+"""The fewest groups of lanes that a core takes at a time: as lanes end, the last group runs ever emptier."""
 MOST_NUMBERS = 64
 """So many numbers a lane holds at most: a group's lie in registers and near memory then."""
 
 
+def may_be_for_groups(program: Program) -> bool:
+    """True if lanes of a program run together unless its operations forbid it: it has no stacks, and few blocks."""
+    storage = Storage(program)
+    return not (storage.frames or storage.has_calls or len(program.blocks) > MOST_BLOCKS)
+
+
 def is_for_groups(program: Program, module: Module) -> bool:
     """True if lanes of a program run together: it has no stacks, and its operations do the same for all lanes."""
-    storage = Storage(program)
-    if storage.frames or storage.has_calls or len(program.blocks) > MOST_BLOCKS:
+    if not may_be_for_groups(program):
         return False
+    storage = Storage(program)
     items = [item for block in program.blocks for item in block.body]
     variables = [each for name in program.types for each in storage.leaves(name)]
     numbers = sum(math.prod(sizes) for _, _, sizes in variables)

@@ -17,6 +17,7 @@ from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm import threads
 from pcbatch.runtime.llvm.compiler import loaded, width
 from pcbatch.runtime.llvm.function import Function
+from pcbatch.runtime.llvm.group import GROUPS, may_be_for_groups
 from pcbatch.runtime.llvm.handler import Handler
 from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
 from pcbatch.runtime.llvm.interface import Interface, Outputs
@@ -48,7 +49,8 @@ class LlvmProgram(WholeRuns):
         # A lane's bits are the same in any batch only if it is never with others in a group.
         self._width = 1 if machine.context.is_deterministic else width()
         self.translation = Translation(self.program, self.backend, self.limits, self._width)
-        self._cost = LaneCost()
+        in_groups = self._width > 1 and may_be_for_groups(self.program)
+        self._cost = LaneCost(GROUPS * self._width if in_groups else 1)
         self._found = self._looked_up(counts=False)
 
     @cached_property

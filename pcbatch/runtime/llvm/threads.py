@@ -49,7 +49,9 @@ class LaneCost:
     0.1, so this one serves where it says that a call was short: then nothing held it up for long.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+        """The fewest lanes of a part: groups take other lanes where some have ended, so they want many to take."""
         self._lanes = self._seconds = 0.0
         self._is_short = False
 
@@ -106,7 +108,7 @@ def parts(first: int, behind: int, cost: LaneCost, cores: int) -> Sequence[Part]
     """The parts in which cores share the lanes from `first` to before `behind`."""
     lanes = behind - first
     worth = int(cost.of(lanes) / CPU.native_part_seconds)
-    count = min(lanes, cores * min(max(PARTS, worth // cores), MOST_PARTS))
+    count = min(max(1, lanes // cost.least), cores * min(max(PARTS, worth // cores), MOST_PARTS))
     return [*itertools.pairwise(first + lanes * place // count for place in range(count + 1))]
 
 
