@@ -270,7 +270,7 @@ class Pipeline:
 
     @property
     def runs_loops_blindly(self) -> bool:
-        """Whether compiling ahead of time runs loops inside of operations, on whatever is given."""
+        """Tell whether compiling ahead of time runs loops inside of operations, on whatever is given."""
         machine, backend, program = self.machine, self.environment.backend, self.table
         if not isinstance(machine, StraightLine | LocalMachine):
             return False

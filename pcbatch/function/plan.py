@@ -49,7 +49,7 @@ class Plan:
     ready: ReadyRun | None
     """None where somebody watches, who may ask for gradients."""
     packers: Mapping[str, Packer]
-    """What callers get of the leaves of results, by the option `output`."""
+    """The values that callers get of the leaves of results, by the option `output`."""
 
     @classmethod
     def of(

@@ -19,4 +19,4 @@ class Natively(Protocol):
 
 
 MakeNative = Callable[[Way], Natively | None]
-"""What gives the gradients of a way's program natively; None where there is no native code for them."""
+"""Makes the giver of gradients of a way's program by native code; None where there is none."""

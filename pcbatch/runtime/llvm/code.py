@@ -119,7 +119,7 @@ class Code:
         return Array(number, array.sizes, at, array.cost + 1) if array.sizes else scalar(number, at(()))
 
     def any(self, flags: Any) -> Any:
-        """Whether some of the flags of a vector is set, or the only one is."""
+        """Tell whether some of the flags of a vector is set, or the only one is."""
         if self.lanes == 1:
             return flags
         bits = self.builder.bitcast(flags, ir.IntType(self.lanes))

@@ -25,7 +25,7 @@ SUMS = 1 << 26
 
 
 def natively(way: Way) -> LlvmGradients | None:
-    """What gives the gradients of a way's program by native code; None where something in it has none."""
+    """The giver of gradients of a way's program by native code; None where something in it has none."""
     try:
         return LlvmGradients(way)
     except (UnsupportedError, PcbatchError):  # lockstep tells what is wrong with a derivative, and where

@@ -231,7 +231,7 @@ class Groups:
         return pointer
 
     def _memory(self, leaf: Leaf) -> Any:
-        """Where a variable of all lanes lies: its own memory, or that to which it is written now."""
+        """The memory of a variable of all lanes: its own, or that to which it is written now."""
         _, number, sizes = self.numbers[leaf]
         return self.group.memory[leaf] if sizes else self._spilled(number, self.group.top(leaf, number, sizes).value)
 

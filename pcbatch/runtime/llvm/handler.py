@@ -33,7 +33,7 @@ INTERRUPTED, DONE, FAILED = range(3)
 a message."""
 
 STOPPED = "the run was stopped by Ctrl-C"
-"""What TensorFlow says then, until Python raises its KeyboardInterrupt."""
+"""TensorFlow's message then, until Python raises its KeyboardInterrupt."""
 
 _REST = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t)
 _for_good: list[Handler] = []
@@ -126,7 +126,7 @@ class _Text:
         yield f"%desk = inttoptr i64 {self._desk} to ptr"
 
     def _about(self) -> Iterator[str]:
-        """What XLA asks about the handler; of other stages nothing is to be done."""
+        """Answer what XLA asks about the handler; of other stages nothing is to be done."""
         yield _load("extension", "ptr", "frame", call_frame.EXTENSION)
         yield "%plain = icmp eq ptr %extension, null"
         yield "br i1 %plain, label %called, label %extended"
@@ -148,7 +148,7 @@ class _Text:
         yield "ret ptr null"
 
     def _arrays(self) -> Iterator[str]:
-        """Where the arrays lie, and how many lanes there are: the first length of the first that is written."""
+        """Read where the arrays lie, and how many lanes there are: the first length of the first that is written."""
         yield "run:"
         yield _load("read", "ptr", "frame", call_frame.ARGUMENTS)
         yield _load("written", "ptr", "frame", call_frame.RESULTS)

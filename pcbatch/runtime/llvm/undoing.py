@@ -41,7 +41,7 @@ class BackCode:
 
 
 def sums_of(tapes: Tapes) -> Iterator[tuple[Leaf, TensorType]]:
-    """What pieces give for gradients by shared operands, summed over all runs of a lane."""
+    """The parts that pieces give of gradients by shared operands, summed over all runs of a lane."""
     for number, tape in tapes.blocks.items():
         for place, linear in tape.linear.items():
             yield from (((_sums(number, place), n), type_) for n, type_ in enumerate(linear.summed))

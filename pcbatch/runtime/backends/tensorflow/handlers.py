@@ -30,7 +30,7 @@ _MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {
 
 
 def call(target: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
-    """What the handler of this name writes: arrays of these dtypes and shapes. To be traced for XLA.
+    """The arrays that the handler of this name writes: arrays of these dtypes and shapes. To be traced for XLA.
 
     A first length that is None is that of the first array.
     """
@@ -111,7 +111,7 @@ def register(name: str, address: int) -> None:
 
 @functools.cache
 def _are_called() -> bool:
-    """Whether XLA calls handlers with the memory of what they read and write; it is tried once, in 0.05 s."""
+    """Tell whether XLA calls handlers with the memory of what they read and write; it is tried once, in 0.05 s."""
     if private.handler_version() is None or not private.has_modules():
         return False
     try:
@@ -127,7 +127,7 @@ _TRIED: list[Any] = []
 
 
 def are_called(name: str) -> bool:
-    """Whether XLA calls a handler of this name, of Python's, with the memory of what it reads and writes."""
+    """Tell whether XLA calls a handler of this name, of Python's, with the memory of what it reads and writes."""
     told = private.handler_version()
     if told is None:
         return False
@@ -192,7 +192,7 @@ def _made(name: str) -> tf.Tensor:
 
 @functools.cache
 def _never_saved() -> tf.Tensor:
-    """What a function that captures it cannot be saved with."""
+    """A variable with which no function that captures it can be saved."""
     return _made(f"{NOT_SAVED} ({uuid.uuid4().hex})")
 
 
