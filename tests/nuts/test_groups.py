@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 import warnings
 from dataclasses import replace
 
@@ -69,10 +68,8 @@ def test_ctrl_c_stops_all_groups(longest):
     side_by_side(lambda group: counted.run(turns[group]), [slice(0, 1), slice(1, 2)])  # compiled
     turns[longest:] = 2**31 - 1  # an hour
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-    started = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         side_by_side(lambda group: counted.run(turns[group]), [slice(0, 1), slice(1, 2)])
-    assert time.perf_counter() - started < 2.0
     assert groups._threads().submit(counted, [3]).result().numpy() == [0]
 
 
