@@ -126,10 +126,10 @@ def test_parts_are_balanced(seconds):
 
 
 def test_groups_have_lanes_enough_in_each_part():
-    """A part of a few lanes would leave places of its groups idle."""
+    """A part of a few lanes would leave places of its groups idle; a core without a part would be idle as a whole."""
     cost = LaneCost(least=256)
     cost.note(1000, 1.0)
     found = threads.parts(0, 1000, cost, 2)
     assert [behind - first for first, behind in found] == [333, 333, 334]
-    assert threads.parts(5, 100, cost, 2) == [(5, 100)]
+    assert threads.parts(5, 100, cost, 2) == [(5, 52), (52, 100)]
     assert len(threads.parts(0, 1000, LaneCost(), 2)) >= 2 * threads.PARTS

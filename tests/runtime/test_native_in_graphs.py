@@ -77,7 +77,7 @@ def alone(monkeypatch):
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
 )
 def test_the_corpus(name, jit, alone):
-    """Programs give in graphs, under XLA too, bit by bit what they give in ordinary code, whatever number of lanes."""
+    """Programs give in graphs, under XLA too, what they give in ordinary code, whatever the number of lanes."""
     program = load(name)
     function, arguments = program.function.options(**NATIVE.options), program.arguments(BATCH)
     is_batched = [isinstance(leaf, np.ndarray) and leaf.shape[:1] == (BATCH,) for leaf in leaves(arguments)]
@@ -94,10 +94,17 @@ def test_the_corpus(name, jit, alone):
 
 
 def same(found, run):
-    """The status and results of a run in a graph are those of a run in ordinary code."""
+    """The status and results of a run in a graph are those of a run in ordinary code.
+
+    Floats are so to rounding: which lanes are in a group, and which run alone, depends on what is known of their cost.
+    """
     for one, other in zip(found, [run.status, *leaves(run.value)], strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert one.dtype.as_numpy_dtype == np.asarray(other).dtype
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype == other.dtype
+        if np.issubdtype(one.dtype, np.inexact):
+            np.testing.assert_allclose(one, other, rtol=16 * np.finfo(one.dtype).eps)
+        else:
+            np.testing.assert_array_equal(one, other)
 
 
 def check_generated(source):
@@ -186,7 +193,7 @@ def test_work_for_several_threads(alone, monkeypatch):
     inside = in_graph(loop.options(name="long"))
     n, x = np.full(64, 4000, np.int32), np.linspace(0.0, 1.0, 64, dtype=np.float32)
     found = [inside(n, x) for _ in range(6)]
-    assert max(counts) >= 8
+    assert max(counts) == 2
     assert all(np.array_equal(each, loop(n[:2], x[:2])) for each in (each[:2] for each in found))
 
 

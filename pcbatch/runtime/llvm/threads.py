@@ -51,7 +51,8 @@ class LaneCost:
 
     def __init__(self, least: int = 1) -> None:
         self.least = least
-        """The fewest lanes of a part: groups take other lanes where some have ended, so they want many to take."""
+        """The fewest lanes of a part, as long as each core has one: groups take other lanes where some have ended, so
+        they want many to take."""
         self._lanes = self._seconds = 0.0
         self._is_short = False
 
@@ -108,7 +109,8 @@ def parts(first: int, behind: int, cost: LaneCost, cores: int) -> Sequence[Part]
     """The parts in which cores share the lanes from `first` to before `behind`."""
     lanes = behind - first
     worth = int(cost.of(lanes) / CPU.native_part_seconds)
-    count = min(max(1, lanes // cost.least), cores * min(max(PARTS, worth // cores), MOST_PARTS))
+    wanted = cores * min(max(PARTS, worth // cores), MOST_PARTS)
+    count = min(lanes, wanted, max(cores, lanes // cost.least))
     return [*itertools.pairwise(first + lanes * place // count for place in range(count + 1))]
 
 
