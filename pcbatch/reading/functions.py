@@ -1,0 +1,445 @@
+"""Functions of the program: one specialisation of a user's function for each kinds of arguments, and calls of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gast
+
+from pcbatch.errors import Span
+from pcbatch.ir import program as ir
+from pcbatch.ir.joins import ConflictError
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.core import NeedsBlocksError, RefusedError
+from pcbatch.reading.emitter import Emitter
+from pcbatch.reading.kinds import Kind, is_alike, is_data, merged
+from pcbatch.reading.objects import Objects
+from pcbatch.reading.sources import scope_of
+from pcbatch.reading.state import State
+from pcbatch.reading.values import (
+    NONE,
+    Bound,
+    Frame,
+    Function,
+    Generator,
+    Host,
+    Lane,
+    Lazy,
+    OneOf,
+    Range,
+    Ref,
+    Super,
+    Tuple,
+    Undefined,
+    Value,
+    View,
+)
+
+MOST = 64
+"""How many specialisations of one function a program may have."""
+ROUNDS = 12
+
+
+@dataclass(eq=False)
+class Specialisation:
+    """A function of the program. `result` is None as long as nothing is known to come back from it."""
+
+    number: int
+    function: Function
+    kinds: dict[str, Kind]
+    span: Span | None
+    result: Kind | None = None
+    name: str = ""
+    emitter: Emitter | None = None
+    parameters: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    is_busy: bool = False
+    is_done: bool = False
+    asked: bool = False
+    cost: float | None = None
+
+
+@dataclass(eq=False)
+class Returning:
+    """A value that a call gives back, and where."""
+
+    block: Any
+    state: State
+    value: Value
+    span: Span | None
+
+
+class WiderError(Exception):
+    """A function is called with wider numbers than it was read for: the program is read anew."""
+
+
+@dataclass(eq=False)
+class Widths:
+    """The types that parameters of functions turned out to need, by function and structure."""
+
+    types: dict[Any, list[TensorType]] = field(default_factory=dict)
+
+
+class Functions(Objects):
+    """Specialisations."""
+
+    def __init__(self, *given: Any, widths: Widths, **options: Any):
+        super().__init__(*given, **options)
+        self.widths = widths
+        self.specialisations: dict[Any, Specialisation] = {}
+        self.returning: list[list[Returning]] = []
+
+    def open_ends(self) -> Iterator[list[Any]]:
+        yield from super().open_ends()
+        yield from self.returning
+
+    # -- kinds ---------------------------------------------------------------------------------------------------------
+
+    def kind_of(self, value: Value, leaves: list[Value], seen: dict[int, int], *, is_static: bool = False) -> Kind:
+        """The kind of a value that crosses a call; its numbers and arrays go to `leaves`."""
+        value = self.known(value)
+        type_ = self.type_of(value)
+        if type_ is not None and not (is_static and isinstance(value, Host)):
+            leaves.append(value)
+            return Kind("lane", type_)
+        match value:
+            case Host():
+                return Kind("host", value=value)
+            case Tuple(items, cls):
+                return Kind("tuple", items=self._kinds(items, leaves, seen, is_static), cls=cls)
+            case Range(start, stop, step):
+                return Kind("range", items=self._kinds((start, stop, step), leaves, seen, is_static))
+            case Lazy(name, parts):
+                return Kind("lazy", items=self._kinds(parts, leaves, seen, is_static), cls=name)
+            case Ref(number):
+                if number in seen:
+                    return Kind("same", seen[number])
+                seen[number] = len(seen)
+                cell = self.state.cell(value)
+                parts = dict(cell.parts())
+                items = self._kinds(list(parts.values()), leaves, seen, is_static)
+                return Kind(cell.kind, items=items, keys=tuple(parts), cls=cell.cls)
+            case Bound(function, receiver) if isinstance(function, str):
+                return Kind("method", items=self._kinds([receiver], leaves, seen, is_static), cls=function)
+            case Bound(Function() as function, receiver):
+                parts = self._kinds([function, receiver], leaves, seen, is_static)
+                return Kind("bound", items=parts)
+            case Function() if value.frame is None and not value.defaults and not value.keyword_defaults:
+                return Kind("host", value=value)
+            case Function():
+                return self._kind_of_function(value, leaves, seen)
+            case OneOf() if all(self.kind(each) == "array" for each in value.items):
+                return self.kind_of(self.selected(value), leaves, seen)
+        self.refuse("PCB206", f"{self.described(value)} is handed to a function that is a part of the program")
+
+    def _kinds(
+        self, values: Sequence[Value], leaves: list[Value], seen: dict[int, int], is_static: bool
+    ) -> tuple[Kind, ...]:
+        return tuple(self.kind_of(each, leaves, seen, is_static=is_static) for each in values)
+
+    def _kind_of_function(self, value: Function, leaves: list[Value], seen: dict[int, int]) -> Kind:
+        """A function that stands in another: with what it reads of that."""
+        names = self.free_names(value)
+        found = [self.outer_value(value, name) for name in names]
+        items = self._kinds([*found, *value.defaults, *value.keyword_defaults.values()], leaves, seen, False)
+        return Kind("function", items=items, keys=tuple(names), cls=_Closure(value))
+
+    def free_names(self, value: Function) -> list[str]:
+        """The variables of functions around it that a function reads."""
+        scope = scope_of(value.tree)
+        return [n for n in sorted(scope.loads) if n not in scope.locals and self.outer_value(value, n) is not None]
+
+    def outer_value(self, value: Function, name: str) -> Any:
+        """What a name means in the functions around another one; None where they have no such variable."""
+        frame = value.frame
+        while frame is not None:
+            found = self.state.names.get((frame.number, name))
+            if found is not None:
+                return found
+            frame = frame.function.frame
+        return None
+
+    def made_of(self, kind: Kind, leaves: Iterator[Value], made: list[Ref]) -> Value:
+        """A value of a kind, of these numbers and arrays."""
+        match kind.form:
+            case "lane":
+                return next(leaves)
+            case "host":
+                assert kind.value is not None
+                return kind.value
+            case "same":
+                return made[kind.type]
+            case "tuple":
+                return Tuple(tuple(self.made_of(each, leaves, made) for each in kind.items), kind.cls)
+            case "range":
+                return Range(*(self.made_of(each, leaves, made) for each in kind.items))
+            case "lazy":
+                return Lazy(kind.cls, tuple(self.made_of(each, leaves, made) for each in kind.items))
+            case "method":
+                return Bound(kind.cls, self.made_of(kind.items[0], leaves, made))
+            case "bound":
+                function, receiver = (self.made_of(each, leaves, made) for each in kind.items)
+                assert isinstance(function, Function)
+                return Bound(function, receiver)
+            case "function":
+                return self._function_made(kind, leaves, made)
+        ref = self.new(kind.form, (), kind.cls)  # type: ignore[arg-type]
+        made.append(ref)
+        items = [self.made_of(each, leaves, made) for each in kind.items]
+        is_keyed = kind.form in ("dict", "object", "set")
+        self.state.set_cell(ref, items=dict(zip(kind.keys, items, strict=True)) if is_keyed else tuple(items))
+        return ref
+
+    def _function_made(self, kind: Kind, leaves: Iterator[Value], made: list[Ref]) -> Function:
+        """A function that stands in another, in a frame that has what it reads of that."""
+        function: Function = kind.cls.function
+        around = Function("around", function.tree, function.file, None, self._live_of(function))
+        frame = Frame(self.number(), around)
+        frame.escapes.append(True)
+        items = [self.made_of(each, leaves, made) for each in kind.items]
+        for name, value in zip(kind.keys, items, strict=False):
+            self.state.names[frame.number, name] = value
+        rest = items[len(kind.keys) :]
+        count = len(function.defaults)
+        keyword = dict(zip(function.keyword_defaults, rest[count:], strict=True))
+        return Function(function.name, function.tree, function.file, frame, None, tuple(rest[:count]), keyword)
+
+    def _live_of(self, function: Function) -> Any:
+        while function.frame is not None:
+            function = function.frame.function
+        return function.live
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def call_of_program(
+        self, function: Function, given: Mapping[str, Value], statics: frozenset[str], cost: float | None = None
+    ) -> Value:
+        """A call of a function that is a part of the program, with values for all its parameters."""
+        if self.straight:
+            raise NeedsBlocksError
+        leaves: list[Value] = []
+        seen: dict[int, int] = {}
+        kinds = {n: self.kind_of(v, leaves, seen, is_static=n in statics) for n, v in given.items()}
+        if function.frame is not None:
+            kind = self._kind_of_function(function, leaves, seen)
+            kinds["@"] = kind
+        spec = self._specialisation(function, kinds, cost)
+        result = self._result(spec)
+        if result is None:
+            self.emitter.fault("this call does not come back", (), "raise", self.span())
+            return NONE
+        types = [type_ for kind in spec.kinds.values() for type_ in kind.leaves()]
+        arguments = tuple(
+            self._argument(value, type_).name for value, type_ in zip(leaves, types, strict=True)
+        )
+        outputs = [Lane(self.emitter.fresh(type_, function.name if function.name.isidentifier() else "t"), type_) for type_ in result.leaves()]
+        self.emitter.append(ir.Call(tuple(each.name for each in outputs), spec.name, arguments, self.span()))
+        return self.made_of(result, iter(outputs), [])
+
+    def _argument(self, value: Value, type_: TensorType) -> Lane:
+        return self.lane(value, type_)
+
+    def _specialisation(self, function: Function, kinds: dict[str, Kind], cost: float | None) -> Specialisation:
+        identity = id(function.tree), id(function.live), function.owner
+        loose = (identity, *((name, kind.key(exact=False)) for name, kind in kinds.items()))
+        exact = (identity, *((name, kind.key(exact=True)) for name, kind in kinds.items()))
+        for key in (loose, exact):
+            spec = self.specialisations.get(key)
+            types = [type_ for kind in kinds.values() for type_ in kind.leaves()]
+            if spec is None:
+                known = self.widths.types.get(key)
+                if known is not None:
+                    try:
+                        types = [self.joined([a, b]) for a, b in zip(types, known, strict=True)]
+                    except ConflictError:
+                        continue
+                    waiting = iter(types)
+                    kinds = {name: kind.with_leaves(waiting) for name, kind in kinds.items()}
+                return self._begun(key, function, kinds, cost)
+            own = [type_ for kind in spec.kinds.values() for type_ in kind.leaves()]
+            try:
+                wider = [self.joined([a, b]) for a, b in zip(own, types, strict=True)]
+            except ConflictError:
+                continue
+            if wider == own:
+                return spec
+            if spec.number == 0:
+                continue
+            self.widths.types[key] = wider
+            raise WiderError
+        return self.specialisations[exact]
+
+    def _begun(self, key: Any, function: Function, kinds: dict[str, Kind], cost: float | None) -> Specialisation:
+        same = [each for each in self.specialisations.values() if each.function.tree is function.tree]
+        if len(same) >= MOST:
+            self.refuse(
+                "PCB312",
+                f"{function.name} is called with ever other static arguments or shapes: more than {MOST} kinds",
+            )
+        span = self.span(function.tree) if self.file == function.file else None
+        spec = Specialisation(len(self.specialisations), function, kinds, span, cost=cost)
+        taken = {each.name for each in self.specialisations.values()}
+        base = function.name if function.name.isidentifier() else "inner"
+        numbered = (base if k == 0 else f"{base}_{k}" for k in itertools.count())
+        spec.name = next(name for name in numbered if name not in taken)
+        self.specialisations[key] = spec
+        return spec
+
+    def _result(self, spec: Specialisation) -> Kind | None:
+        if spec.is_busy or spec.is_done:
+            spec.asked = True
+            return spec.result
+        spec.is_busy = True
+        try:
+            for _ in range(ROUNDS):
+                before, spec.asked = spec.result, False
+                others = set(self.specialisations)
+                self._build(spec)
+                if not spec.asked or _same(before, spec.result):
+                    break
+                for key, each in self.specialisations.items():
+                    if each is not spec and not each.is_busy and (each.asked or key not in others):
+                        each.is_done = False
+            else:
+                self.refuse("PCB304", f"what {spec.function.name} gives does not settle")
+        finally:
+            spec.is_busy = False
+        spec.is_done = True
+        return spec.result
+
+    def _build(self, spec: Specialisation) -> None:
+        """Interpret the body of a function of the program."""
+        kept = (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file)
+        self.emitter = spec.emitter = Emitter(spec.name, self.names, self.types)
+        self.state, self.frames, self.loops, self.returning, self.pending = State(), [], [], [], []
+        self.guard, self.straight = None, 0
+        try:
+            self.file, self.node = spec.function.file, spec.function.tree
+            self.emitter.enter(self.emitter.block())
+            given = self.parameters_of(spec)
+            self._returned(spec, self._body(spec, given))
+        finally:
+            (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file) = kept
+
+    def parameters_of(self, spec: Specialisation) -> dict[str, Value]:
+        """The values of a specialisation's parameters."""
+        lanes: list[Lane] = []
+        for name, kind in spec.kinds.items():
+            for type_ in kind.leaves():
+                lanes.append(Lane(self.emitter.fresh(type_, name if name.isidentifier() else "t"), type_))
+        spec.parameters = tuple(each.name for each in lanes)
+        waiting, made = iter(lanes), []  # type: ignore[var-annotated]
+        return {name: self.made_of(kind, waiting, made) for name, kind in spec.kinds.items()}
+
+    def _body(self, spec: Specialisation, given: dict[str, Value]) -> list[Returning]:
+        function = spec.function
+        around = given.pop("@", None)
+        if isinstance(around, Function):
+            function = around
+        return self.ran(function, given)
+
+    def ran(self, function: Function, given: Mapping[str, Value]) -> list[Returning]:
+        """Interpret a function's body in a frame of its own: all that it gives back."""
+        frame = Frame(self.number(), function, self.span())
+        file, self.file = self.file, function.file
+        for name, value in given.items():
+            self.state.names[frame.number, name] = value
+        self.frames.append(frame)
+        self.returning.append([])
+        try:
+            if isinstance(function.tree, gast.Lambda):
+                value = self.expression(function.tree.body)
+                if self.is_live:
+                    self.returned(value)
+            else:
+                self.statements(function.tree.body)
+                if self.is_live:
+                    self.returned(NONE)
+        finally:
+            self.frames.pop()
+            self.file = file
+            found = self.returning.pop()
+        self._left = frame
+        return found
+
+    def returned(self, value: Value) -> None:
+        """`return value` where the interpretation is."""
+        assert self.emitter.current is not None
+        self.returning[-1].append(Returning(self.emitter.current, self.state, value, self.span()))
+        self.emitter.enter(None)
+
+    def _returned(self, spec: Specialisation, found: Sequence[Returning]) -> None:
+        """Write the ends of a function of the program: its results, and the jumps back."""
+        rows: list[tuple[Returning, list[Value]]] = []
+        result = spec.result
+        for each in found:
+            self.emitter.enter(each.block)
+            self.state = each.state
+            leaves: list[Value] = []
+            kind = self.kind_of(each.value, leaves, {})
+            if result is None:
+                result = kind
+            elif not is_alike(result, kind):
+                self.node = None
+                raise RefusedError(self._two_kinds(each, result, kind))
+            else:
+                try:
+                    result = merged(result, kind, self.joined)
+                except ConflictError as error:
+                    raise RefusedError(self._two_types(each, error)) from None
+            rows.append((each, leaves))
+        spec.result = result
+        if result is None:
+            return
+        types = list(result.leaves())
+        spec.results = tuple(self.emitter.fresh(type_, "result") for type_ in types)
+        for each, leaves in rows:
+            self.emitter.enter(each.block)
+            self.state = each.state
+            for name, value, type_ in zip(spec.results, leaves, types, strict=True):
+                self.give(name, value, type_)
+            self.emitter.ret(each.span)
+
+    def _two_kinds(self, each: Returning, result: Kind, kind: Kind) -> Any:
+        from pcbatch.errors import Diagnostic
+
+        return Diagnostic(
+            "PCB301",
+            f"this gives {_told(kind)}, and another `return` gives {_told(result)}",
+            each.span,
+            help="give all of them the same structure",
+        )
+
+    def _two_types(self, each: Returning, error: ConflictError) -> Any:
+        from pcbatch.errors import Diagnostic
+
+        return Diagnostic("PCB301", f"results of two types: {self.conflict(error)}", each.span)
+
+
+@dataclass(frozen=True)
+class _Closure:
+    """A function that stands in another, told from others by its tree."""
+
+    function: Function = field(compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Closure) and other.function.tree is self.function.tree
+
+    def __hash__(self) -> int:
+        return id(self.function.tree)
+
+
+def _same(a: Kind | None, b: Kind | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return is_alike(a, b) and list(a.leaves()) == list(b.leaves())
+
+
+def _told(kind: Kind) -> str:
+    return {"lane": f"{kind.type}", "host": f"{getattr(kind.value, 'value', 'a function')!r}"}.get(kind.form, f"a {kind.form}")
+
+
+__all__ = ["Functions", "Generator", "Super", "Undefined", "View", "is_data"]
