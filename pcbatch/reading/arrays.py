@@ -299,6 +299,9 @@ class Arrays(Branches):
             return self.pattern(self.emit(GETITEM, [self.pattern(whole), self.index_pattern(known)]))
         if isinstance(known, Host) and (known.value is None or known.value is Ellipsis):
             self.refuse("PCB305", "`None` and `...` are no indices of a store here", "write a slice for each axis")
+        if self.kind(known) == "list" or isinstance(known, Tuple):
+            of_ints = self.pattern(Host(np.zeros(1, np.int32)))
+            return self.pattern(self.emit(builtin("__row__"), [self.pattern(known), of_ints]))
         return self.pattern(known)
 
     def _store_into(self, array: Ref, index: Index, value: Value) -> None:
@@ -348,7 +351,7 @@ class Arrays(Branches):
         if own is None:
             return value
         if given is None:
-            return self.row(value)
+            return self.row(value, array)
         if given.dtype == own.dtype and not given.weak:
             return value
         try:
@@ -360,9 +363,9 @@ class Arrays(Branches):
                 self.refuse("PCB307", f"a value of {given} is stored into an array of {own.dtype}: {self.conflict(error)}")
         return self.lane(value, TensorType(own.dtype, given.shape))
 
-    def row(self, value: Value) -> Value:
+    def row(self, value: Value, array: Value) -> Value:
         """A tuple or a list as an element of an array."""
-        return self.emit(builtin("__row__"), [self.pattern(value)])
+        return self.emit(builtin("__row__"), [self.pattern(value), self.pattern(array)])
 
     def added(self, array: Value, op: type, value: Value) -> Value | None:
         """`array += value` in place, seen by all names; None where it is no array, or the result is of another type."""
@@ -372,6 +375,8 @@ class Arrays(Branches):
         new = self.emit(BINARY[op], [self.pattern(self.read(array)), self.pattern(value)])
         if self.type_of(new) != type_:
             return None
+        if isinstance(array, Lane):
+            array = self.own(array)
         self.write(array, new)
         return array
 

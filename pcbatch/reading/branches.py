@@ -112,9 +112,15 @@ class Branches(Joins):
         """Go one of two ways, by blocks; the value that the arms give, joined."""
         if self.straight:
             raise NeedsBlocksError
+        self.refuse_inside("a branch")
         blocks = [self.emitter.block() for _ in arms]
         self.emitter.branch(condition, *blocks, self.span())  # type: ignore[call-arg]
         return self.meet(zip(blocks, [self.state.copy() for _ in arms], arms, strict=True))
+
+    def refuse_inside(self, what: str) -> None:
+        """Refuse what takes blocks inside of a `with` statement."""
+        if self.contexts:
+            self.refuse("PCB107", f"{what} inside of `with`", "keep it outside: a context manager is entered in one piece")
 
     def meet(self, ways: Any) -> Value:
         """Interpret arms, each from its block and state, and go on where they meet with the value that they give."""

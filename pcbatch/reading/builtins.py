@@ -11,9 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
+import numpy as np
 
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.reading.calls import Calls
+from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.expressions import DEAD
+from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.values import (
     NONE,
@@ -34,6 +38,9 @@ DEBUG = ("pcbatch.function.hints", "debug")
 MAP = ("pcbatch.runtime.backends.tensorflow.mapping", "map")
 
 
+CONSUMERS = (len, sum, any, all, min, max)
+
+
 def _path(value: Any) -> tuple[str, str]:
     return getattr(value, "__module__", "") or "", getattr(value, "__name__", "") or ""
 
@@ -52,6 +59,10 @@ class Builtins(Calls):
         if not isinstance(function, Host):
             return None
         path = _path(function.value)
+        if function.value in CONSUMERS and len(node.args) == 1 and isinstance(node.args[0], gast.ListComp):
+            return self._of_list(function, node)
+        if function.value is bool and len(node.args) == 1 and not isinstance(node.args[0], gast.Starred):
+            return self.condition(node.args[0])
         if path == SYNC:
             block = self.emitter.block()
             block.sync = True
@@ -60,7 +71,130 @@ class Builtins(Calls):
             return NONE
         if path == DEBUG:
             return self._debug(node)
+        if path == MAP:
+            return self._mapped(function, self.evaluated(node.args), self._keywords(node))
         return None
+
+    # -- pcbatch.map ---------------------------------------------------------------------------------------------------
+
+    def _mapped(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        """`pcbatch.map`: calls one behind the other, or a loop that stores what they give."""
+        what, *over = arguments
+        if not over:
+            self.refuse("PCB556", "`pcbatch.map` needs something to go over: `pcbatch.map(function, array)`")
+        lengths = [self.length(each) for each in over]
+        sizes = {self.constant(each, "how many elements there are") for each in lengths}
+        if len(sizes) > 1:
+            self.refuse("PCB401", "ValueError: zip() of sequences of several lengths")
+        (size,) = sizes
+        count = keywords.get("count")
+
+        def one(index: Value) -> Value:
+            return self.call_value(what, [self.item(each, index) for each in over], {})
+
+        if count is None and size <= FEW_TURNS:
+            results = [one(Host(k)) for k in range(size)]
+            return self._stacked(function, results)
+        return self._in_rows(over, one, size, count)
+
+    def _stacked(self, function: Host, results: Sequence[Value]) -> Value:
+        first = results[0]
+        if isinstance(first, Tuple):
+            rows = zip(*(each.items for each in results), strict=True)  # type: ignore[union-attr]
+            return dataclasses.replace(first, items=tuple(self._stacked(function, row) for row in rows))
+        cell = self.cell(first)
+        if cell is not None and cell.kind in ("list", "dict", "object"):
+            parts = [dict(self.state.cell(each).parts()) for each in results]  # type: ignore[arg-type]
+            made = cell.with_parts(lambda key, _: self._stacked(function, [each[key] for each in parts]))
+            return self.new(cell.kind, made.items, cell.cls)
+        operation = library(function.value.stacked, "stacked", None, is_steady=True)
+        return self.emit(operation, [[self.pattern(each) for each in results]])
+
+    def _in_rows(self, over: Sequence[Value], one: Callable[[Value], Value], size: int, count: Value | None) -> Value:
+        """The results of calls for the first `count` elements, in arrays of `size` rows."""
+        stop: Value = Host(size)
+        if count is not None:
+            stop = self.emit(builtin("__index__"), [self.pattern(self.read(count))])
+            inside = self.both(
+                self.truth(self.compare(gast.LtE, Host(0), stop)), self.truth(self.compare(gast.LtE, stop, Host(size)))
+            )
+            if isinstance(inside, Lane):
+                right, wrong = self.emitter.block(), self.emitter.block()
+                state = self.state.copy()
+                self.emitter.branch(inside, right, wrong, self.span())
+                self.emitter.enter(wrong)
+                given = self.lane(count).name
+                message = f"ValueError: count={{}} of {size} elements"
+                self.emitter.fault(message, (given,), "raise", self.span())
+                self.state = state
+                self.emitter.enter(right)
+        mark = self.mark()
+        slot = self._slot(Tuple(tuple(over)))
+        first = one(Host(0))
+        if not self.is_live:
+            return DEAD
+        blank = self._rows_of(first, size)
+        self.back_to(mark)
+        slot = self._slot(self._rows_made(blank))
+        whole = Host(range(size)) if count is None else Range(Host(0), stop, Host(1))
+
+        def bind(index: Value) -> None:
+            self._into_rows(self.state.names[slot], index, one(index))
+
+        self.over(whole, None, bind, lambda: None, [])
+        return self.state.names.pop(slot)
+
+    def _rows_of(self, value: Value, size: int) -> Any:
+        """The types of arrays with a row for each result, in its structure."""
+        value = self.read(self.known(value))
+        type_ = self.type_of(value)
+        if type_ is not None:
+            return type_.returned, (size, *type_.shape)
+        if isinstance(value, Tuple):
+            return value, [self._rows_of(each, size) for each in value.items]
+        cell = self.cell(value)
+        if cell is None:
+            self.refuse("PCB426", f"{self.described(value)} cannot be a row of an array")
+        return cell, {key: self._rows_of(each, size) for key, each in cell.parts()}
+
+    def _rows_made(self, rows: Any) -> Value:
+        kind, parts = rows
+        if isinstance(kind, str):
+            return self.emit(builtin("__blank__"), [kind, *parts])
+        if isinstance(kind, Tuple):
+            return dataclasses.replace(kind, items=tuple(map(self._rows_made, parts)))
+        items = {key: self._rows_made(each) for key, each in parts.items()}
+        return self.new(kind.kind, items if isinstance(kind.items, dict) else tuple(items.values()), kind.cls)
+
+    def _into_rows(self, rows: Value, index: Value, value: Value) -> None:
+        value = self.known(value)
+        if self.type_of(rows) is not None:
+            self.store_element(rows, index, self.read(value))
+            return
+        if isinstance(rows, Tuple) and isinstance(value, Tuple):
+            for row, part in zip(rows.items, value.items, strict=True):
+                self._into_rows(row, index, part)
+            return
+        cell, own = self.cell(rows), self.cell(value)
+        assert cell is not None and own is not None
+        for (_, row), (_, part) in zip(cell.parts(), own.parts(), strict=True):
+            self._into_rows(row, index, part)
+
+    def _of_list(self, function: Host, node: Any) -> Value | None:
+        """A list that is made, counted or added up, and forgotten: its length may differ by lane."""
+        mark = self.mark()
+        try:
+            self.expression(node.args[0])
+            return None
+        except NeedsConstantError:
+            pass
+        finally:
+            self.back_to(mark)
+        generator = Generator(node.args[0], self.frame)
+        keywords = self._keywords(node)
+        if function.value is len:
+            return self._consumed(generator, Host(0), lambda count, _: self.binary(gast.Add, count, Host(1)))
+        return self.call_value(function, [generator], keywords)
 
     def _debug(self, node: Any) -> Value:
         text, *values = self.evaluated(node.args)
@@ -163,6 +297,8 @@ class Builtins(Calls):
     def _goes_by_counter(self, value: Value) -> bool:
         value = self.known(value)
         if isinstance(value, Lazy | Range) or (isinstance(value, Host) and isinstance(value.value, range)):
+            return True
+        if self.is_bounded(value):
             return True
         type_ = self.type_of(value)
         return type_ is not None and bool(type_.shape)
@@ -280,9 +416,11 @@ class Builtins(Calls):
         """The items of a sequence, or of a generator whose length differs by lane, taken together."""
         if isinstance(value, Generator):
             return self._consumed(value, start, step)
-        if self._goes_by_counter(value) and not isinstance(value, Lazy):
-            if isinstance(value, Range):
-                return self._looped(value, start, step)
+        value = self.known(value)
+        if isinstance(value, Range) or self.is_bounded(value):
+            return self._looped(value, start, step)
+        if isinstance(value, Lazy) and not isinstance(self.lazy_length(value), Host):
+            return self._looped(value, start, step)
         found = start
         for item in self.sequence(value):
             found = step(found, item)
@@ -420,9 +558,20 @@ class Builtins(Calls):
             type_ = self.type_of(values[0])
             if type_ is not None and len(type_.shape) == 1 and key is None:
                 return self.emit(builtin(name), [self.pattern(self.read(values[0]))])
-            if isinstance(values[0], Generator) and key is None:
-                return self._extreme_of_generator(name, op, values[0], default)
-            values = self.sequence(values[0])
+            whole = self.known(values[0])
+            if isinstance(whole, Generator | Range | Lazy) or (isinstance(whole, Host) and isinstance(whole.value, range)):
+                mark = self.mark()
+                try:
+                    items = self.sequence(whole)
+                except NeedsConstantError:
+                    self.back_to(mark)
+                    return self._extreme_by_turns(name, op, whole, key, default)
+                if len(items) > FEW_TURNS:
+                    self.back_to(mark)
+                    return self._extreme_by_turns(name, op, whole, key, default)
+                values = items
+            else:
+                values = self.sequence(whole)
         if not values:
             if default is not None:
                 return default
@@ -448,27 +597,75 @@ class Builtins(Calls):
             found, best = (self.known(each) for each in chosen.items)
         return found
 
-    def _extreme_of_generator(self, name: str, op: type, value: Generator, default: Value | None) -> Value:
-        mark = self.mark()
-        from pcbatch.reading.core import NeedsConstantError
+    def _extreme_by_turns(
+        self, name: str, op: type, value: Value, key: Value | None, default: Value | None
+    ) -> Value:
+        """The extreme of what a loop goes over; without any item it is the default, or a fault."""
 
-        try:
-            return self._extreme(name, op, self.generated(value), None, default)
-        except NeedsConstantError:
-            self.back_to(mark)
-        if default is None:
-            self.refuse("PCB130", f"`{name}` of a generator of a length that differs by lane needs a `default`")
+        def keyed(item: Value) -> Value:
+            return item if key is None or _is_none(key) else self.call_value(key, [item], {})
+
+        def over(start: Value, step: Callable[[Value, Value], Value]) -> Value:
+            if isinstance(value, Generator):
+                return self._consumed(value, start, step)
+            return self._looped(value, start, step)
+
+        first = self._first(over, keyed)
 
         def step(so_far: Value, item: Value) -> Value:
             assert isinstance(so_far, Tuple)
-            some, best = so_far.items
-            wins = self.either(self.negated(self.truth(some)), self.truth(self.compare(op, item, best)))
-            assert isinstance(wins, Lane)
-            return Tuple((Host(True), self.choose(wins, lambda: item, lambda: best)))
+            some, best, known = so_far.items
+            own = keyed(item)
+            wins = self.either(self.negated(self.truth(some)), self.truth(self.compare(op, own, known)))
+            if isinstance(wins, Host):
+                return Tuple((Host(True), item, own)) if wins.value else so_far
+            chosen = self.choose(wins, lambda: Tuple((item, own)), lambda: Tuple((best, known)))
+            assert isinstance(chosen, Tuple)
+            return Tuple((Host(True), *chosen.items))
 
-        found = self._consumed(value, Tuple((Host(False), default)), step)
+        found = over(Tuple((Host(False), *first)), step)
+        if not self.is_live:
+            return NONE
         assert isinstance(found, Tuple)
-        return found.items[1]
+        some, best, _ = found.items
+        there = self.truth(some)
+        if default is not None:
+            return best if isinstance(there, Host) else self.choose(there, lambda: best, lambda: default)
+        if isinstance(there, Lane):
+            right, wrong = self.emitter.block(), self.emitter.block()
+            state = self.state.copy()
+            self.emitter.branch(there, right, wrong, self.span())
+            self.emitter.enter(wrong)
+            self.emitter.fault(f"ValueError: {name}() arg is an empty sequence", (), "raise", self.span())
+            self.state = state
+            self.emitter.enter(right)
+        return best
+
+    def _first(self, over: Callable[..., Value], keyed: Callable[[Value], Value]) -> tuple[Value, Value]:
+        """Zeros like the first item of a sequence and its key, which nobody reads: found by a turn that is dropped."""
+        mark = self.mark()
+
+        def seen(so_far: Value, item: Value) -> Value:
+            raise _Seen(self._blank_like(item), self._blank_like(keyed(item)))
+
+        try:
+            over(NONE, seen)
+        except _Seen as found:
+            self.back_to(mark)
+            return found.values
+        return NONE, NONE
+
+    def _blank_like(self, value: Value) -> Value:
+        """Zeros of the kind of a value."""
+        value = self.read(self.known(value))
+        type_ = self.type_of(value)
+        if type_ is not None:
+            if isinstance(value, Host):
+                return value
+            return Host(np.zeros(type_.shape, type_.dtype)) if not type_.weak else Host(0 if "int" in type_.dtype else 0.0)
+        if isinstance(value, Tuple):
+            return dataclasses.replace(value, items=tuple(map(self._blank_like, value.items)))
+        return value
 
     # -- what values are -----------------------------------------------------------------------------------------------
 
@@ -589,6 +786,13 @@ class Builtins(Calls):
     def call_operator(self, op: type) -> Callable[..., Value]:
         """An operator as a function of `operator`."""
         return lambda a, b: self.binary(op, a, b)
+
+
+class _Seen(Exception):  # noqa: N818 - no error
+    """A first item has been seen."""
+
+    def __init__(self, *values: Value):
+        self.values: Any = values
 
 
 def _is_none(value: Value | None) -> bool:

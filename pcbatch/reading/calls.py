@@ -36,6 +36,7 @@ from pcbatch.reading.values import (
     Tuple,
     Value,
     View,
+    is_number,
 )
 
 
@@ -394,7 +395,9 @@ class Calls(Functions):
             known = [self.plain(each) for each in arguments]
             named = {name: self.plain(each) for name, each in keywords.items()}
             try:
-                return self.host(value(*known, **named))
+                found = value(*known, **named)
+                is_weak = isinstance(found, np.float64) and not isinstance(value, type) and all(map(is_number, known))
+                return Host(float(found)) if is_weak else self.host(found)
             except Exception as error:  # noqa: BLE001 - whatever the library says
                 self.failed(error)
         is_steady = not is_users(value) and isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)

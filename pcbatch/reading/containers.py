@@ -102,15 +102,17 @@ class Containers(Arrays):
             case Host(host):
                 return self._of_host(whole, host, index)
             case Range():
-                length = self.range_length(whole)
                 place = self.emit(builtin("__index__"), [self.pattern(index)]) if isinstance(index, Lane) else index
-                del length
                 step = self.binary(gast.Mult, place, whole.step)
                 return self.binary(gast.Add, whole.start, step)
         self.refuse("PCB401", f"{self.described(whole)} has no elements")
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         """An operator of two values; see `operators`."""
+        raise NotImplementedError
+
+    def lazy_item(self, whole: Value, index: Value) -> Value:
+        """The item at a counter of what a loop goes over; see `loops`."""
         raise NotImplementedError
 
     def object_item(self, whole: Ref, index: Index) -> Value:
@@ -130,6 +132,8 @@ class Containers(Arrays):
     def _of_host(self, whole: Host, host: Any, index: Index) -> Value:
         known = index if isinstance(index, Sliced | tuple) else self.read(index)
         if isinstance(known, Lane):
+            if isinstance(host, range):
+                return self.lazy_item(whole, known)
             if isinstance(host, list | tuple):
                 return self._of_sequence(self.sequence(whole), index, lambda found: self.new("list", tuple(found)))
             self.refuse("PCB313", f"{self.described(whole)} takes constant keys only")

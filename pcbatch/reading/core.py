@@ -19,7 +19,7 @@ from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import StructType, TensorType, Type
 from pcbatch.reading.emitter import Emitter, Mark
 from pcbatch.reading.naming import Names
-from pcbatch.reading.operations import Named, Operation, filled, key_of, lanes_in, text_of
+from pcbatch.reading.operations import Held, Named, Operation, filled, held_in, key_of, lanes_in, text_of
 from pcbatch.reading.places import Place
 from pcbatch.reading.state import Cell, CellKind, State, within
 from pcbatch.reading.values import (
@@ -116,11 +116,11 @@ class Core:
         self.backend = backend
         self.ops = importlib.import_module(backend.ops_module)
         self.symbols = backend.symbols(tapes)
-        self.names = Names()
-        self.types: dict[str, Type] = {}
+        self.bindings: dict[str, Any] = {}
+        """Values of Python's, by the name that code knows them by."""
         self.world = World()
         self.state = State()
-        self.emitter = Emitter("", self.names, self.types)
+        self.emitter = Emitter("", self.bindings)
         self.frames: list[Frame] = []
         self.file = ""
         self.node: Any = None
@@ -130,8 +130,23 @@ class Core:
         """How many expressions around this one may not need blocks."""
         self.guard: Lane | None = None
         """Where this holds, what is computed now counts."""
+        self.connected: dict[str, Any] | None = None
+        """The symbols of variables in a block with a `with` statement: what is inside it sees where each comes from."""
+        self.connected_in: Any = None
+        self.contexts = 0
+        """How many `with` statements are around."""
         self.pending: list[list[Value]] = []
         """Values that have been evaluated and are in nobody's variable yet: operands, arguments."""
+
+    @property
+    def names(self) -> Names:
+        """The names of the function that is written."""
+        return self.emitter.names
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """The types of the variables of the function that is written."""
+        return self.emitter.types
 
     # -- where it is -------------------------------------------------------------------------------------------------
 
@@ -345,6 +360,8 @@ class Core:
             root, _, rest = value.path.partition(".")
             if self.names.bound.get(root, value.root) is value.root and root not in self.types:
                 return Named(f"{self.names.bind(root, value.root)}.{rest}", value.value)
+        if value.place is not None and value.place.kind == "held":
+            return Held(value.place.text, value.value)
         host = value.value
         hint = value.path.rpartition(".")[2] or getattr(host, "__name__", "") or type(host).__name__.lower()
         hint = "".join(c if c.isalnum() or c == "_" else "_" for c in hint)
@@ -386,24 +403,38 @@ class Core:
         named = keywords or {}
         template, is_checked = self.tried(operation, arguments, named)
         leaves = [*template.leaves()]
+        held = [each.text for pattern in (*arguments, *named.values()) for each in held_in(pattern)]
         if not leaves:
+            if template.kind == "host" and template.value is None and held:
+                self._effect(operation, arguments, named, held)
             return self.built(template, iter(()))
         texts = [text_of(each, operation.key == "[]") for each in arguments]
         text = operation.written(texts, {name: text_of(each) for name, each in named.items()})
         lanes = [each for pattern in (*arguments, *named.values()) for each in lanes_in(pattern)]
-        inputs = tuple(dict.fromkeys(each.name for each in lanes if each.name in self.types))
+        inputs = tuple(dict.fromkeys([*(each.name for each in lanes if each.name in self.types), *held]))
         if is_checked and self.guard is not None:
             text, inputs = self._guarded(text), tuple(dict.fromkeys((self.guard.name, *inputs)))
         outputs = tuple(self.emitter.fresh(type_, hint or "t") for type_ in leaves)
         lanes = [Lane(name, type_) for name, type_ in zip(outputs, leaves, strict=True)]  # type: ignore[arg-type]
         span = self.span()
+        if self.connected is not None:
+            self.connected |= dict(zip(outputs, self._results, strict=True))
         if template.type is not None:
             self.emitter.append(ir.Primitive(outputs, inputs, Code(f"{outputs[0]} = {text}"), span))
-        elif (target := _target(template, iter(outputs))) is not None:
+        elif (target := target_of(template, iter(outputs))) is not None:
             self.emitter.append(ir.Primitive(outputs, inputs, Code(f"{target} = {text}"), span))
         else:
             self._taken_apart(template, lanes, text, inputs, span)
         return self.built(template, iter(lanes))
+
+    def _effect(
+        self, operation: Operation, arguments: Sequence[Any], named: Mapping[str, Any], held: Sequence[str]
+    ) -> None:
+        """Write an operation that is there for what it does to a context manager: `tape.watch(x)`."""
+        text = operation.written([*map(text_of, arguments)], {name: text_of(each) for name, each in named.items()})
+        lanes = [each for pattern in (*arguments, *named.values()) for each in lanes_in(pattern)]
+        inputs = tuple(dict.fromkeys([*(each.name for each in lanes if each.name in self.types), *held]))
+        self.emitter.append(ir.Primitive((), inputs, Code(text), self.span()))
 
     def _guarded(self, text: str) -> str:
         """An operation that may fail only where what is around it counts."""
@@ -415,11 +446,13 @@ class Core:
     ) -> tuple[Template, bool]:
         """What an operation gives for operands of such types, and whether it may fail a lane."""
         key = None
-        if operation.key is not None:
+        if self.connected is not None and self.connected_in is not self.emitter.current:
+            self.connected = None
+        if operation.key is not None and self.connected is None:
             key = operation.key, key_of(tuple(arguments)), key_of(dict(keywords))
             if key in _known_results:
                 return _known_results[key]
-        symbol = lambda lane: self.symbols.symbol(lane.type)  # noqa: E731
+        symbol = self._symbol
         window = self.ops.window
 
         def make() -> Any:
@@ -429,6 +462,7 @@ class Core:
 
         try:
             result, is_checked = self.symbols.called(make)
+            self._results: list[Any] = []
             template = self.template(result)
         except (RefusedError, NeedsBlocksError, CompileError):
             raise
@@ -439,6 +473,17 @@ class Core:
         if key is not None and len(_known_results) < MOST_KNOWN:
             _known_results[key] = template, is_checked
         return template, is_checked
+
+    def _symbol(self, lane: Lane) -> Any:
+        """What stands for a variable while an operation is tried."""
+        if self.connected is None:
+            return self.symbols.symbol(lane.type)
+        _, captured = self.world.operands.get(lane.name, (None, None))
+        if captured is not None and self.backend.is_variable(captured):
+            return captured
+        if lane.name not in self.connected:
+            self.connected[lane.name] = self.symbols.symbol(lane.type, own=True)
+        return self.connected[lane.name]
 
     def failed(self, error: Exception) -> NoReturn:
         """Refuse an operation that raised `error` on symbols."""
@@ -451,6 +496,7 @@ class Core:
         """What an operation has given."""
         type_ = self.symbols.type_of(result)
         if type_ is not None:
+            self._results.append(result)
             return Template("lane", type_)
         fields = None if isinstance(result, tuple) else fields_of(result)
         if fields is not None:
@@ -526,7 +572,8 @@ class Core:
         value = self.read(self.known(value))
         own = self.type_of(value)
         if isinstance(value, Host) and is_number(value.value) and own == type_:
-            if isinstance(value.value, float) and not np.isfinite(value.value):
+            is_written = isinstance(value.value, complex) or not np.isfinite(value.value)
+            if is_written:
                 self.emitter.append(ir.Primitive((name,), (), Code(f"{name} = {text_of(value.value)}"), span))
             else:
                 self.emitter.assign(name, (), payload.Constant(value.value), span)
@@ -605,13 +652,13 @@ class _Held:
         return self.place.read()[key]
 
 
-def _target(template: Template, names: Iterator[str]) -> str | None:
+def target_of(template: Template, names: Iterator[str]) -> str | None:
     """The target of an assignment that takes a structure of arrays apart; None where it holds anything else."""
     if template.type is not None:
         return next(names)
     if template.kind not in ("tuple", "list") or not template.items:
         return None
-    parts = [_target(each, names) for each in template.items]
+    parts = [target_of(each, names) for each in template.items]
     if None in parts:
         return None
     return f"({', '.join(map(str, parts))}{',' if len(parts) == 1 else ''})"
@@ -627,7 +674,8 @@ def _struct(template: Template) -> Type | None:
     if None in items:
         return None
     kind = template.kind if template.cls is None else template.cls.__name__
-    keys = template.keys if template.cls is None else template.cls._fields  # type: ignore[attr-defined]
+    is_named = template.kind == "tuple" and template.cls is not None
+    keys = template.cls._fields if is_named else template.keys  # type: ignore[union-attr]
     return StructType(kind, tuple(items), tuple(keys), template.cls)  # type: ignore[arg-type]
 
 

@@ -39,8 +39,9 @@ class Mark:
 class Emitter:
     """Writes one function of the program. `current` is the block that ops go to, None where nothing gets."""
 
-    def __init__(self, name: str, names: Names, types: dict[str, Type]):
-        self.name, self.names, self.types = name, names, types
+    def __init__(self, name: str, bound: dict[str, Any]):
+        self.name, self.names = name, Names(bound)
+        self.types: dict[str, Type] = {}
         self.layout: list[OpenBlock] = []
         self.current: OpenBlock | None = None
         self._labels = 0

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gast
 
 from pcbatch.reading.core import NeedsBlocksError
+from pcbatch.reading.joins import End
 from pcbatch.reading.operators import Operators
 from pcbatch.reading.values import NONE, Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
 
 DEAD = Undefined("PCB303", "nothing gets here")
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Where a test has been decided: the blocks in which it holds, and those in which it does not."""
+
+    true: list[End]
+    false: list[End]
 
 
 class Expressions(Operators):
@@ -170,6 +180,70 @@ class Expressions(Operators):
             return self.truth(value) if self.is_live else Host(False)
         finally:
             self.node = before
+
+    def decided(self, node: Any) -> Host | Lane | Ends:
+        """The truth of a test; where part of it takes blocks, the ends at which it holds, and those at which not."""
+        match node:
+            case gast.UnaryOp(op=gast.Not(), operand=operand):
+                found = self.decided(operand)
+                if isinstance(found, Ends):
+                    return Ends(found.false, found.true)
+                return self.negated(found)
+            case gast.BoolOp(op=op, values=values) if not self.straight:
+                return self._decided_by(isinstance(op, gast.And), values)
+        return self.condition(node)
+
+    def _decided_by(self, is_and: bool, values: Sequence[Any]) -> Host | Lane | Ends:
+        first, *rest = values
+        found = self.decided(first)
+        if not rest or not self.is_live and not isinstance(found, Ends):
+            return found
+        if isinstance(found, Host):
+            return self._decided_by(is_and, rest) if found.value == is_and else found
+        if isinstance(found, Lane):
+            return self._decided_from(is_and, found, rest)
+        return self._after(is_and, found, rest)
+
+    def _after(self, is_and: bool, found: Ends, rest: Sequence[Any]) -> Ends:
+        """A test of which the first parts have been decided by blocks."""
+        on, off = (found.true, found.false) if is_and else (found.false, found.true)
+        self.join(on)
+        last = self.ends_of(self._decided_by(is_and, rest) if self.is_live else Ends([], []))
+        if is_and:
+            return Ends(last.true, [*off, *last.false])
+        return Ends([*off, *last.true], last.false)
+
+    def _decided_from(self, is_and: bool, so_far: Host | Lane, rest: Sequence[Any]) -> Host | Lane | Ends:
+        """A test of which the truth of the first parts together is known."""
+        if not rest:
+            return so_far
+        if isinstance(so_far, Host):
+            return self._decided_by(is_and, rest) if so_far.value == is_and else so_far
+        mark = self.mark()
+        counts = so_far if is_and else self.negated(so_far)
+        assert isinstance(counts, Lane)
+        try:
+            other = self.straightly(counts, lambda: self.condition(rest[0]))
+            combined = self.both if is_and else self.either
+            return self._decided_from(is_and, combined(so_far, other), rest[1:])  # type: ignore[arg-type]
+        except NeedsBlocksError:
+            self.back_to(mark)
+        return self._after(is_and, self.ends_of(so_far), rest)
+
+    def ends_of(self, found: Host | Lane | Ends) -> Ends:
+        """The ends at which a truth holds, and those at which not."""
+        if isinstance(found, Ends):
+            return found
+        if not self.is_live:
+            return Ends([], [])
+        assert self.emitter.current is not None
+        if isinstance(found, Host):
+            here = [(self.emitter.current, self.state)]
+            self.emitter.enter(None)
+            return Ends(here, []) if found.value else Ends([], here)
+        true, false = self.emitter.block(), self.emitter.block()
+        self.emitter.branch(found, true, false, self.span())
+        return Ends([(true, self.state)], [(false, self.state.copy())])
 
     def _all_or_any(self, is_and: bool, values: Sequence[Any]) -> Host | Lane:
         so_far = self.condition(values[0])

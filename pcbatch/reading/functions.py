@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gast
@@ -13,7 +13,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsBlocksError, RefusedError
+from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.emitter import Emitter
 from pcbatch.reading.kinds import Kind, is_alike, is_data, merged
 from pcbatch.reading.objects import Objects
@@ -90,6 +90,8 @@ class Functions(Objects):
         super().__init__(*given, **options)
         self.widths = widths
         self.specialisations: dict[Any, Specialisation] = {}
+        self._by_value: set[Any] = set()
+        """Trees of functions that are called by the values of constants, not by their types alone."""
         self.returning: list[list[Returning]] = []
 
     def open_ends(self) -> Iterator[list[Any]]:
@@ -98,7 +100,7 @@ class Functions(Objects):
 
     # -- kinds ---------------------------------------------------------------------------------------------------------
 
-    def kind_of(self, value: Value, leaves: list[Value], seen: dict[int, int], *, is_static: bool = False) -> Kind:
+    def kind_of(self, value: Value, leaves: list[Value], seen: dict[Any, int], *, is_static: bool = False) -> Kind:
         """The kind of a value that crosses a call; its numbers and arrays go to `leaves`."""
         value = self.known(value)
         type_ = self.type_of(value)
@@ -130,17 +132,21 @@ class Functions(Objects):
             case Function() if value.frame is None and not value.defaults and not value.keyword_defaults:
                 return Kind("host", value=value)
             case Function():
+                key = id(value.tree), value.frame.number  # type: ignore[union-attr]
+                if key in seen:
+                    return Kind("same", seen[key])
+                seen[key] = len(seen)
                 return self._kind_of_function(value, leaves, seen)
             case OneOf() if all(self.kind(each) == "array" for each in value.items):
                 return self.kind_of(self.selected(value), leaves, seen)
         self.refuse("PCB206", f"{self.described(value)} is handed to a function that is a part of the program")
 
     def _kinds(
-        self, values: Sequence[Value], leaves: list[Value], seen: dict[int, int], is_static: bool
+        self, values: Sequence[Value], leaves: list[Value], seen: dict[Any, int], is_static: bool
     ) -> tuple[Kind, ...]:
         return tuple(self.kind_of(each, leaves, seen, is_static=is_static) for each in values)
 
-    def _kind_of_function(self, value: Function, leaves: list[Value], seen: dict[int, int]) -> Kind:
+    def _kind_of_function(self, value: Function, leaves: list[Value], seen: dict[Any, int]) -> Kind:
         """A function that stands in another: with what it reads of that."""
         names = self.free_names(value)
         found = [self.outer_value(value, name) for name in names]
@@ -162,7 +168,7 @@ class Functions(Objects):
             frame = frame.function.frame
         return None
 
-    def made_of(self, kind: Kind, leaves: Iterator[Value], made: list[Ref]) -> Value:
+    def made_of(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Value:
         """A value of a kind, of these numbers and arrays."""
         match kind.form:
             case "lane":
@@ -193,19 +199,25 @@ class Functions(Objects):
         self.state.set_cell(ref, items=dict(zip(kind.keys, items, strict=True)) if is_keyed else tuple(items))
         return ref
 
-    def _function_made(self, kind: Kind, leaves: Iterator[Value], made: list[Ref]) -> Function:
+    def _function_made(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Function:
         """A function that stands in another, in a frame that has what it reads of that."""
         function: Function = kind.cls.function
         around = Function("around", function.tree, function.file, None, self._live_of(function))
         frame = Frame(self.number(), around)
         frame.escapes.append(True)
+        known = Function(function.name, function.tree, function.file, frame)
+        made.append(known)
         items = [self.made_of(each, leaves, made) for each in kind.items]
         for name, value in zip(kind.keys, items, strict=False):
             self.state.names[frame.number, name] = value
         rest = items[len(kind.keys) :]
         count = len(function.defaults)
         keyword = dict(zip(function.keyword_defaults, rest[count:], strict=True))
-        return Function(function.name, function.tree, function.file, frame, None, tuple(rest[:count]), keyword)
+        if not rest:
+            return known
+        found = replace(known, defaults=tuple(rest[:count]), keyword_defaults=keyword)
+        self.replace(lambda value: found if value is known else None)
+        return found
 
     def _live_of(self, function: Function) -> Any:
         while function.frame is not None:
@@ -220,12 +232,28 @@ class Functions(Objects):
         """A call of a function that is a part of the program, with values for all its parameters."""
         if self.straight:
             raise NeedsBlocksError
+        self.refuse_inside("a batched call")
+        constants = frozenset(n for n, v in given.items() if isinstance(self.read(v), Host))
+        if function.tree in self._by_value:
+            statics |= constants
+        mark = self.mark()
+        try:
+            return self._called(function, given, statics, cost)
+        except NeedsConstantError:
+            if constants <= statics:
+                raise
+            self.back_to(mark)
+        self._by_value.add(function.tree)
+        return self._called(function, given, statics | constants, cost)
+
+    def _called(
+        self, function: Function, given: Mapping[str, Value], statics: frozenset[str], cost: float | None
+    ) -> Value:
         leaves: list[Value] = []
-        seen: dict[int, int] = {}
+        seen: dict[Any, int] = {}
         kinds = {n: self.kind_of(v, leaves, seen, is_static=n in statics) for n, v in given.items()}
         if function.frame is not None:
-            kind = self._kind_of_function(function, leaves, seen)
-            kinds["@"] = kind
+            kinds["@"] = self.kind_of(function, leaves, seen)
         spec = self._specialisation(function, kinds, cost)
         result = self._result(spec)
         if result is None:
@@ -305,6 +333,9 @@ class Functions(Objects):
                         each.is_done = False
             else:
                 self.refuse("PCB304", f"what {spec.function.name} gives does not settle")
+        except BaseException:
+            self.specialisations = {key: each for key, each in self.specialisations.items() if each is not spec}
+            raise
         finally:
             spec.is_busy = False
         spec.is_done = True
@@ -313,7 +344,7 @@ class Functions(Objects):
     def _build(self, spec: Specialisation) -> None:
         """Interpret the body of a function of the program."""
         kept = (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file)
-        self.emitter = spec.emitter = Emitter(spec.name, self.names, self.types)
+        self.emitter = spec.emitter = Emitter(spec.name, self.bindings)
         self.state, self.frames, self.loops, self.returning, self.pending = State(), [], [], [], []
         self.guard, self.straight = None, 0
         try:

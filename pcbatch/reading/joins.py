@@ -120,11 +120,14 @@ class _Meeting:
                     continue
                 for state, value in zip(self.states, values, strict=True):
                     if isinstance(value, Lane) and isinstance(value.type, TensorType) and value.type.shape:
-                        if value.name in self.reader.types:
+                        if self._is_variable(value):
                             self.reader.in_state(state, lambda value=value: self.reader.celled(value))
                             changed = True
                 if changed:
                     break
+
+    def _is_variable(self, value: Lane) -> bool:
+        return value.name in self.reader.types
 
     def _is_array_cell(self, state: State, value: Value) -> bool:
         return isinstance(value, Ref) and state.heap[value.cell].kind == "array"

@@ -12,7 +12,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
-from pcbatch.reading.expressions import Expressions
+from pcbatch.reading.expressions import Ends, Expressions
 from pcbatch.reading.joins import End
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.state import State
@@ -35,7 +35,9 @@ from pcbatch.reading.values import (
 
 ROUNDS = 12
 MOST_TURNS = 1000
-"""The most turns of a loop that are written out."""
+"""The most turns of a loop that are written out, where that is what a refusal asks for."""
+FEW_TURNS = 64
+"""The most turns of a loop that are written out to see whether it can be read so."""
 COUNTER = TensorType("int32", (), True)
 Path = tuple[Any, ...]
 """Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), and items of tuples."""
@@ -93,7 +95,7 @@ class Loops(Expressions):
     def loop(
         self,
         node: Any,
-        test: Callable[[], Host | Lane],
+        test: Callable[[], Host | Lane | Ends],
         body: Callable[[], None],
         after: Callable[[], None],
         orelse: Sequence[Any],
@@ -104,6 +106,7 @@ class Loops(Expressions):
         """Interpret a loop; with `turns_once` it is known that the first test holds."""
         if self.straight:
             raise NeedsBlocksError
+        self.refuse_inside("a loop")
         key = (id(node), tuple(id(frame.function.tree) for frame in self.frames))
         phis = {**phis, **{p: phi for p, phi in self.settled.get(key, {}).items() if self._is_there(p)}}
         mark = self.mark()
@@ -160,9 +163,14 @@ class Loops(Expressions):
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]
 
-    def _tested(self, test: Callable[[], Host | Lane], exits: list[End]) -> None:
+    def _tested(self, test: Callable[[], Host | Lane | Ends], exits: list[End]) -> None:
         """Go on where the test of a loop holds, and out of it where not."""
         found = test()
+        if isinstance(found, Ends):
+            self.join(found.false)
+            exits += self._here()
+            self.join(found.true)
+            return
         if not self.is_live:
             return
         if isinstance(found, Host):
@@ -180,7 +188,7 @@ class Loops(Expressions):
     def while_loop(self, node: Any) -> None:
         """`while`."""
         self.loop(
-            node, lambda: self.condition(node.test), lambda: self.statements(node.body), lambda: None, node.orelse, {}
+            node, lambda: self.decided(node.test), lambda: self.statements(node.body), lambda: None, node.orelse, {}
         )
 
     def for_loop(self, node: Any) -> None:
@@ -207,12 +215,18 @@ class Loops(Expressions):
         mark = self.mark()
         try:
             self._by_counter(start, stop, step, item, turns, node, bind, body, orelse)
-        except NeedsConstantError:
-            if turns is None or turns > MOST_TURNS or self.straight:
+        except RefusedError as error:
+            most = MOST_TURNS if isinstance(error, NeedsConstantError) else FEW_TURNS
+            if turns is None or turns > most or self.straight:
                 raise
             self.back_to(mark)
             items = [lambda k=k: item(Host(start.value + k * step.value)) for k in range(turns)]  # type: ignore[union-attr]
-            self.written_out(items, node, bind, body, orelse)
+            try:
+                self.written_out(items, node, bind, body, orelse)
+            except RefusedError:
+                if isinstance(error, NeedsConstantError):
+                    raise
+                raise error from None
 
     def _by_counter(
         self,
@@ -316,12 +330,16 @@ class Loops(Expressions):
             self.state.names[slot] = whole
             size = type_.shape[0]
             return Host(0), Host(size), Host(1), lambda index: self.row_of(self.state.names[slot], index), size
-        if isinstance(whole, Ref) and self.kind(whole) == "bounded":
+        if self.is_bounded(whole):
             slot = (self.frame.number, f"over_{self.number()}")
             self.state.names[slot] = whole
             length = self.length(whole)
             return Host(0), length, Host(1), lambda index: self.item(self.state.names[slot], index), None
         return None
+
+    def is_bounded(self, value: Value) -> bool:
+        """Whether a value is a bounded list; see `objects`."""
+        raise NotImplementedError
 
     def row_of(self, array: Value, index: Value) -> Value:
         """A row of an array at a counter, which is in range."""
@@ -349,6 +367,8 @@ class Loops(Expressions):
                 return self.range_length(whole)
             case Host(value) if isinstance(value, range):
                 return Host(len(value))
+        if self.is_bounded(whole):
+            return self.length(whole)
         type_ = self.type_of(whole)
         return Host(type_.shape[0]) if type_ is not None and type_.shape else None
 
@@ -371,15 +391,20 @@ class Loops(Expressions):
                     return Host(value[index.value])
                 scaled = index if value.step == 1 else self.binary(gast.Mult, index, Host(value.step))
                 return scaled if value.start == 0 else self.binary(gast.Add, Host(value.start), scaled)
+        if self.is_bounded(whole):
+            return self.item(whole, index)
         return self.row_of(whole, index)
 
     def range_length(self, value: Range) -> Value:
         """How many numbers a range has."""
-        if not isinstance(value.step, Host):
-            self.refuse("PCB129", "a range whose step differs by lane has no length here")
         span = self.binary(gast.Sub, value.stop, value.start)
-        if value.step.value != 1:
-            shifted = self.binary(gast.Add, span, Host(value.step.value - (1 if value.step.value > 0 else -1)))
+        if not (isinstance(value.step, Host) and value.step.value == 1):
+            is_up = self.truth(self.compare(gast.Gt, value.step, Host(0)))
+            if isinstance(is_up, Host):
+                sign: Value = Host(1 if is_up.value else -1)
+            else:
+                sign = self.choose(is_up, lambda: Host(1), lambda: Host(-1))
+            shifted = self.binary(gast.Add, span, self.binary(gast.Sub, value.step, sign))
             span = self.binary(gast.FloorDiv, shifted, value.step)
         return self.emit(builtin("max"), [self.pattern(span), 0])
 

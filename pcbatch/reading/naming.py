@@ -11,13 +11,15 @@ RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM"})
 
 
 class Names:
-    """The names of variables of one program, and those by which its code knows values of Python's."""
+    """The names of variables of one function, and those by which the program's code knows values of Python's.
 
-    def __init__(self) -> None:
+    `bound` has the values of Python's, by the name that code reads them by: all functions of a program have the same.
+    """
+
+    def __init__(self, bound: dict[str, Any]) -> None:
         self._taken: dict[str, int] = {}
         self._given: list[str] = []
-        self.bound: dict[str, Any] = {}
-        """Values of Python's, by the name that code reads them by."""
+        self.bound = bound
 
     def fresh(self, hint: str) -> str:
         """A name that nothing has, `hint` if it may be."""

@@ -16,7 +16,7 @@ from pcbatch.ir.members import METHODS
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.arrays import SHAPED, Index, Sliced
 from pcbatch.reading.loops import Loops
-from pcbatch.reading.operations import GETITEM, Named, Partial, Record, attribute, builtin, method
+from pcbatch.reading.operations import GETITEM, Named, Partial, Record, attribute, builtin, method, method_of_held
 from pcbatch.reading.places import Place
 from pcbatch.reading.sources import is_users, scope_of, tree_of
 from pcbatch.reading.state import Cell
@@ -108,13 +108,16 @@ class Objects(Loops):
         if self.type_of(value) is not None:
             return self.of_array(value, name)
         if isinstance(value, Host):
-            return self._of_host(value, name)
+            return self._attribute_of_host(value, name)
         self.refuse("PCB401", f"AttributeError: {self.described(value)} has no attribute `{name}`")
 
-    def _of_host(self, value: Host, name: str) -> Value:  # type: ignore[override]
+    def _attribute_of_host(self, value: Host, name: str) -> Value:
         host = value.value
+        if value.place is not None and value.place.kind == "held":
+            return Bound(name, value)
         kind = type(host)
-        if not isinstance(host, type | ModuleType) and records.is_simple_class(kind) or dataclasses.is_dataclass(kind):
+        is_users_object = records.is_simple_class(kind) or dataclasses.is_dataclass(kind)
+        if not isinstance(host, type | ModuleType) and is_users_object:
             if name not in getattr(host, "__dict__", {}):
                 return self.of_class(value, kind, name)
         if isinstance(host, list | dict | set | str) and not isinstance(host, type) and callable(getattr(host, name, None)):
@@ -173,6 +176,10 @@ class Objects(Loops):
             if base is object and callable(found):
                 break
             batched = self.batched(found)
+            if batched is not None and isinstance(value, Host) and batched.receiver is None:
+                return self.captured(getattr(value.value, name), Place("attribute", value.value, name, name))
+            if batched is not None and isinstance(batched.itself.__wrapped__, staticmethod):
+                return Host(found)
             if batched is not None:
                 return Bound(Function(name, batched.tree, batched.file, None, batched.live, owner=base, batched=batched), value)
             return self.captured(found, Place("item", _VarsOf(base), name, f"{base.__name__}.{name}"))
@@ -326,6 +333,9 @@ class Objects(Loops):
         assert cell is not None and cell.cls is not None
         return Tuple(tuple(cell.items[each.name] for each in dataclasses.fields(cell.cls) if each.compare))
 
+    def is_bounded(self, value: Value) -> bool:
+        return isinstance(value, Ref) and self.state.cell(value).cls is Bounded
+
     # -- bounded lists -------------------------------------------------------------------------------------------------
 
     def bounded_item(self, whole: Ref, index: Index) -> Value:
@@ -411,7 +421,7 @@ class Objects(Loops):
             exec(code, outside)  # noqa: S102 - the user's own source
             made = outside[plain.name]
         key = id(value.tree), tuple(free)
-        made = self._made.setdefault(key, made)
+        made = self._made.setdefault(key, self.ops.as_written(made))
         name = value.name if value.name.isidentifier() else "inner"
         return Partial(self.bound(Host(functools.partial)), Named(self.names.bind(name, made), made), tuple(free.values()))
 
@@ -423,6 +433,10 @@ class Objects(Loops):
 
     def method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of a method that the reader knows."""
+        if isinstance(value, Host) and value.place is not None and value.place.kind == "held":
+            given = [self.pattern(each) for each in arguments]
+            named = {key: self.pattern(each) for key, each in keywords.items()}
+            return self.emit(method_of_held(name), [self.bound(value), *given], named)
         if name.startswith("dataclass "):
             op: Any = {"eq": gast.Eq, "lt": gast.Lt, "le": gast.LtE, "gt": gast.Gt, "ge": gast.GtE}[name[12:14]]
             other = self.cell(arguments[0])

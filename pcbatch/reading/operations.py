@@ -142,6 +142,15 @@ def method(name: str) -> Operation:
     )
 
 
+def method_of_held(name: str) -> Operation:
+    """A method of what a context manager has given."""
+    return Operation(
+        None,
+        lambda given, named: call_text(f"{given[0]}.{name}", given[1:], named),
+        lambda ops, given, named: getattr(given[0], name)(*given[1:], **named),
+    )
+
+
 def attribute(name: str) -> Operation:
     """An attribute of an array."""
     return Operation(
@@ -173,6 +182,10 @@ class Named:
 
     text: str
     value: Any
+
+
+class Held(Named):
+    """What a context manager has given, which lives in its piece: a gradient tape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +224,18 @@ def lanes_in(pattern: Any) -> list[Lane]:
             return [lane for each in pattern.values() for lane in lanes_in(each)]
         case slice():
             return [lane for each in (pattern.start, pattern.stop, pattern.step) for lane in lanes_in(each)]
+    return []
+
+
+def held_in(pattern: Any) -> list[Held]:
+    """What context managers have given that stands in a pattern."""
+    match pattern:
+        case Held():
+            return [pattern]
+        case tuple() | list():
+            return [found for each in pattern for found in held_in(each)]
+        case dict():
+            return [found for each in pattern.values() for found in held_in(each)]
     return []
 
 

@@ -146,6 +146,10 @@ class Operators(Variables):
                     return result
         return None
 
+    def is_bounded(self, value: Value) -> bool:
+        """Whether a value is a bounded list; see `objects`."""
+        raise NotImplementedError
+
     def method_of(self, value: Value, name: str) -> Value | None:
         """A method that an object's class defines, or one of several objects'; None where it has none of that name."""
         raise NotImplementedError
@@ -271,6 +275,8 @@ class Operators(Variables):
         found = self.method_of(whole, "__contains__")
         if found is not None:
             return self.truth(self.call_value(found, [item], {}))
+        if self.is_bounded(whole):
+            return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.record(whole)]))
         type_ = self.type_of(whole)
         if type_ is not None:
             return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.pattern(self.read(whole))]))
@@ -302,9 +308,12 @@ class Operators(Variables):
 
     def _in_range(self, whole: Range, item: Value) -> Host | Lane:
         step = whole.step
-        if not (isinstance(step, Host) and step.value in (1, -1)):
-            self.refuse("PCB129", "`in` takes a range of step 1 here", "compare with its bounds")
-        low, high = (whole.start, whole.stop) if step.value == 1 else (whole.stop, whole.start)
-        first, last = (gast.LtE, gast.Lt) if step.value == 1 else (gast.Lt, gast.LtE)
+        if not isinstance(step, Host):
+            self.refuse("PCB129", "`in` takes a range whose step is known", "compare with its bounds")
+        low, high = (whole.start, whole.stop) if step.value > 0 else (whole.stop, whole.start)
+        first, last = (gast.LtE, gast.Lt) if step.value > 0 else (gast.Lt, gast.LtE)
         inside = self.both(self.truth(self.compare(first, low, item)), self.truth(self.compare(last, item, high)))
-        return inside
+        if step.value in (1, -1):
+            return inside
+        rest = self.binary(gast.Mod, self.binary(gast.Sub, item, whole.start), step)
+        return self.both(inside, self.truth(self.compare(gast.Eq, rest, Host(0))))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["cell", "global", "attribute", "item", "default"]
+Kind = Literal["cell", "global", "attribute", "item", "default", "held"]
 
 
 class GoneError(Exception):

@@ -47,11 +47,13 @@ def read(
     backend: Backend,
     batched_of: Callable[[Any], BatchedFunction | None],
     *,
+    defaults: Mapping[str, int] | None = None,
     tapes: bool = False,
 ) -> Reading:
     """The reading of a batched function for arguments of `types`, `hosts` being those that are no lane's.
 
-    Raises CompileError with what is refused.
+    `defaults` are those of `types` that have their default values, which are sizes, perhaps. Raises CompileError with
+    what is refused.
     """
     widths = Widths()
     for _ in range(RESTARTS):
@@ -60,6 +62,11 @@ def read(
             return _Program(reader, entry, types, hosts).read()
         except WiderError:
             continue
+        except NeedsConstantError as error:
+            if not defaults:
+                raise_all([error.diagnostic])
+            types = {name: type_ for name, type_ in types.items() if name not in defaults}
+            hosts, defaults = {**hosts, **defaults}, None
         except RefusedError as error:
             raise_all([error.diagnostic])
     raise_all([Diagnostic("PCB304", "the types of the functions that call each other do not settle", None)])
@@ -96,7 +103,7 @@ class _Program:
         counts = {each.name: 1 for each in reached}
         origin = {each.name: each.function.name for each in reached}
         return Reading(
-            program, self._type(result), parameters, dict(reader.names.bound), reader.world, origin, counts
+            program, self._type(result), parameters, dict(reader.bindings), reader.world, origin, counts
         )
 
     def _reached(self, spec: Specialisation) -> list[Specialisation]:
@@ -115,9 +122,9 @@ class _Program:
         blocks = spec.emitter.finished()
         function = ir.Function(spec.name, spec.parameters, spec.results, blocks, cost=spec.cost, span=spec.span)
         names = ordered_variables(function)
-        types = self.reader.types
-        variables = tuple(ir.Variable(name, types[name]) for name in names)
-        externs = names_read(code_of(function)) & set(self.reader.names.bound)
+        types = spec.emitter.types
+        variables = tuple(ir.Variable(name, types.get(name)) for name in names)
+        externs = names_read(code_of(function)) & set(self.reader.bindings)
         return ir.Function(
             spec.name,
             spec.parameters,

@@ -193,7 +193,7 @@ NONE = Host(None)
 
 def is_number(value: object) -> bool:
     """Whether a Python value is a number or a bool of Python's own."""
-    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+    return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
 
 
 def is_same(a: Value, b: Value) -> bool:

@@ -202,6 +202,9 @@ class Symbols(Protocol):
     def type_of(self, value: Any) -> Type | None:
         """The type of a number or an array that an operation has given; None for everything else."""
 
+    def entered(self, manager: Any) -> AbstractContextManager[Any]:
+        """What a context manager of the library gives, around operations on symbols."""
+
 
 class Pieces(Protocol):
     """What is done with a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -55,6 +56,12 @@ class Symbols:
                 return type_of(value)
             except NotATensorError:
                 return None
+
+    @contextlib.contextmanager
+    def entered(self, manager: Any) -> Iterator[Any]:
+        """What a context manager of the library gives, around operations on symbols."""
+        with self._graph.as_default(), manager as found:
+            yield found
 
 
 def is_value(value: Any) -> bool:

@@ -46,7 +46,7 @@ class TensorFlowPieces:
         return blame.failure(error)
 
     def is_size(self, error: Exception) -> bool:
-        return isinstance(error, SizeError)
+        return isinstance(error, SizeError | structures.ShapeError)
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         if unsigned.has_uint64(piece, reads, shared):
