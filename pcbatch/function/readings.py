@@ -129,7 +129,7 @@ class ReadProgram:
         return FreeValues({}, frozenset())
 
     def is_current(self) -> bool:
-        return all(_is_same(place, value) for place, value in self.reading.world.guards.values())
+        return all(_is_same(place, key) for place, key in self.reading.world.guards.values())
 
     def captured(self, backend: Backend) -> Captured | None:
         """The captured arrays as they are now; None where the program is another one by now."""
@@ -148,14 +148,11 @@ class ReadProgram:
         return Captured(operands, values, (), ()).taken_apart(backend.type_of)
 
 
-def _is_same(place: Place, value: Any) -> bool:
+def _is_same(place: Place, key: Any) -> bool:
     try:
-        now = place.read()
+        return bool(shallow(place.read()) == key)
     except GoneError:
         return False
-    if now is value:
-        return not isinstance(value, list | dict | set)
-    return shallow(now) == shallow(value)
 
 
 class ReadPipeline(Pipeline):
@@ -184,7 +181,7 @@ def flat(arguments: Arguments, reading: Reading) -> Arguments:
     types: dict[str, Any] = {}
     shared: set[str] = set()
     for user, names in reading.parameters.items():
-        if user not in arguments.types:
+        if user not in arguments.types or not names:
             continue
         given = arguments.leaves.get(user) or [None] * len(names)
         for name, leaf, type_ in zip(names, given, leaves(arguments.types[user]), strict=True):
@@ -206,7 +203,7 @@ def read_program(entry: Linkable, arguments: Arguments, options: Options, backen
     linked = ReadProgram(entry, reading, namespaces)
     captured = linked.captured(backend)
     assert captured is not None, "what was read has changed meanwhile"
-    others = [value for _, value in reading.world.guards.values()]
+    others = [place.read() for place, _ in reading.world.guards.values()]
     environment = Environment(
         backend,
         namespaces,  # type: ignore[arg-type]

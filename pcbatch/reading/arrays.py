@@ -205,7 +205,7 @@ class Arrays(Branches):
                 for place, each in enumerate(items):
                     old = self.read(each)
                     new = self.stored(self.pattern(old), index, value)
-                    self.write(each, self.selection(self.is_place(which, place), new, old))
+                    self.write(each, self.chosen(self.is_place(which, place), new, old))
             case Host():
                 self._store_into(self.own_of_host(array), index, value)
 
@@ -223,20 +223,24 @@ class Arrays(Branches):
                 f"`{array.name}` is captured, and a store would change it for everybody",
                 f"copy it first: `{array.name}_ = np.array({array.name})`",
             )
-        mine = {array.name, *self.state.origins.get(array.name, ())}
-        for other in self.state.reachable(self.living()):
-            if isinstance(other, Lane) and other.name != array.name:
-                theirs = {other.name, *self.state.origins.get(other.name, ())}
-                is_alias = array.name in theirs or other.name in mine or (
-                    not mine.isdisjoint(theirs) and array.name in self.state.origins and other.name in self.state.origins
-                )
-                if is_alias and isinstance(other.type, TensorType) and other.type.shape:
-                    self.refuse(
-                        "PCB205",
-                        f"`{array.name}` is changed here, and `{other.name}` may be the same array: it is on some paths",
-                        "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
-                    )
+        self.refuse_shared(array)
         return self.celled(array)
+
+    def refuse_shared(self, array: Value) -> None:
+        """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
+        mine = self.shares(array)
+        name = array.name if isinstance(array, Lane) else "it"
+        for other in self.state.reachable(self.living()):
+            if not isinstance(other, Lane) or (isinstance(array, Lane) and other.name == array.name):
+                continue
+            theirs = self.state.origins.get(other.name, frozenset())
+            is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
+            if is_known and (not theirs.isdisjoint(mine) or other.name in self.state.origins.get(name, ())):
+                self.refuse(
+                    "PCB205",
+                    f"`{name}` is changed here, and `{other.name}` may be the same array: it is on some paths",
+                    "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
+                )
 
     def living(self) -> Iterator[Value]:
         """The values of variables that may be read later; see `names`."""
@@ -258,10 +262,14 @@ class Arrays(Branches):
         """`array[...] = new`: all elements at once; `new` has its type."""
         match array:
             case Ref():
+                self.refuse_shared(array)
                 cell = self.state.cell(array)
                 self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
             case View(base, Item(index)):
-                self.store_element(base, index, new)
+                plain, shape = self._without_new_axes(base, index)
+                if shape is not None:
+                    new = self.emit(method("reshape"), [self.pattern(new), shape])
+                self.store_element(base, plain, new)
             case View(base, Moved() as steps):
                 type_ = self.type_of(base)
                 assert type_ is not None
@@ -280,9 +288,34 @@ class Arrays(Branches):
             case OneOf(which, items):
                 for place, each in enumerate(items):
                     old = self.read(each)
-                    self.write(each, self.selection(self.is_place(which, place), new, old))
+                    self.write(each, self.chosen(self.is_place(which, place), new, old))
             case Host():
                 self.write(self.own_of_host(array), new)
+
+    def _without_new_axes(self, base: Value, index: Index) -> tuple[Index, tuple[int, ...] | None]:
+        """An index without `None` and `...`, and the shape of what it takes where it had any of these."""
+        parts, type_ = list(_parts(index)), self.type_of(base)
+        assert type_ is not None
+        known = [None if isinstance(part, Sliced) else self.read(part) for part in parts]
+        is_new = [isinstance(each, Host) and each.value is None for each in known]
+        is_rest = [isinstance(each, Host) and each.value is Ellipsis for each in known]
+        if not any(is_new) and not any(is_rest):
+            return index, None
+        missing = len(type_.shape) - (len(parts) - sum(is_new) - sum(is_rest))
+        plain: list[Any] = []
+        for part, new, rest in zip(parts, is_new, is_rest, strict=True):
+            plain += [Sliced(None, None, None)] * missing if rest else [] if new else [part]
+        grid = np.zeros(type_.shape, np.int8)
+        sizes = []
+        for axis in range(len(type_.shape)):
+            part = plain[axis] if axis < len(plain) else Sliced(None, None, None)
+            if isinstance(part, Sliced):
+                length = part.length
+                if length is None:
+                    at = slice(*(None if e is None else self.constant(e, "a bound") for e in (part.lower, part.upper, part.step)))
+                    length = len(range(*at.indices(grid.shape[axis])))
+                sizes.append(length)
+        return tuple(plain), tuple(sizes)
 
     def stored(self, array: Any, index: Index, value: Value) -> Value:
         """An array with some elements replaced, as a value."""
@@ -306,6 +339,7 @@ class Arrays(Branches):
 
     def _store_into(self, array: Ref, index: Index, value: Value) -> None:
         """Store into the variable of an array."""
+        self.refuse_shared(array)
         cell = self.state.cell(array)
         parts = _parts(index)
         if parts and isinstance(parts[-1], Host) and parts[-1].value is Ellipsis:

@@ -183,6 +183,21 @@ class Branches(Joins):
             name not in names for name in now.names
         )
 
+    def require(self, truth: Host | Lane, message: str, arguments: tuple[str, ...] = ()) -> None:
+        """Fail the lane unless `truth` holds."""
+        if isinstance(truth, Host):
+            if not truth.value:
+                self.emitter.fault(message, arguments, "raise", self.span())
+            return
+        if self.straight:
+            raise NeedsBlocksError
+        self.refuse_inside("a check")
+        right, wrong = self.emitter.block(), self.emitter.block()
+        self.emitter.branch(truth, right, wrong, self.span())
+        self.emitter.enter(wrong)
+        self.emitter.fault(message, arguments, "raise", self.span())
+        self.emitter.enter(right)
+
     def selection(self, condition: Lane, x: Value, y: Value) -> Value:
         """The one of two values that are there; NeedsBlocksError where they are no numbers, arrays or tuples."""
         if is_same(x, y):
@@ -194,7 +209,20 @@ class Branches(Joins):
             self.known(x), self.known(y)
         if self.type_of(x) is None or self.type_of(y) is None:
             raise NeedsBlocksError
-        return self.emit(CHOICE, [condition, self.pattern(x), self.pattern(y)])
+        return self.sharing(self.emit(CHOICE, [condition, self.pattern(x), self.pattern(y)]), [x, y])
+
+    def sharing(self, found: Value, sources: Sequence[Value]) -> Value:
+        """An array that is one of several, which Python does not copy."""
+        if isinstance(found, Lane) and found.type.shape:
+            self.state.origins[found.name] = frozenset().union(*map(self.shares, sources))
+        return found
+
+    def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
+        """The one of two values that are there: selected where they are numbers, else by blocks."""
+        try:
+            return self.selection(condition, x, y)
+        except NeedsBlocksError:
+            return self.fork(condition, [lambda: x, lambda: y])
 
     def selected(self, value: OneOf) -> Value:
         """The array that one of several is now."""

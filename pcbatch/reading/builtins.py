@@ -107,7 +107,8 @@ class Builtins(Calls):
             parts = [dict(self.state.cell(each).parts()) for each in results]  # type: ignore[arg-type]
             made = cell.with_parts(lambda key, _: self._stacked(function, [each[key] for each in parts]))
             return self.new(cell.kind, made.items, cell.cls)
-        operation = library(function.value.stacked, "stacked", None, is_steady=True)
+        stacked = self.bound(Host(function.value.stacked, path="stacked"))
+        operation = library(stacked.value, stacked.text, None, is_steady=True)
         return self.emit(operation, [[self.pattern(each) for each in results]])
 
     def _in_rows(self, over: Sequence[Value], one: Callable[[Value], Value], size: int, count: Value | None) -> Value:
@@ -118,16 +119,7 @@ class Builtins(Calls):
             inside = self.both(
                 self.truth(self.compare(gast.LtE, Host(0), stop)), self.truth(self.compare(gast.LtE, stop, Host(size)))
             )
-            if isinstance(inside, Lane):
-                right, wrong = self.emitter.block(), self.emitter.block()
-                state = self.state.copy()
-                self.emitter.branch(inside, right, wrong, self.span())
-                self.emitter.enter(wrong)
-                given = self.lane(count).name
-                message = f"ValueError: count={{}} of {size} elements"
-                self.emitter.fault(message, (given,), "raise", self.span())
-                self.state = state
-                self.emitter.enter(right)
+            self.require(inside, f"ValueError: count={{}} of {size} elements", (self.lane(count).name,))
         mark = self.mark()
         slot = self._slot(Tuple(tuple(over)))
         first = one(Host(0))
@@ -276,6 +268,8 @@ class Builtins(Calls):
             3: lambda: values,
         }[len(values)]()
         whole = [each if isinstance(each, Host) else self._whole(each) for each in (start, stop, step)]
+        if not isinstance(step, Host):
+            self.require(self.truth(self.compare(gast.NotEq, step, Host(0))), "ValueError: range() arg 3 must not be zero")
         return Range(*whole)
 
     def _whole(self, value: Value) -> Value:
@@ -631,14 +625,7 @@ class Builtins(Calls):
         there = self.truth(some)
         if default is not None:
             return best if isinstance(there, Host) else self.choose(there, lambda: best, lambda: default)
-        if isinstance(there, Lane):
-            right, wrong = self.emitter.block(), self.emitter.block()
-            state = self.state.copy()
-            self.emitter.branch(there, right, wrong, self.span())
-            self.emitter.enter(wrong)
-            self.emitter.fault(f"ValueError: {name}() arg is an empty sequence", (), "raise", self.span())
-            self.state = state
-            self.emitter.enter(right)
+        self.require(there, f"ValueError: {name}() arg is an empty sequence")
         return best
 
     def _first(self, over: Callable[..., Value], keyed: Callable[[Value], Value]) -> tuple[Value, Value]:

@@ -247,6 +247,8 @@ class Calls(Functions):
         mark = self.mark()
         written = self.emitter.written
         before = dict(self.state.heap)
+        arrays = {each.name for each in self.state.reachable() if isinstance(each, Lane) and _is_array(each)}
+        arrays |= {each.name for each in self.state.reachable(iter(given.values())) if isinstance(each, Lane) and _is_array(each)}
         try:
             found = self.in_place(function, given)
         except RecursionFound as error:
@@ -260,7 +262,7 @@ class Calls(Functions):
         if self.emitter.written == written:
             return found
         touched = any(self.state.heap.get(number) is not cell for number, cell in before.items())
-        if touched or not self.is_live or not self._crosses(given) or not self._gives_values(found, before):
+        if touched or not self.is_live or not self._crosses(given) or not self._gives_values(found, before, arrays):
             return found
         after = self.mark()
         self.back_to(mark)
@@ -284,12 +286,17 @@ class Calls(Functions):
             for each in self.state.reachable(iter(given.values()))
         )
 
-    def _gives_values(self, found: Value, before: Mapping[int, Any]) -> bool:
-        """Whether what a call gives is new: it leads to no object that was there before."""
-        return not any(
-            (isinstance(each, Ref) and each.cell in before) or isinstance(each, Function | Generator | View)
-            for each in self.state.reachable(iter([found]))
-        )
+    def _gives_values(self, found: Value, before: Mapping[int, Any], arrays: set[str]) -> bool:
+        """Whether what a call gives is new: it leads to no object or array that was there before."""
+
+        def is_old(value: Value) -> bool:
+            if isinstance(value, Ref):
+                return value.cell in before
+            if isinstance(value, Lane) and _is_array(value):
+                return not arrays.isdisjoint({value.name, *self.state.origins.get(value.name, ())})
+            return isinstance(value, Function | Generator | View)
+
+        return not any(map(is_old, self.state.reachable(iter([found]))))
 
     def in_place(self, function: Function, given: Mapping[str, Value]) -> Value:
         """Interpret a call where it stands."""
@@ -319,7 +326,8 @@ class Calls(Functions):
         given = list(arguments)
         if batched.receiver is not None:
             given = [Host(batched.receiver), *given]
-        return self.call_of_program(function, self.bind(function, given, keywords), batched.statics, batched.cost)
+        bound = self.bind(function, given, keywords)
+        return self.call_of_program(function, bound, batched.statics, batched.cost, is_by_value=True)
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
@@ -417,6 +425,8 @@ class Calls(Functions):
         type_ = self.type_of(arguments[0])
         if type_ is None or not type_.shape or not isinstance(found, Lane):
             return found
+        if name == "diag" and len(type_.shape) != 2:
+            return found
         if name in ("asarray", "ascontiguousarray"):
             return arguments[0] if found.type == type_ else found
         try:
@@ -467,11 +477,15 @@ class Calls(Functions):
 
 VIEWS = frozenset(
     "reshape ravel transpose squeeze flip expand_dims diagonal swapaxes moveaxis atleast_1d atleast_2d broadcast_to "
-    "asarray real fliplr flipud rot90 ascontiguousarray matrix_transpose permute_dims".split()
+    "asarray diag real fliplr flipud rot90 ascontiguousarray matrix_transpose permute_dims".split()
 )
 """Functions of NumPy's that give views of their first argument."""
 PURE = frozenset({"builtins", "math", "numpy", "operator", "functools", "itertools", "collections", "copy", "bisect"})
 """Modules whose functions depend on nothing but their arguments."""
+
+
+def _is_array(lane: Lane) -> bool:
+    return bool(getattr(lane.type, "shape", ()))
 
 
 def _has_own_init(cls: Any) -> bool:

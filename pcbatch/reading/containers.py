@@ -187,7 +187,7 @@ class Containers(Arrays):
             rows = zip(*(each.items for each in items), strict=True)  # type: ignore[union-attr]
             return Tuple(tuple(self.taken(row, index, is_checked=is_checked) for row in rows), items[0].cls)  # type: ignore[union-attr]
         if all(self.type_of(each) is not None for each in items):
-            return self.emit(GETITEM, [[self.pattern(each) for each in items], index])
+            return self.sharing(self.emit(GETITEM, [[self.pattern(each) for each in items], index]), items)
         if all(isinstance(each, Ref) for each in items):
             place = self.placed(index, len(items)) if is_checked else index
             if len({*items}) == 1:
@@ -239,7 +239,7 @@ class Containers(Arrays):
     def _set_one_of(self, whole: OneOf, index: Index, value: Value) -> None:
         for place, each in enumerate(whole.items):
             old = self.item(each, index)
-            new = self.selection(self.is_place(whole.index, place), value, old)
+            new = self.chosen(self.is_place(whole.index, place), value, old)
             self.set_item(each, index, new)
 
     def _set_in_list(self, whole: Ref, cell: Cell, index: Index, value: Value) -> None:
@@ -266,7 +266,7 @@ class Containers(Arrays):
 
     def _choose_in_list(self, whole: Ref, cell: Cell, index: Lane, value: Value) -> None:
         place = self.placed(index, len(cell.items))
-        items = [self.selection(self.is_place(place, k), value, old) for k, old in enumerate(cell.items)]
+        items = [self.chosen(self.is_place(place, k), value, old) for k, old in enumerate(cell.items)]
         self.state.set_cell(whole, items=tuple(items))
 
     def delete_item(self, whole: Value, index: Index) -> None:

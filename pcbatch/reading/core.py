@@ -17,6 +17,7 @@ from pcbatch.ir.code import Code
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.lowering.captures.fingerprints import shallow
 from pcbatch.reading.emitter import Emitter, Mark
 from pcbatch.reading.naming import Names
 from pcbatch.reading.operations import Held, Named, Operation, filled, held_in, key_of, lanes_in, text_of
@@ -83,12 +84,14 @@ class World:
     """What has been read of the world around the function, in the order in which it was read."""
 
     guards: dict[Any, tuple[Place, Any]] = field(default_factory=dict)
+    """Where the program has read what it depends on, with a key of what was there."""
     operands: dict[str, tuple[Place | None, Any]] = field(default_factory=dict)
     """Captured arrays by the name of the shared operand: where each is read, and its value now."""
 
     def note(self, place: Place, value: Any) -> None:
         """The program depends on what is at `place`."""
-        self.guards.setdefault(place.identity, (place, value))
+        if place.identity not in self.guards:
+            self.guards[place.identity] = place, shallow(value)
 
 
 @dataclass(frozen=True, eq=False)

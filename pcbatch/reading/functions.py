@@ -60,6 +60,21 @@ class Specialisation:
     is_done: bool = False
     asked: bool = False
     cost: float | None = None
+    is_by_value: bool = True
+    """Whether its arguments are values to it: what it changes of them its caller does not see."""
+    given: list[Any] = field(default_factory=list)
+    """Its parameters' objects, in the order in which they are met."""
+    stored: list[int] = field(default_factory=list)
+    """Of the arrays among its parameters, by number, those that it stores into."""
+    changed: list[int] = field(default_factory=list)
+    """Of its parameters' objects, by number, those that it changes."""
+    bound: list[str] = field(default_factory=list)
+    """The variables of functions around it that it assigns."""
+    lanes: tuple[str, ...] = ()
+    arrays: list[Ref] = field(default_factory=list)
+    before: dict[int, Any] = field(default_factory=dict)
+    frame: Frame | None = None
+    names: dict[Any, Value] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -74,6 +89,13 @@ class Returning:
 
 class WiderError(Exception):
     """A function is called with wider numbers than it was read for: the program is read anew."""
+
+
+class StoredError(Exception):
+    """A function stores into an array that its caller has handed over: it is read anew, to hand it back."""
+
+    def __init__(self, spec: Specialisation):
+        self.spec = spec
 
 
 @dataclass(eq=False)
@@ -93,6 +115,9 @@ class Functions(Objects):
         self._by_value: set[Any] = set()
         """Trees of functions that are called by the values of constants, not by their types alone."""
         self.returning: list[list[Returning]] = []
+        self._built: Specialisation | None = None
+        self._ending: Specialisation | None = None
+        self._given_leaves: Sequence[Value] = ()
 
     def open_ends(self) -> Iterator[list[Any]]:
         yield from super().open_ends()
@@ -104,6 +129,10 @@ class Functions(Objects):
         """The kind of a value that crosses a call; its numbers and arrays go to `leaves`."""
         value = self.known(value)
         type_ = self.type_of(value)
+        if type_ is not None and type_.shape and self._ending is not None:
+            number = self._given_number(self._ending, value)
+            if number is not None:
+                return Kind("given", number)
         if type_ is not None and not (is_static and isinstance(value, Host)):
             leaves.append(value)
             return Kind("lane", type_)
@@ -140,6 +169,21 @@ class Functions(Objects):
             case OneOf() if all(self.kind(each) == "array" for each in value.items):
                 return self.kind_of(self.selected(value), leaves, seen)
         self.refuse("PCB206", f"{self.described(value)} is handed to a function that is a part of the program")
+
+    def _given_number(self, spec: Specialisation, value: Value) -> int | None:
+        """Which array of its caller's a plain function gives back; refused for a part of one."""
+        if isinstance(value, Lane) and value.name in spec.lanes:
+            return spec.lanes.index(value.name)
+        if isinstance(value, Ref) and value in spec.arrays:
+            return spec.stored[spec.arrays.index(value)]
+        known = {*spec.lanes, *(f"#{ref.cell}" for ref in spec.arrays)}
+        if not known.isdisjoint(self.shares(value)):
+            self.refuse(
+                "PCB420",
+                f"{spec.function.name} gives back a part of an array of its caller's, or one of several",
+                "give back a copy: `return a[:2].copy()`",
+            )
+        return None
 
     def _kinds(
         self, values: Sequence[Value], leaves: list[Value], seen: dict[Any, int], is_static: bool
@@ -178,6 +222,8 @@ class Functions(Objects):
                 return kind.value
             case "same":
                 return made[kind.type]
+            case "given":
+                return self._given_leaves[kind.type]
             case "tuple":
                 return Tuple(tuple(self.made_of(each, leaves, made) for each in kind.items), kind.cls)
             case "range":
@@ -227,9 +273,18 @@ class Functions(Objects):
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def call_of_program(
-        self, function: Function, given: Mapping[str, Value], statics: frozenset[str], cost: float | None = None
+        self,
+        function: Function,
+        given: Mapping[str, Value],
+        statics: frozenset[str],
+        cost: float | None = None,
+        *,
+        is_by_value: bool = False,
     ) -> Value:
-        """A call of a function that is a part of the program, with values for all its parameters."""
+        """A call of a function that is a part of the program, with values for all its parameters.
+
+        What it changes of its caller's objects, it hands back, unless its arguments are values to it.
+        """
         if self.straight:
             raise NeedsBlocksError
         self.refuse_inside("a batched call")
@@ -238,40 +293,89 @@ class Functions(Objects):
             statics |= constants
         mark = self.mark()
         try:
-            return self._called(function, given, statics, cost)
+            return self._called(function, given, statics, cost, is_by_value)
         except NeedsConstantError:
             if constants <= statics:
                 raise
             self.back_to(mark)
         self._by_value.add(function.tree)
-        return self._called(function, given, statics | constants, cost)
+        return self._called(function, given, statics | constants, cost, is_by_value)
 
     def _called(
-        self, function: Function, given: Mapping[str, Value], statics: frozenset[str], cost: float | None
+        self,
+        function: Function,
+        given: Mapping[str, Value],
+        statics: frozenset[str],
+        cost: float | None,
+        is_by_value: bool,
     ) -> Value:
         leaves: list[Value] = []
-        seen: dict[Any, int] = {}
+        seen: dict[Any, Any] = {}
         kinds = {n: self.kind_of(v, leaves, seen, is_static=n in statics) for n, v in given.items()}
         if function.frame is not None:
             kinds["@"] = self.kind_of(function, leaves, seen)
-        spec = self._specialisation(function, kinds, cost)
+        spec = self._specialisation(function, kinds, cost, is_by_value)
         result = self._result(spec)
         if result is None:
             self.emitter.fault("this call does not come back", (), "raise", self.span())
             return NONE
+        objects: list[Any] = [Ref(key) if isinstance(key, int) else None for key in seen]
+        arrays = [self._own_array(leaves[number]) for number in spec.stored]
         types = [type_ for kind in spec.kinds.values() for type_ in kind.leaves()]
-        arguments = tuple(
-            self._argument(value, type_).name for value, type_ in zip(leaves, types, strict=True)
-        )
-        outputs = [Lane(self.emitter.fresh(type_, function.name if function.name.isidentifier() else "t"), type_) for type_ in result.leaves()]
+        arguments = tuple(self._argument(value, type_).name for value, type_ in zip(leaves, types, strict=True))
+        hint = function.name if function.name.isidentifier() else "t"
+        outputs = [Lane(self.emitter.fresh(type_, hint), type_) for type_ in result.leaves()]
         self.emitter.append(ir.Call(tuple(each.name for each in outputs), spec.name, arguments, self.span()))
-        return self.made_of(result, iter(outputs), [])
+        if is_by_value:
+            return self.made_of(result, iter(outputs), [])
+        for number, array in zip(spec.stored, arrays, strict=True):
+            leaves[number] = array
+        self._given_leaves = leaves
+        return self._handed_back(spec, function, result, outputs, objects, arrays)
+
+    def _own_array(self, value: Value) -> Value:
+        """An array that a call changes, as an object."""
+        return self.own(value) if isinstance(value, Lane) else value
+
+    def _handed_back(
+        self,
+        spec: Specialisation,
+        function: Function,
+        result: Kind,
+        outputs: Sequence[Lane],
+        objects: list[Any],
+        arrays: Sequence[Value],
+    ) -> Value:
+        """What a call gives, once its changes of its caller's objects have been made here."""
+        whole = self.made_of(result, iter(outputs), objects)
+        assert isinstance(whole, Tuple)
+        value, *rest = whole.items
+        for array, new in zip(arrays, rest, strict=False):
+            self.write(array, new)
+        rest = rest[len(arrays) :]
+        for number, parts in zip(spec.changed, rest, strict=False):
+            assert isinstance(parts, Tuple)
+            target = objects[number]
+            cell = self.state.cell(target)
+            kind = result.items[1 + len(arrays) + spec.changed.index(number)]
+            keys = kind.keys
+            items = dict(zip(keys, parts.items, strict=True)) if isinstance(cell.items, dict) else parts.items
+            self.state.set_cell(target, items=items)
+        for name, new in zip(spec.bound, rest[len(spec.changed) :], strict=True):
+            frame = function.frame
+            while frame is not None and (frame.number, name) not in self.state.names:
+                frame = frame.function.frame
+            assert frame is not None
+            self.state.names[frame.number, name] = new
+        return value
 
     def _argument(self, value: Value, type_: TensorType) -> Lane:
         return self.lane(value, type_)
 
-    def _specialisation(self, function: Function, kinds: dict[str, Kind], cost: float | None) -> Specialisation:
-        identity = id(function.tree), id(function.live), function.owner
+    def _specialisation(
+        self, function: Function, kinds: dict[str, Kind], cost: float | None, is_by_value: bool = True
+    ) -> Specialisation:
+        identity = id(function.tree), id(function.live), function.owner, is_by_value
         loose = (identity, *((name, kind.key(exact=False)) for name, kind in kinds.items()))
         exact = (identity, *((name, kind.key(exact=True)) for name, kind in kinds.items()))
         for key in (loose, exact):
@@ -286,7 +390,7 @@ class Functions(Objects):
                         continue
                     waiting = iter(types)
                     kinds = {name: kind.with_leaves(waiting) for name, kind in kinds.items()}
-                return self._begun(key, function, kinds, cost)
+                return self._begun(key, function, kinds, cost, is_by_value)
             own = [type_ for kind in spec.kinds.values() for type_ in kind.leaves()]
             try:
                 wider = [self.joined([a, b]) for a, b in zip(own, types, strict=True)]
@@ -300,7 +404,9 @@ class Functions(Objects):
             raise WiderError
         return self.specialisations[exact]
 
-    def _begun(self, key: Any, function: Function, kinds: dict[str, Kind], cost: float | None) -> Specialisation:
+    def _begun(
+        self, key: Any, function: Function, kinds: dict[str, Kind], cost: float | None, is_by_value: bool
+    ) -> Specialisation:
         same = [each for each in self.specialisations.values() if each.function.tree is function.tree]
         if len(same) >= MOST:
             self.refuse(
@@ -308,7 +414,7 @@ class Functions(Objects):
                 f"{function.name} is called with ever other static arguments or shapes: more than {MOST} kinds",
             )
         span = self.span(function.tree) if self.file == function.file else None
-        spec = Specialisation(len(self.specialisations), function, kinds, span, cost=cost)
+        spec = Specialisation(len(self.specialisations), function, kinds, span, cost=cost, is_by_value=is_by_value)
         taken = {each.name for each in self.specialisations.values()}
         base = function.name if function.name.isidentifier() else "inner"
         numbered = (base if k == 0 else f"{base}_{k}" for k in itertools.count())
@@ -322,15 +428,25 @@ class Functions(Objects):
             return spec.result
         spec.is_busy = True
         try:
+            others = set(self.specialisations)
             for _ in range(ROUNDS):
                 before, spec.asked = spec.result, False
-                others = set(self.specialisations)
-                self._build(spec)
+                changes = self._changes(spec)
+                for key, each in self.specialisations.items():
+                    if key not in others and not each.is_busy:
+                        each.is_done = False  # it was read for what was known of this one then
+                try:
+                    self._build(spec)
+                except StoredError as error:
+                    if error.spec is not spec:
+                        raise
+                    spec.result = None
+                    continue
+                if changes != self._changes(spec):
+                    spec.result = None
+                    continue
                 if not spec.asked or _same(before, spec.result):
                     break
-                for key, each in self.specialisations.items():
-                    if each is not spec and not each.is_busy and (each.asked or key not in others):
-                        each.is_done = False
             else:
                 self.refuse("PCB304", f"what {spec.function.name} gives does not settle")
         except BaseException:
@@ -341,9 +457,22 @@ class Functions(Objects):
         spec.is_done = True
         return spec.result
 
+    def _changes(self, spec: Specialisation) -> Any:
+        return list(spec.stored), list(spec.changed), list(spec.bound)
+
+    def celled(self, value: Lane) -> Ref:
+        spec = self._built
+        if spec is not None and not spec.is_by_value and value.name in spec.lanes:
+            number = spec.lanes.index(value.name)
+            if number not in spec.stored:
+                spec.stored = sorted([*spec.stored, number])
+                raise StoredError(spec)
+        return super().celled(value)
+
     def _build(self, spec: Specialisation) -> None:
         """Interpret the body of a function of the program."""
-        kept = (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file)
+        kept = (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file, self._built)
+        self._built = spec
         self.emitter = spec.emitter = Emitter(spec.name, self.bindings)
         self.state, self.frames, self.loops, self.returning, self.pending = State(), [], [], [], []
         self.guard, self.straight = None, 0
@@ -353,7 +482,7 @@ class Functions(Objects):
             given = self.parameters_of(spec)
             self._returned(spec, self._body(spec, given))
         finally:
-            (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file) = kept
+            (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file, self._built) = kept
 
     def parameters_of(self, spec: Specialisation) -> dict[str, Value]:
         """The values of a specialisation's parameters."""
@@ -361,9 +490,21 @@ class Functions(Objects):
         for name, kind in spec.kinds.items():
             for type_ in kind.leaves():
                 lanes.append(Lane(self.emitter.fresh(type_, name if name.isidentifier() else "t"), type_))
-        spec.parameters = tuple(each.name for each in lanes)
-        waiting, made = iter(lanes), []  # type: ignore[var-annotated]
-        return {name: self.made_of(kind, waiting, made) for name, kind in spec.kinds.items()}
+        spec.parameters = spec.lanes = tuple(each.name for each in lanes)
+        values: list[Value] = list(lanes)
+        spec.arrays = []
+        for number in spec.stored:
+            ref = self.new("array", (lanes[number],))
+            spec.arrays.append(ref)
+            values[number] = ref
+        waiting, made = iter(values), []  # type: ignore[var-annotated]
+        found = {name: self.made_of(kind, waiting, made) for name, kind in spec.kinds.items()}
+        spec.given = made
+        spec.before = {each.cell: self.state.cell(each) for each in made if isinstance(each, Ref)}
+        around = found.get("@")
+        spec.frame = around.frame if isinstance(around, Function) else None
+        spec.names = {n: v for n, v in self.state.names.items() if spec.frame is not None and n[0] == spec.frame.number}
+        return found
 
     def _body(self, spec: Specialisation, given: dict[str, Value]) -> list[Returning]:
         function = spec.function
@@ -406,11 +547,13 @@ class Functions(Objects):
         """Write the ends of a function of the program: its results, and the jumps back."""
         rows: list[tuple[Returning, list[Value]]] = []
         result = spec.result
+        if not spec.is_by_value:
+            self._note_changes(spec, found)
         for each in found:
             self.emitter.enter(each.block)
             self.state = each.state
             leaves: list[Value] = []
-            kind = self.kind_of(each.value, leaves, {})
+            kind = self._kind_of_end(spec, each.value, leaves)
             if result is None:
                 result = kind
             elif not is_alike(result, kind):
@@ -433,6 +576,42 @@ class Functions(Objects):
             for name, value, type_ in zip(spec.results, leaves, types, strict=True):
                 self.give(name, value, type_)
             self.emitter.ret(each.span)
+
+    def _note_changes(self, spec: Specialisation, found: Sequence[Returning]) -> None:
+        """Which objects, and which variables around it, a function changes on some way."""
+        for each in found:
+            for number, ref in enumerate(spec.given):
+                if isinstance(ref, Ref) and each.state.heap[ref.cell] is not spec.before[ref.cell]:
+                    if number not in spec.changed:
+                        spec.changed = sorted([*spec.changed, number])
+            for name, value in spec.names.items():
+                if each.state.names.get(name) is not value and name[1] not in spec.bound:
+                    spec.bound = sorted([*spec.bound, name[1]])
+
+    def _kind_of_end(self, spec: Specialisation, value: Value, leaves: list[Value]) -> Kind:
+        """The kind of what a function gives; with what it hands back of its caller's objects."""
+        if spec.is_by_value:
+            return self.kind_of(value, leaves, {})
+        seen: dict[Any, Any] = {}
+        for number, each in enumerate(spec.given):
+            if isinstance(each, Ref):
+                seen[each.cell] = number
+            else:
+                seen["function", number] = number
+        self._ending = spec
+        try:
+            kinds = [self.kind_of(value, leaves, seen)]
+        finally:
+            self._ending = None
+        kinds += [self.kind_of(ref, leaves, seen) for ref in spec.arrays]
+        for number in spec.changed:
+            parts = dict(self.state.cell(spec.given[number]).parts())
+            items = self._kinds(list(parts.values()), leaves, seen, False)
+            kinds.append(Kind("tuple", items=items, keys=tuple(parts)))
+        assert spec.frame is not None or not spec.bound
+        for name in spec.bound:
+            kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
+        return Kind("tuple", items=tuple(kinds))
 
     def _two_kinds(self, each: Returning, result: Kind, kind: Kind) -> Any:
         from pcbatch.errors import Diagnostic

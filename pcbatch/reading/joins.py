@@ -72,6 +72,20 @@ class Joins(Core):
         finally:
             self.state = before
 
+    def shares(self, value: Value) -> set[str]:
+        """The variables, and the objects, whose elements a value may share."""
+        match value:
+            case Lane(name):
+                return {name, *self.state.origins.get(name, ())}
+            case View(base):
+                return self.shares(base)
+            case Ref(cell):
+                own = self.state.heap[cell]
+                return {f"#{cell}"}.union(*(self.shares(each) for each in own.items)) if own.kind == "array" else set()
+            case OneOf(items=items):
+                return set().union(*map(self.shares, items))
+        return set()
+
     def celled(self, value: Lane) -> Ref:
         """The array that a variable holds, as an object that can change: all that held the variable refers to it."""
         known = [cell for cell in self.state.heap if self.state.heap[cell].kind == "array"]
@@ -152,6 +166,8 @@ class _Meeting:
                 if _alike(cells):
                     parts = [dict(cell.parts()) for cell in cells]
                     waiting += [tuple(each[k] for each in parts) for k in parts[0]]
+            elif isinstance(first, View) and all(isinstance(each, View) for each in values):
+                waiting.append(tuple(each.base for each in values))  # type: ignore[union-attr]
             elif isinstance(first, Tuple) and all(
                 isinstance(each, Tuple) and len(each.items) == len(first.items) for each in values
             ):
@@ -241,21 +257,12 @@ class _Meeting:
         lane = Lane(self.reader.emitter.fresh(type_, what if what.isidentifier() else "t"), type_)
         self.copies.append((lane, tuple(values)))
         if type_.shape:
-            sources = [frozenset(self._shares(state, value)) for state, value in zip(self.states, values, strict=True)]
+            sources = [
+                frozenset(self.reader.in_state(state, lambda value=value: self.reader.shares(value)))
+                for state, value in zip(self.states, values, strict=True)
+            ]
             self.out.origins[lane.name] = frozenset().union(*sources)
         return lane
-
-    def _shares(self, state: State, value: Value) -> Iterable[str]:
-        """The variables whose elements a value may share."""
-        match value:
-            case Lane(name):
-                yield name
-                yield from state.origins.get(name, ())
-            case View(base):
-                yield from self._shares(state, base)
-            case Ref(cell):
-                for each in state.heap[cell].items:
-                    yield from self._shares(state, each)
 
     def _object(self, key: Sequence[int], what: str) -> Value:
         numbers = tuple(key)
@@ -282,6 +289,8 @@ class _Meeting:
         self.out.heap[ref.cell] = cells[0]
         parts = [dict(cell.parts()) for cell in cells]
         content = {k: self.value([each[k] for each in parts], _part(what, cells[0], k)) for k in parts[0]}
+        if cells[0].kind == "array" and isinstance(content[0], Lane):
+            self.out.origins.pop(content[0].name, None)  # it is what this object holds, and no other array
         version = max(cell.version for cell in cells) + (len({cell.version for cell in cells}) > 1)
         items = content if isinstance(cells[0].items, dict) else tuple(content.values())
         self.out.heap[ref.cell] = replace(cells[0], items=items, version=version)

@@ -447,8 +447,9 @@ class _Head:
                     lane = Lane(reader.emitter.fresh(phi, _hint(path)), phi)
                     reader.give(lane.name, value, phi)
                     self.lanes[path] = lane
-                    if phi.shape:
-                        reader.state.origins[lane.name] = frozenset(_shared(reader.state, value))
+                    is_content = path[0] == "c" and reader.state.heap[path[1]].kind == "array"
+                    if phi.shape and not is_content:
+                        reader.state.origins[lane.name] = frozenset(reader.shares(value))
                     first.append((path, lane))
                 case Undefined():
                     first.append((path, phi))
@@ -497,6 +498,10 @@ class _Head:
         if isinstance(head, OneOf) and path in self.phis:
             self._chosen(path, head, now)
             return
+        if isinstance(head, View) and isinstance(now, View) and head.steps == now.steps:
+            if isinstance(head.base, Lane) and isinstance(now.base, Ref):
+                self.new[*path, "base"] = Celled()
+                return
         if isinstance(head, View) and isinstance(now, View) and is_same(head, now):
             if head.seen is not None and head.seen != self._held(now.base):
                 self.new[path] = Stale()
@@ -677,19 +682,6 @@ def _parts(value: Range) -> tuple[Value, Value, Value]:
 def _hint(path: Path) -> str:
     names = [str(step) for step in path[2:] if isinstance(step, str)]
     return names[-1] if names and names[-1].isidentifier() else "t"
-
-
-def _shared(state: State, value: Value) -> Iterator[str]:
-    """The variables whose elements a value may share."""
-    match value:
-        case Lane(name):
-            yield name
-            yield from state.origins.get(name, ())
-        case View(base):
-            yield from _shared(state, base)
-        case Ref(cell):
-            for _, each in state.heap[cell].parts():
-                yield from _shared(state, each)
 
 
 def _value_at(state: State, path: Path) -> Value:

@@ -232,7 +232,7 @@ class Objects(Loops):
             for place, each in enumerate(value.items):
                 is_it = self.is_place(value.index, place)
                 old = self.attribute(each, name)
-                self.set_attribute(each, name, self.selection(is_it, new, old))
+                self.set_attribute(each, name, self.chosen(is_it, new, old))
             return
         cell = self.cell(value)
         if cell is None or cell.kind != "object" or not isinstance(value, Ref):

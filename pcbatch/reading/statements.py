@@ -396,23 +396,45 @@ class Statements(Builtins):
         if not cases or not self.is_live:
             return
         case, *rest = cases
+        bindings: dict[str, Value] = {}
         before, self.node = self.node, case.pattern
         try:
-            found = self.matches(case.pattern, self.state.names[slot])
-            if case.guard is not None and not (isinstance(found, Host) and not found.value):
-                found = self.lazily(True, found, lambda: self.condition(case.guard))
+            found = self.matches(case.pattern, self.state.names[slot], bindings)
         finally:
             self.node = before
-        if isinstance(found, Host):
-            if found.value:
-                self.statements(case.body)
-            else:
-                self._cases(slot, rest)
+        if isinstance(found, Host) and not found.value:
+            self._cases(slot, rest)
             return
-        self.fork(found, [lambda: self.statements(case.body), lambda: self._cases(slot, rest)])
+        if case.guard is None:
+            if isinstance(found, Host):
+                self._bound_case(bindings, case)
+                return
+            self.fork(found, [lambda: self._bound_case(bindings, case), lambda: self._cases(slot, rest)])
+            return
+        if not bindings:
+            found = self.lazily(True, found, lambda: self.condition(case.guard))
+            self.either_way(
+                self.ends_of(found), [lambda: self.statements(case.body), lambda: self._cases(slot, rest)]
+            )
+            return
+        ends = self.ends_of(found)
+        self.join(ends.true)
+        for name, value in bindings.items():
+            self.assign(name, value)
+        decided = self.ends_of(self.decided(case.guard))
+        self.either_way(
+            Ends(decided.true, [*ends.false, *decided.false]),
+            [lambda: self.statements(case.body), lambda: self._cases(slot, rest)],
+        )
 
-    def matches(self, pattern: Any, value: Value) -> Host | Lane:
-        """Whether a value matches a pattern; names in it are bound."""
+    def _bound_case(self, bindings: dict[str, Value], case: Any) -> None:
+        """The body of a case whose pattern matches: names of the pattern are bound then."""
+        for name, value in bindings.items():
+            self.assign(name, value)
+        self.statements(case.body)
+
+    def matches(self, pattern: Any, value: Value, bindings: dict[str, Value]) -> Host | Lane:
+        """Whether a value matches a pattern; `bindings` are the names that it binds then."""
         match pattern:
             case gast.MatchValue(value=node):
                 return self.truth(self.compare(gast.Eq, value, self.expression(node)))
@@ -420,24 +442,33 @@ class Statements(Builtins):
                 return self.is_one(self.read(value), Host(single))
             case gast.MatchAs(pattern=None, name=name):
                 if name is not None:
-                    self.assign(name, value)
+                    bindings[name] = value
                 return Host(True)
             case gast.MatchAs(pattern=inner, name=name):
-                found = self.matches(inner, value)
-                self.assign(name, value)
+                found = self.matches(inner, value, bindings)
+                bindings[name] = value
                 return found
             case gast.MatchOr(patterns=patterns):
                 found = Host(False)
                 for each in patterns:
-                    found = self.either(found, self.matches(each, value))
+                    own: dict[str, Value] = {}
+                    matched = self.matches(each, value, own)
+                    for name in own:
+                        if isinstance(matched, Lane) and name in bindings:
+                            bindings[name] = self.choose(
+                                matched, lambda name=name: own[name], lambda name=name: bindings[name]
+                            )
+                        elif isinstance(matched, Lane) or matched.value:
+                            bindings.setdefault(name, own[name])
+                    found = self.either(found, matched)
                 return found
             case gast.MatchSequence(patterns=patterns):
-                return self._sequence_matches(patterns, value)
+                return self._sequence_matches(patterns, value, bindings)
             case gast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
-                return self._class_matches(cls, patterns, names, named, value)
+                return self._class_matches(cls, patterns, names, named, value, bindings)
         self.refuse("PCB108", "this pattern is not supported", node=pattern)
 
-    def _sequence_matches(self, patterns: Sequence[Any], value: Value) -> Host | Lane:
+    def _sequence_matches(self, patterns: Sequence[Any], value: Value, bindings: dict[str, Value]) -> Host | Lane:
         type_ = self.type_of(value)
         is_sequence = isinstance(value, Tuple) or self.kind(value) == "list" or (type_ is not None and bool(type_.shape))
         if not is_sequence:
@@ -454,13 +485,19 @@ class Statements(Builtins):
         for each, item in zip(patterns, items, strict=True):
             if isinstance(each, gast.MatchStar):
                 if each.name is not None:
-                    self.assign(each.name, item)
+                    bindings[each.name] = item
                 continue
-            found = self.both(found, self.matches(each, item))
+            found = self.both(found, self.matches(each, item, bindings))
         return found
 
     def _class_matches(
-        self, cls: Any, patterns: Sequence[Any], names: Sequence[str], named: Sequence[Any], value: Value
+        self,
+        cls: Any,
+        patterns: Sequence[Any],
+        names: Sequence[str],
+        named: Sequence[Any],
+        value: Value,
+        bindings: dict[str, Value],
     ) -> Host | Lane:
         wanted = self.constant(self.expression(cls), "a class")
         known = self.call_isinstance(value, Host(wanted))
@@ -469,10 +506,10 @@ class Statements(Builtins):
             return Host(False)
         fields = getattr(wanted, "__match_args__", ())
         if wanted in (int, float, bool) and patterns:
-            return self.matches(patterns[0], value)
+            return self.matches(patterns[0], value, bindings)
         found: Host | Lane = Host(True)
         for name, each in [*zip(fields, patterns, strict=False), *zip(names, named, strict=True)]:
-            found = self.both(found, self.matches(each, self.attribute(value, name)))
+            found = self.both(found, self.matches(each, self.attribute(value, name), bindings))
         return found
 
 
