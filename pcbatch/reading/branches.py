@@ -217,6 +217,10 @@ class Branches(Joins):
             self.state.origins[found.name] = frozenset().union(*map(self.shares, sources))
         return found
 
+    def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
+        """The one of `items` at a lane's number; see `containers`."""
+        raise NotImplementedError
+
     def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
         """The one of two values that are there: selected where they are numbers, else by blocks."""
         try:
@@ -226,6 +230,13 @@ class Branches(Joins):
 
     def selected(self, value: OneOf) -> Value:
         """The array that one of several is now."""
+        cells = [self.state.cell(each) for each in value.items]
+        if cells[0].kind != "array":
+            parts = [dict(cell.parts()) for cell in cells]
+            if any(list(each) != list(parts[0]) for each in parts):
+                self.refuse("PCB301", "one of several objects of several structures goes into an operation")
+            made = cells[0].with_parts(lambda key, _: self.taken([each[key] for each in parts], value.index))
+            return self.new(cells[0].kind, made.items, cells[0].cls)
         found: Value = self.read(value.items[-1])
         for place in reversed(range(len(value.items) - 1)):
             is_it = self.is_place(value.index, place)

@@ -548,7 +548,10 @@ class Functions(Objects):
         rows: list[tuple[Returning, list[Value]]] = []
         result = spec.result
         if not spec.is_by_value:
+            before = self._changes(spec)
             self._note_changes(spec, found)
+            if before != self._changes(spec):
+                return  # it is read anew, for calls inside it have to hand back as much
         for each in found:
             self.emitter.enter(each.block)
             self.state = each.state

@@ -105,6 +105,8 @@ class Operators(Variables):
             return tuple(self.state.cell(value).items)  # type: ignore[arg-type]
         if isinstance(value, Host) and isinstance(value.value, list) and value.place is not None:
             return tuple(self.sequence(value))
+        if isinstance(value, OneOf) and all(self.kind(each) == "list" for each in value.items):
+            return tuple(self.sequence(value))
         return None
 
     def _like(self, value: Value, items: Sequence[Value]) -> Value:

@@ -16,8 +16,8 @@ def compared_tuples(a, b, points, i, j):
         best = max(best, (x, y))
     most = max((b[k], k) for k in range(i + 1))
     least = min((x, -y) for x, y in zip(a, b, strict=True) if x >= a[0])
-    nearest = min(points, key=lambda p: np.sum((p - points[i]) ** 2) + 0.1 * p[0])
-    right = max((p for p in points if p[0] >= points[j, 0]), key=lambda p: (p[1] > 0.0, p[0]))
+    nearest = min(points, key=lambda p: np.sum((p - points[i]) ** 2) + 0.1 * p[0]).copy()
+    right = max((p for p in points if p[0] >= points[j, 0]), key=lambda p: (p[1] > 0.0, p[0])).copy()
     points[[i, j]] = points[[j, i]]
     points[[j, 0]] = points[1], points[i]
     tests = (
@@ -45,7 +45,7 @@ def twin(a, b, points, i, j):
     pairs = list(zip(a.tolist(), b.tolist(), strict=True))
     most = max((b[k], k) for k in range(i + 1))
     least = min((x, -y) for x, y in pairs if x >= a[0])
-    nearest = min(points, key=lambda p: np.sum((p - points[i]) ** 2) + 0.1 * p[0]).copy()
+    nearest = min(points, key=lambda p: np.sum((p - points[i]) ** 2) + 0.1 * p[0]).copy().copy()
     right = max((p for p in points if p[0] >= points[j, 0]), key=lambda p: (p[1] > 0, p[0])).copy()
     points = points.copy()
     points[[i, j]] = points[[j, i]]
