@@ -193,7 +193,9 @@ def flat(arguments: Arguments, reading: Reading) -> Arguments:
     return replace(arguments, leaves=values, types=types, shared=frozenset(shared))
 
 
-def read_program(entry: Linkable, arguments: Arguments, options: Options, backend: Backend, lessons: Any) -> ReadPipeline:
+def read_program(
+    entry: Linkable, arguments: Arguments, options: Options, backend: Backend, lessons: Any
+) -> ReadPipeline:
     """The pipeline of a function's program for these arguments."""
     own = batched_of(entry)
     assert own is not None

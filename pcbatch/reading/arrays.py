@@ -70,7 +70,7 @@ class Arrays(Branches):
                 value = self._constant_of(found)
                 length = value
         if length is None:
-            self.needs_constant(
+            raise self.no_constant(
                 "PCB406",
                 "the length of a slice differs from lane to lane",
                 "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a literal "
@@ -108,7 +108,7 @@ class Arrays(Branches):
             return tuple(items) if value.cls is None else value.cls(*items)
         if self.kind(value) == "list":
             return [self.constant(each, what) for each in self.state.cell(value).items]  # type: ignore[arg-type]
-        self.needs_constant("PCB313", f"{what} must be known when the function is compiled, and differs by lane")
+        raise self.no_constant("PCB313", f"{what} must be known when the function is compiled, and differs by lane")
 
     def is_basic(self, type_: TensorType, index: Index) -> bool:
         """Whether an index gives a view in NumPy: ints, slices, None and `...`, and some axis is left."""
@@ -118,7 +118,9 @@ class Arrays(Branches):
             if isinstance(part, Sliced):
                 continue
             known = self.read(part)
-            if isinstance(known, Host) and (known.value is None or known.value is Ellipsis or isinstance(known.value, slice)):
+            if isinstance(known, Host) and (
+                known.value is None or known.value is Ellipsis or isinstance(known.value, slice)
+            ):
                 continue
             own = self.type_of(known)
             if own is None or own.shape or not own.dtype.startswith(("int", "uint")):
@@ -218,7 +220,7 @@ class Arrays(Branches):
     def own(self, array: Lane) -> Ref:
         """An array as an object that is about to change; refused where others may be it, and nobody knows."""
         if array.name not in self.types:
-            self.refuse(
+            raise self.refusal(
                 "PCB204",
                 f"`{array.name}` is captured, and a store would change it for everybody",
                 f"copy it first: `{array.name}_ = np.array({array.name})`",
@@ -236,7 +238,7 @@ class Arrays(Branches):
             theirs = self.state.origins.get(other.name, frozenset())
             is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
             if is_known and (not theirs.isdisjoint(mine) or other.name in self.state.origins.get(name, ())):
-                self.refuse(
+                raise self.refusal(
                     "PCB205",
                     f"`{name}` is changed here, and `{other.name}` may be the same array: it is on some paths",
                     "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
@@ -250,8 +252,10 @@ class Arrays(Branches):
         """An array that is known now as one that is about to change."""
         if array.place is not None:
             name = array.place.text or "it"
-            self.refuse(
-                "PCB204", f"`{name}` is captured, and a store would change it for everybody", f"copy it first: np.array({name})"
+            raise self.refusal(
+                "PCB204",
+                f"`{name}` is captured, and a store would change it for everybody",
+                f"copy it first: np.array({name})",
             )
         lane = self.lane(array, hint="array")
         ref = self.new("array", (lane,))
@@ -276,7 +280,10 @@ class Arrays(Branches):
                 places = np.ravel(steps.places)
                 if len(places) == int(np.prod(type_.shape)):
                     inverse = np.argsort(places).astype(np.int32)
-                    self.write(base if not isinstance(base, Lane) else self.own(base), self.moved(self.pattern(new), inverse, type_.shape))
+                    self.write(
+                        base if not isinstance(base, Lane) else self.own(base),
+                        self.moved(self.pattern(new), inverse, type_.shape),
+                    )
                 else:
                     whole = base if not isinstance(base, Lane) else self.own(base)
                     flat = self.emit(method("ravel"), [self.pattern(self.read(whole))])
@@ -312,7 +319,12 @@ class Arrays(Branches):
             if isinstance(part, Sliced):
                 length = part.length
                 if length is None:
-                    at = slice(*(None if e is None else self.constant(e, "a bound") for e in (part.lower, part.upper, part.step)))
+                    at = slice(
+                        *(
+                            None if e is None else self.constant(e, "a bound")
+                            for e in (part.lower, part.upper, part.step)
+                        )
+                    )
                     length = len(range(*at.indices(grid.shape[axis])))
                 sizes.append(length)
         return tuple(plain), tuple(sizes)
@@ -331,7 +343,9 @@ class Arrays(Branches):
                 return self.pattern(whole)
             return self.pattern(self.emit(GETITEM, [self.pattern(whole), self.index_pattern(known)]))
         if isinstance(known, Host) and (known.value is None or known.value is Ellipsis):
-            self.refuse("PCB305", "`None` and `...` are no indices of a store here", "write a slice for each axis")
+            raise self.refusal(
+                "PCB305", "`None` and `...` are no indices of a store here", "write a slice for each axis"
+            )
         if self.kind(known) == "list" or isinstance(known, Tuple):
             of_ints = self.pattern(Host(np.zeros(1, np.int32)))
             return self.pattern(self.emit(builtin("__row__"), [self.pattern(known), of_ints]))
@@ -358,13 +372,15 @@ class Arrays(Branches):
             self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
             return
         if len(parts) > len(current.type.shape):
-            self.refuse("PCB306", f"an array of {len(current.type.shape)} axes is stored into at {len(parts)} indices")
+            raise self.refusal(
+                "PCB306", f"an array of {len(current.type.shape)} axes is stored into at {len(parts)} indices"
+            )
         places = []
         for axis, part in enumerate(parts):
             place = self._position(current, axis, part)
             known = self.lane(place if isinstance(place, Lane) else Host(place))
             if not known.type.dtype.startswith(("int", "uint")):
-                self.refuse("PCB305", f"an index is an integer, not {known.type}", "write int(..)")
+                raise self.refusal("PCB305", f"an index is an integer, not {known.type}", "write int(..)")
             places.append(known)
         name = self._writable(array, current)
         self.emitter.append(ir.Store(name, tuple(each.name for each in places), self.lane(value).name, self.span()))
@@ -394,7 +410,9 @@ class Arrays(Branches):
                 raise ConflictError(f"{given} does not fit {own.dtype}")
         except ConflictError as error:
             if not _fits(given, own):
-                self.refuse("PCB307", f"a value of {given} is stored into an array of {own.dtype}: {self.conflict(error)}")
+                raise self.refusal(
+                    "PCB307", f"a value of {given} is stored into an array of {own.dtype}: {self.conflict(error)}"
+                )
         return self.lane(value, TensorType(own.dtype, given.shape))
 
     def row(self, value: Value, array: Value) -> Value:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import gast
+
 from pcbatch.ir import payload
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsBlocksError
@@ -26,7 +28,6 @@ from pcbatch.reading.values import (
     Value,
     is_same,
 )
-import gast
 
 Arm = Callable[[], "Value | None"]
 BOOL = TensorType("bool")
@@ -61,7 +62,7 @@ class Branches(Joins):
         if lane.type.dtype == "bool" and not lane.type.shape:
             return lane
         if lane.type.shape:
-            self.refuse(
+            raise self.refusal(
                 "PCB302",
                 f"the truth of an array ({lane.type}) is ambiguous",
                 f"write {self.backend.spelling('any')}(..) or {self.backend.spelling('all')}(..)",
@@ -120,7 +121,9 @@ class Branches(Joins):
     def refuse_inside(self, what: str) -> None:
         """Refuse what takes blocks inside of a `with` statement."""
         if self.contexts:
-            self.refuse("PCB107", f"{what} inside of `with`", "keep it outside: a context manager is entered in one piece")
+            raise self.refusal(
+                "PCB107", f"{what} inside of `with`", "keep it outside: a context manager is entered in one piece"
+            )
 
     def meet(self, ways: Any) -> Value:
         """Interpret arms, each from its block and state, and go on where they meet with the value that they give."""
@@ -234,7 +237,7 @@ class Branches(Joins):
         if cells[0].kind != "array":
             parts = [dict(cell.parts()) for cell in cells]
             if any(list(each) != list(parts[0]) for each in parts):
-                self.refuse("PCB301", "one of several objects of several structures goes into an operation")
+                raise self.refusal("PCB301", "one of several objects of several structures goes into an operation")
             made = cells[0].with_parts(lambda key, _: self.taken([each[key] for each in parts], value.index))
             return self.new(cells[0].kind, made.items, cells[0].cls)
         found: Value = self.read(value.items[-1])

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import gast
-import numpy as np
 
-from pcbatch.installed import OWN, is_installed
 from pcbatch.ir import records
-from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.functions import Functions
-from pcbatch.reading.operations import library
+from pcbatch.reading.libraries import Libraries
 from pcbatch.reading.sources import is_users
 from pcbatch.reading.values import (
-    NONE,
     Bound,
     Function,
     Generator,
     Host,
     Lane,
-    Lazy,
     OneOf,
-    Range,
     Ref,
     Super,
     Tuple,
     Value,
     View,
-    is_number,
 )
 
 
@@ -53,14 +44,14 @@ class BatchedFunction:
     itself: Any = None
 
 
-class RecursionFound(Exception):  # noqa: N818 - no error, but something that was found
+class RecursionFound(Exception):
     """A function that is interpreted in place calls itself."""
 
     def __init__(self, tree: Any):
         self.tree = tree
 
 
-class Calls(Functions):
+class Calls(Libraries):
     """Calls."""
 
     def __init__(self, *given: Any, batched_of: Callable[[Any], BatchedFunction | None], **options: Any):
@@ -73,7 +64,7 @@ class Calls(Functions):
     def batched(self, value: Any) -> BatchedFunction | None:
         return self._batched_of(value)
 
-    def _Call(self, node: Any) -> Value:
+    def visit_Call(self, node: Any) -> Value:
         function = self.expression(node.func)
         if not self.is_live:
             return DEAD
@@ -121,7 +112,7 @@ class Calls(Functions):
             while frame.function.frame is not None and frame.function.owner is None:
                 frame = frame.function.frame
             if frame.function.owner is None:
-                self.refuse("PCB208", "`super()` stands in no method of a class")
+                raise self.refusal("PCB208", "`super()` stands in no method of a class")
             first = [*frame.function.tree.args.posonlyargs, *frame.function.tree.args.args][0].id
             receiver, behind = self.state.names[frame.number, first], frame.function.owner
         cell = self.cell(receiver)
@@ -151,7 +142,7 @@ class Calls(Functions):
                 return self.method(function, "__call__", arguments, keywords)
         found = self.method_of(function, "__call__")
         if found is None:
-            self.refuse("PCB423", f"{self.described(function)} is called as if it were a function")
+            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function")
         return self.call_value(found, arguments, keywords)
 
     def _call_host(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -197,27 +188,32 @@ class Calls(Functions):
         if given.vararg is not None:
             found[given.vararg.id] = Tuple(tuple(rest))
         elif rest:
-            self.refuse("PCB202", f"{function.name} takes {len(positional)} arguments, not {len(arguments)}")
+            raise self.refusal("PCB202", f"{function.name} takes {len(positional)} arguments, not {len(arguments)}")
         others = dict(keywords)
         only = [each.id for each in given.kwonlyargs]
         allowed = [each.id for each in given.args] + only
         for name in allowed:
             if name in others:
                 if name in found:
-                    self.refuse("PCB202", f"{function.name} is given `{name}` twice")
+                    raise self.refusal("PCB202", f"{function.name} is given `{name}` twice")
                 found[name] = others.pop(name)
         if given.kwarg is not None:
             found[given.kwarg.id] = self.new("dict", others)
         elif others:
-            self.refuse("PCB202", f"{function.name} has no parameter `{next(iter(others))}`")
+            raise self.refusal("PCB202", f"{function.name} has no parameter `{next(iter(others))}`")
         for name, value in zip(reversed(positional), reversed(function.defaults), strict=False):
             found.setdefault(name, value)
         for name, value in function.keyword_defaults.items():
             found.setdefault(name, value)
         missing = [name for name in (*positional, *only) if name not in found]
         if missing:
-            self.refuse("PCB202", f"{function.name} is called without `{missing[0]}`")
-        order = [*positional, *([given.vararg.id] if given.vararg else []), *only, *([given.kwarg.id] if given.kwarg else [])]
+            raise self.refusal("PCB202", f"{function.name} is called without `{missing[0]}`")
+        order = [
+            *positional,
+            *([given.vararg.id] if given.vararg else []),
+            *only,
+            *([given.kwarg.id] if given.kwarg else []),
+        ]
         return {name: found[name] for name in order}
 
     def call_user(self, function: Function, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -248,7 +244,11 @@ class Calls(Functions):
         written = self.emitter.written
         before = dict(self.state.heap)
         arrays = {each.name for each in self.state.reachable() if isinstance(each, Lane) and _is_array(each)}
-        arrays |= {each.name for each in self.state.reachable(iter(given.values())) if isinstance(each, Lane) and _is_array(each)}
+        arrays |= {
+            each.name
+            for each in self.state.reachable(iter(given.values()))
+            if isinstance(each, Lane) and _is_array(each)
+        }
         try:
             found = self.in_place(function, given)
         except RecursionFound as error:
@@ -301,7 +301,9 @@ class Calls(Functions):
     def in_place(self, function: Function, given: Mapping[str, Value]) -> Value:
         """Interpret a call where it stands."""
         if len(self.frames) > 80:
-            self.refuse("PCB312", f"{function.name} calls itself for too long", "let what it recurses over differ by lane")
+            raise self.refusal(
+                "PCB312", f"{function.name} calls itself for too long", "let what it recurses over differ by lane"
+            )
         loops, self.loops = self.loops, list(self.loops)
         found = self.ran(function, given)
         self.loops = loops
@@ -316,13 +318,11 @@ class Calls(Functions):
         self.leave(frame)
         return value
 
-    def _call_batched(
-        self, batched: BatchedFunction, arguments: Sequence[Value], keywords: dict[str, Value]
-    ) -> Value:
+    def _call_batched(self, batched: BatchedFunction, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of a batched function: a part of the program."""
         function = self.function_of(batched.live)
         if function is None:
-            self.refuse("PCB100", f"the source of {batched.live.__name__} cannot be read")
+            raise self.refusal("PCB100", f"the source of {batched.live.__name__} cannot be read")
         given = list(arguments)
         if batched.receiver is not None:
             given = [Host(batched.receiver), *given]
@@ -331,175 +331,22 @@ class Calls(Functions):
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
-    def _construct(
-        self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]
-    ) -> Value:
-        if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            return self._named_tuple(cls, arguments, keywords)
-        is_own = dataclasses.is_dataclass(cls) or records.is_simple_class(cls)
-        if not is_own:
-            return self.opaque(function, arguments, keywords)
-        ref = self.new("object", {}, cls)
-        if dataclasses.is_dataclass(cls) and not _has_own_init(cls):
-            self._filled(ref, cls, arguments, keywords)
-            after = self.method_of(ref, "__post_init__")
-            if after is not None:
-                self.call_value(after, [], {})
-            return ref
-        owner = next((base for base in cls.__mro__ if "__init__" in vars(base)), object)
-        if owner is object:
-            if arguments or keywords:
-                self.refuse("PCB401", f"TypeError: {cls.__name__}() takes no arguments")
-            return ref
-        init = self.function_of(vars(owner)["__init__"], owner)
-        if init is None:
-            self.refuse("PCB405", f"the constructor of {cls.__name__} cannot be read")
-        self.call_user(init, [ref, *arguments], keywords)
-        return ref
-
-    def _filled(self, ref: Ref, cls: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> None:
-        """The fields of a dataclass' object from the arguments of its constructor."""
-        fields = [each for each in dataclasses.fields(cls) if each.init]
-        names = [each.name for each in fields if not each.kw_only]
-        if len(arguments) > len(names):
-            self.refuse("PCB401", f"TypeError: {cls.__name__}() takes {len(names)} arguments, not {len(arguments)}")
-        given = dict(zip(names, arguments, strict=False)) | keywords
-        wrong = [name for name in keywords if name not in {each.name for each in fields}]
-        if wrong:
-            self.refuse("PCB401", f"TypeError: {cls.__name__}() has no parameter `{wrong[0]}`")
-        items: dict[str, Value] = {}
-        for each in dataclasses.fields(cls):
-            if each.init and each.name in given:
-                items[each.name] = given[each.name]
-            elif each.default is not dataclasses.MISSING:
-                items[each.name] = self.host(each.default)
-            elif each.default_factory is not dataclasses.MISSING:
-                items[each.name] = self.call_value(self.host(each.default_factory), [], {})
-            elif each.init:
-                self.refuse("PCB401", f"TypeError: {cls.__name__}() is called without `{each.name}`")
-        self.state.set_cell(ref, items=items)
-
-    def _named_tuple(self, cls: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        names = cls._fields
-        if len(arguments) > len(names) or any(name not in names for name in keywords):
-            self.refuse("PCB401", f"TypeError: {cls.__name__}() is called with other arguments than its fields")
-        given = dict(zip(names, arguments, strict=False)) | keywords
-        for name, value in cls._field_defaults.items():
-            given.setdefault(name, self.host(value))
-        missing = [name for name in names if name not in given]
-        if missing:
-            self.refuse("PCB401", f"TypeError: {cls.__name__}() is called without `{missing[0]}`")
-        return Tuple(tuple(given[name] for name in names), cls)
-
     # -- libraries -----------------------------------------------------------------------------------------------------
-
-    def opaque(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """A call of what is not interpreted: known now, or one operation."""
-        value = function.value
-        if not callable(value):
-            self.refuse("PCB423", f"{self.described(function)} is called as if it were a function")
-        path = self.backend.equivalent(value)
-        if not self._has_lanes([*arguments, *keywords.values()]) and self._is_pure(value):
-            known = [self.plain(each) for each in arguments]
-            named = {name: self.plain(each) for name, each in keywords.items()}
-            try:
-                found = value(*known, **named)
-                is_weak = isinstance(found, np.float64) and not isinstance(value, type) and all(map(is_number, known))
-                return Host(float(found)) if is_weak else self.host(found)
-            except Exception as error:  # noqa: BLE001 - whatever the library says
-                self.failed(error)
-        is_steady = not is_users(value) and isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
-        text = self.bound(function).text
-        operation = library(value, text, path, is_steady=is_steady)
-        given = [self.pattern(each) for each in arguments]
-        named = {name: self.pattern(each) for name, each in keywords.items()}
-        found = self.emit(operation, given, named)
-        return self._viewed(value, found, arguments, keywords)
-
-    def _viewed(self, function: Any, found: Value, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """What a function of NumPy's gives: a view where NumPy's is one."""
-        name = getattr(function, "__name__", "")
-        module = getattr(function, "__module__", "") or ""
-        if not module.startswith("numpy") or keywords or not arguments or name not in VIEWS:
-            return found
-        type_ = self.type_of(arguments[0])
-        if type_ is None or not type_.shape or not isinstance(found, Lane):
-            return found
-        if name == "diag" and len(type_.shape) != 2:
-            return found
-        if name in ("asarray", "ascontiguousarray"):
-            return arguments[0] if found.type == type_ else found
-        try:
-            rest = [self.constant(each, "a shape") for each in arguments[1:]]
-            grid = np.arange(int(np.prod(type_.shape)), dtype=np.int32).reshape(type_.shape)
-            moved = np.ascontiguousarray(function(grid, *rest))
-        except (NeedsConstantError, ValueError, TypeError):
-            return found
-        from pcbatch.reading.values import Moved
-
-        if moved.shape != found.type.shape:
-            return found
-        return View(arguments[0], Moved(name, moved.tobytes(), moved.shape), self.held(arguments[0]), found)
-
-    def _is_pure(self, function: Any) -> bool:
-        """Whether a function of a library gives the same for the same arguments, and may run now."""
-        module = getattr(function, "__module__", "") or type(function).__module__ or ""
-        if isinstance(function, np.ufunc) or isinstance(function, type):
-            return True
-        return module.partition(".")[0] in PURE
-
-    def _has_lanes(self, values: Sequence[Value]) -> bool:
-        """Whether anything of a lane's, or any captured array, is among the arguments."""
-        return any(
-            isinstance(each, Lane | Function | Bound | Generator | OneOf | Range | Lazy)
-            or (isinstance(each, Host) and each.place is not None and self.is_array(each.value))
-            or (isinstance(each, Ref) and self.kind(each) == "object")
-            for each in self.state.reachable(iter(values))
-        )
-
-    def plain(self, value: Value) -> Any:
-        """The value of Python's that a value is which has nothing of a lane's."""
-        value = self.read(self.known(value))
-        match value:
-            case Host(host):
-                return host
-            case Tuple(items, cls):
-                found = [self.plain(each) for each in items]
-                return tuple(found) if cls is None else cls(*found)
-            case Ref():
-                cell = self.state.cell(value)
-                if isinstance(cell.items, dict):
-                    items = {key: self.plain(each) for key, each in cell.items.items()}
-                    return set(items) if cell.kind == "set" else items
-                return [self.plain(each) for each in cell.items]
-        raise AssertionError(value)
-
-
-VIEWS = frozenset(
-    "reshape ravel transpose squeeze flip expand_dims diagonal swapaxes moveaxis atleast_1d atleast_2d broadcast_to "
-    "asarray diag real fliplr flipud rot90 ascontiguousarray matrix_transpose permute_dims".split()
-)
-"""Functions of NumPy's that give views of their first argument."""
-PURE = frozenset({"builtins", "math", "numpy", "operator", "functools", "itertools", "collections", "copy", "bisect"})
-"""Modules whose functions depend on nothing but their arguments."""
 
 
 def _is_array(lane: Lane) -> bool:
     return bool(getattr(lane.type, "shape", ()))
 
 
-def _has_own_init(cls: Any) -> bool:
-    """Whether a dataclass' `__init__` is the user's own."""
-    owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
-    code = getattr(vars(owner)["__init__"], "__code__", None)
-    return code is not None and code.co_filename != "<string>"
-
-
 def _owner(method: MethodType) -> type | None:
     """The class in which a method stands."""
     cls = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)
     name = method.__func__.__name__
-    return next((base for base in cls.__mro__ if getattr(vars(base).get(name), "__func__", vars(base).get(name)) is method.__func__), None)
-
-
-__all__ = ["OWN", "BatchedFunction", "Calls", "inspect", "is_installed", "itertools"]
+    return next(
+        (
+            base
+            for base in cls.__mro__
+            if getattr(vars(base).get(name), "__func__", vars(base).get(name)) is method.__func__
+        ),
+        None,
+    )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 import gast
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.arrays import Arrays, Index, Sliced, _parts
-from pcbatch.reading.operations import BINARY, GETITEM, Operation, builtin
+from pcbatch.reading.arrays import Arrays, Index, Sliced
+from pcbatch.reading.core import RefusedError
+from pcbatch.reading.operations import GETITEM, Operation, builtin
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     NONE,
@@ -22,11 +22,14 @@ from pcbatch.reading.values import (
     Ref,
     Tuple,
     Value,
-    View,
 )
 
-POSITION = Operation("position", lambda given, named: f"{given[0]}.index({given[1]})", lambda ops, given, named: ops.position(*given, 0))
-COUNT = Operation("count", lambda given, named: f"{given[0]}.count({given[1]})", lambda ops, given, named: ops.count(*given))
+POSITION = Operation(
+    "position", lambda given, named: f"{given[0]}.index({given[1]})", lambda ops, given, named: ops.position(*given, 0)
+)
+COUNT = Operation(
+    "count", lambda given, named: f"{given[0]}.count({given[1]})", lambda ops, given, named: ops.count(*given)
+)
 ONE_LENGTH = (
     "a list has the same length in all lanes: keep a flag beside each element, or take "
     "`pcbatch.bounded(shape, dtype, capacity)`"
@@ -43,7 +46,7 @@ class Containers(Arrays):
             case Tuple(items):
                 return list(items)
             case Range():
-                self.needs_constant("PCB130", "how many numbers this range has differs by lane", ONE_LENGTH)
+                raise self.no_constant("PCB130", "how many numbers this range has differs by lane", ONE_LENGTH)
             case Generator():
                 return self.generated(value)
             case Ref():
@@ -61,13 +64,13 @@ class Containers(Arrays):
                 try:
                     return [self.host(each) for each in host]
                 except TypeError:
-                    self.refuse("PCB109", f"{self.described(value)} is gone over, and has no items")
+                    raise self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items")
         type_ = self.type_of(value)
         if type_ is None or not type_.shape:
             found = self.iterated(value)
             if found is not None:
                 return found
-            self.refuse("PCB109", f"{self.described(value)} is gone over, and has no items")
+            raise self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items")
         return [self.element(value, Host(k)) for k in range(type_.shape[0])]
 
     def generated(self, value: Generator) -> list[Value]:
@@ -105,7 +108,7 @@ class Containers(Arrays):
                 place = self.emit(builtin("__index__"), [self.pattern(index)]) if isinstance(index, Lane) else index
                 step = self.binary(gast.Mult, place, whole.step)
                 return self.binary(gast.Add, whole.start, step)
-        self.refuse("PCB401", f"{self.described(whole)} has no elements")
+        raise self.refusal("PCB401", f"{self.described(whole)} has no elements")
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         """An operator of two values; see `operators`."""
@@ -125,7 +128,9 @@ class Containers(Arrays):
 
     def _entry(self, cell: Cell, key: Any) -> Value:
         if key not in cell.items:
-            self.refuse("PCB401", f"KeyError: {key!r}; the dict has {', '.join(map(repr, cell.items)) or 'nothing'}")
+            raise self.refusal(
+                "PCB401", f"KeyError: {key!r}; the dict has {', '.join(map(repr, cell.items)) or 'nothing'}"
+            )
         found: Value = cell.items[key]
         return self.known(found)
 
@@ -136,22 +141,24 @@ class Containers(Arrays):
                 return self.lazy_item(whole, known)
             if isinstance(host, list | tuple):
                 return self._of_sequence(self.sequence(whole), index, lambda found: self.new("list", tuple(found)))
-            self.refuse("PCB313", f"{self.described(whole)} takes constant keys only")
+            raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):
             try:
                 return self.item_of_host(whole, key)
             except (KeyError, IndexError, TypeError) as error:
-                self.refuse("PCB401", f"{type(error).__name__}: {error}")
+                raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
         try:
             return self.host(host[key])
         except (KeyError, IndexError, TypeError) as error:
-            self.refuse("PCB401", f"{type(error).__name__}: {error}")
+            raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
 
     def _host_index(self, index: Index) -> Any:
         match index:
             case Sliced(lower, upper, step):
-                parts = (None if each is None else self.constant(each, "a bound of a slice") for each in (lower, upper, step))
+                parts = (
+                    None if each is None else self.constant(each, "a bound of a slice") for each in (lower, upper, step)
+                )
                 return slice(*parts)
             case tuple():
                 return tuple(map(self._host_index, index))
@@ -161,7 +168,7 @@ class Containers(Arrays):
         if isinstance(index, Sliced):
             return made(items[self._host_index(index)])
         if isinstance(index, tuple):
-            self.refuse("PCB401", "TypeError: list indices must be integers or slices, not tuple")
+            raise self.refusal("PCB401", "TypeError: list indices must be integers or slices, not tuple")
         place = self.read(self.known(index))
         if isinstance(place, Lane):
             if place.type.dtype == "bool":
@@ -173,16 +180,16 @@ class Containers(Arrays):
         try:
             return self.known(items[key])
         except (IndexError, TypeError) as error:
-            return self._out_of_range(items, error)
+            raise self._out_of_range(items, error)
 
-    def _out_of_range(self, items: Sequence[Value], error: Exception) -> NoReturn:
-        self.refuse("PCB401", f"{type(error).__name__}: {error} (of {len(items)})")
+    def _out_of_range(self, items: Sequence[Value], error: Exception) -> RefusedError:
+        return self.refusal("PCB401", f"{type(error).__name__}: {error} (of {len(items)})")
 
     def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
         """The one of `items` at a lane's number."""
         items = [self.known(each) for each in items]
         if not items:
-            self.refuse("PCB401", "IndexError: index out of range: it is empty")
+            raise self.refusal("PCB401", "IndexError: index out of range: it is empty")
         if all(isinstance(each, Tuple) for each in items) and len({(len(t.items), t.cls) for t in items}) == 1:  # type: ignore[union-attr]
             rows = zip(*(each.items for each in items), strict=True)  # type: ignore[union-attr]
             return Tuple(tuple(self.taken(row, index, is_checked=is_checked) for row in rows), items[0].cls)  # type: ignore[union-attr]
@@ -195,11 +202,11 @@ class Containers(Arrays):
             return OneOf(place, tuple(items))  # type: ignore[arg-type]
         if all(isinstance(each, Host) for each in items):
             return self.constants_at(items, index)  # type: ignore[arg-type]
-        self.needs_constant("PCB313", "elements of several kinds stand at an index that differs by lane")
+        raise self.no_constant("PCB313", "elements of several kinds stand at an index that differs by lane")
 
     def constants_at(self, items: Sequence[Host], index: Lane) -> Value:
         """One of several values of Python's, by lane."""
-        self.needs_constant("PCB313", "elements that are no numbers stand at an index that differs by lane")
+        raise self.no_constant("PCB313", "elements that are no numbers stand at an index that differs by lane")
 
     def placed(self, index: Lane, length: int) -> Lane:
         """An index of a list as a number from 0, checked."""
@@ -217,7 +224,7 @@ class Containers(Arrays):
         if isinstance(whole, OneOf):
             self._set_one_of(whole, index, value)
         elif cell is None or not isinstance(whole, Ref):
-            self.refuse("PCB422", f"{self.described(whole)} has no elements that can be assigned")
+            raise self.refusal("PCB422", f"{self.described(whole)} has no elements that can be assigned")
         elif cell.kind == "list":
             self._set_in_list(whole, cell, index, value)
         elif cell.kind == "dict":
@@ -253,7 +260,9 @@ class Containers(Arrays):
             if any(self.type_of(each) is None for each in (*cell.items, value)):
                 self._choose_in_list(whole, cell, place, value)
                 return
-            found = self.emit(builtin("__stored__"), [[self.pattern(each) for each in cell.items], self.pattern(value), place])
+            found = self.emit(
+                builtin("__stored__"), [[self.pattern(each) for each in cell.items], self.pattern(value), place]
+            )
             self.state.set_cell(whole, items=tuple(self.sequence(found)))
             return
         key = self.constant(place, "an index of a list")
@@ -261,7 +270,7 @@ class Containers(Arrays):
         try:
             items[key] = value
         except (IndexError, TypeError) as error:
-            self._out_of_range(items, error)
+            raise self._out_of_range(items, error)
         self.state.set_cell(whole, items=tuple(items))
 
     def _choose_in_list(self, whole: Ref, cell: Cell, index: Lane, value: Value) -> None:
@@ -273,13 +282,13 @@ class Containers(Arrays):
         """`del whole[index]`."""
         cell = self.cell(self.known(whole))
         if cell is None or cell.kind not in ("list", "dict") or not isinstance(whole, Ref):
-            self.refuse("PCB422", f"an entry of {self.described(whole)} cannot be deleted")
+            raise self.refusal("PCB422", f"an entry of {self.described(whole)} cannot be deleted")
         key = self._host_index(index)
         items: Any = dict(cell.items) if cell.kind == "dict" else list(cell.items)
         try:
             del items[key]
         except (KeyError, IndexError, TypeError) as error:
-            self.refuse("PCB401", f"{type(error).__name__}: {error}")
+            raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
         self.state.set_cell(whole, items=items if cell.kind == "dict" else tuple(items))
 
     # -- methods -------------------------------------------------------------------------------------------------------
@@ -305,7 +314,7 @@ class Containers(Arrays):
                 try:
                     found = items.pop(place)
                 except IndexError as error:
-                    self._out_of_range(items, error)
+                    raise self._out_of_range(items, error)
                 becomes(items)
                 return self.known(found)
             case "clear", []:
@@ -320,7 +329,9 @@ class Containers(Arrays):
                 return self.emit(POSITION, [self.pattern(whole), self.pattern(value)])
             case "count", [value]:
                 return self.emit(COUNT, [self.pattern(whole), self.pattern(value)])
-        self.refuse("PCB423", f"`{name}` of a list depends on the values in it, or is called in another form", ONE_LENGTH)
+        raise self.refusal(
+            "PCB423", f"`{name}` of a list depends on the values in it, or is called in another form", ONE_LENGTH
+        )
 
     def in_order(self, value: Value, keywords: dict[str, Value]) -> Value:
         """`sorted(value, ..)`; see `builtins`."""
@@ -336,7 +347,9 @@ class Containers(Arrays):
 
         def becomes(found: dict[Any, Value]) -> None:
             if not isinstance(whole, Ref):
-                self.refuse("PCB204", "a captured dict is changed here, for everybody", "copy it first: `d = dict(d)`")
+                raise self.refusal(
+                    "PCB204", "a captured dict is changed here, for everybody", "copy it first: `d = dict(d)`"
+                )
             self.state.set_cell(whole, items=found)
 
         match name:
@@ -365,7 +378,7 @@ class Containers(Arrays):
                 return items.get(key, default)
             case "pop":
                 if key not in items and len(arguments) < 2:
-                    self.refuse("PCB401", f"KeyError: {key!r}")
+                    raise self.refusal("PCB401", f"KeyError: {key!r}")
                 found = items.pop(key, default)
                 becomes(items)
                 return found
@@ -373,7 +386,7 @@ class Containers(Arrays):
                 key, found = items.popitem()
                 becomes(items)
                 return Tuple((self.host(key), found))
-        self.refuse("PCB423", f"a dict has no `{name}` here")
+        raise self.refusal("PCB423", f"a dict has no `{name}` here")
 
     def entries(self, value: Value) -> dict[Any, Value]:
         """The entries of a dict."""
@@ -392,7 +405,7 @@ class Containers(Arrays):
         type_ = self.type_of(value)
         if type_ is not None:
             if not type_.shape:
-                self.refuse("PCB401", "TypeError: a number has no len()")
+                raise self.refusal("PCB401", "TypeError: a number has no len()")
             return Host(type_.shape[0])
         match value:
             case Tuple(items):
@@ -405,13 +418,13 @@ class Containers(Arrays):
                 try:
                     return Host(len(host))
                 except TypeError as error:
-                    self.refuse("PCB401", f"TypeError: {error}")
+                    raise self.refusal("PCB401", f"TypeError: {error}")
             case Ref():
                 cell = self.state.cell(value)
                 if cell.kind in ("list", "dict", "set"):
                     return Host(len(cell.items))
                 return self.object_length(value)
-        self.refuse("PCB401", f"TypeError: {self.described(value)} has no len()")
+        raise self.refusal("PCB401", f"TypeError: {self.described(value)} has no len()")
 
     def object_length(self, value: Ref) -> Value:
         """`len` of an object; see `objects`."""
@@ -422,13 +435,10 @@ class Containers(Arrays):
         items = self.sequence(value)
         if star is None:
             if len(items) != count:
-                self.refuse("PCB401", f"ValueError: {len(items)} values are unpacked into {count} variables")
+                raise self.refusal("PCB401", f"ValueError: {len(items)} values are unpacked into {count} variables")
             return items
         behind = count - star - 1
         if len(items) < count - 1:
-            self.refuse("PCB401", f"ValueError: {len(items)} values are too few to unpack")
+            raise self.refusal("PCB401", f"ValueError: {len(items)} values are too few to unpack")
         middle = items[star : len(items) - behind]
         return [*items[:star], self.new("list", tuple(middle)), *items[len(items) - behind :]]
-
-
-__all__ = ["BINARY", "Containers", "View", "_parts", "replace"]

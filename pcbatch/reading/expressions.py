@@ -33,7 +33,7 @@ class Expressions(Operators):
             return DEAD
         before, self.node = self.node, node
         try:
-            found: Value = getattr(self, f"_{type(node).__name__}", self._refused)(node)
+            found: Value = getattr(self, f"visit_{type(node).__name__}", self._refused)(node)
         finally:
             self.node = before
         return found if self.is_live else DEAD
@@ -55,22 +55,22 @@ class Expressions(Operators):
     def _refused(self, node: Any) -> Value:
         name = type(node).__name__
         codes = {"Yield": "PCB105", "YieldFrom": "PCB105", "Await": "PCB105"}
-        self.refuse(codes.get(name, "PCB112"), f"{name} is not supported in a batched function")
+        raise self.refusal(codes.get(name, "PCB112"), f"{name} is not supported in a batched function")
 
-    def _Constant(self, node: Any) -> Value:
+    def visit_Constant(self, node: Any) -> Value:
         return Host(node.value)
 
-    def _Name(self, node: Any) -> Value:
+    def visit_Name(self, node: Any) -> Value:
         return self.lookup(node.id, node)
 
-    def _Attribute(self, node: Any) -> Value:
+    def visit_Attribute(self, node: Any) -> Value:
         return self.attribute(self.expression(node.value), node.attr)
 
     def attribute(self, value: Value, name: str) -> Value:
         """`value.name`; see `objects`."""
         raise NotImplementedError
 
-    def _Subscript(self, node: Any) -> Value:
+    def visit_Subscript(self, node: Any) -> Value:
         row = [self.expression(node.value)]
         self.pending.append(row)
         try:
@@ -79,17 +79,17 @@ class Expressions(Operators):
             self.pending.pop()
         return self.item(row[0], index) if self.is_live else DEAD
 
-    def _Tuple(self, node: Any) -> Value:
+    def visit_Tuple(self, node: Any) -> Value:
         return Tuple(tuple(self.evaluated(node.elts)))
 
-    def _List(self, node: Any) -> Value:
+    def visit_List(self, node: Any) -> Value:
         return self.new("list", tuple(self.evaluated(node.elts)))
 
-    def _Set(self, node: Any) -> Value:
+    def visit_Set(self, node: Any) -> Value:
         keys = [self.constant(each, "an element of a set") for each in self.evaluated(node.elts)]
         return self.new("set", dict.fromkeys(keys, NONE))
 
-    def _Dict(self, node: Any) -> Value:
+    def visit_Dict(self, node: Any) -> Value:
         items: dict[Any, Value] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
@@ -99,17 +99,17 @@ class Expressions(Operators):
                 items[name] = self.expression(value)
         return self.new("dict", items)
 
-    def _BinOp(self, node: Any) -> Value:
+    def visit_BinOp(self, node: Any) -> Value:
         row = self.evaluated([node.left, node.right])
         return self.binary(type(node.op), *row) if self.is_live else DEAD
 
-    def _UnaryOp(self, node: Any) -> Value:
+    def visit_UnaryOp(self, node: Any) -> Value:
         if isinstance(node.op, gast.Not):
             return self.negated(self.condition(node.operand)) if self.is_live else DEAD
         value = self.expression(node.operand)
         return self.unary(type(node.op), value) if self.is_live else DEAD
 
-    def _NamedExpr(self, node: Any) -> Value:
+    def visit_NamedExpr(self, node: Any) -> Value:
         value = self.expression(node.value)
         if self.is_live:
             self.assign_walrus(node.target.id, value)
@@ -123,7 +123,7 @@ class Expressions(Operators):
             frame = frame.function.frame
         self.state.names[frame.number, name] = value
 
-    def _Lambda(self, node: Any) -> Value:
+    def visit_Lambda(self, node: Any) -> Value:
         defaults = tuple(self.evaluated(node.args.defaults))
         names = [each.id for each in node.args.kwonlyargs]
         given = zip(names, node.args.kw_defaults, strict=True)
@@ -132,7 +132,7 @@ class Expressions(Operators):
         self.escape(made)
         return made
 
-    def _JoinedStr(self, node: Any) -> Value:
+    def visit_JoinedStr(self, node: Any) -> Value:
         texts = []
         for part in node.values:
             if isinstance(part, gast.Constant):
@@ -148,7 +148,7 @@ class Expressions(Operators):
     def constant_text(self, value: Value) -> Any:
         """A value that goes into a text: one that is known."""
         if isinstance(value, Lane):
-            self.refuse(
+            raise self.refusal(
                 "PCB114", "a lane's value cannot be formatted into a string, except in the message of assert and raise"
             )
         return self.constant(value, "what goes into a text")
@@ -196,7 +196,7 @@ class Expressions(Operators):
     def _decided_by(self, is_and: bool, values: Sequence[Any]) -> Host | Lane | Ends:
         first, *rest = values
         found = self.decided(first)
-        if not rest or not self.is_live and not isinstance(found, Ends):
+        if not rest or (not self.is_live and not isinstance(found, Ends)):
             return found
         if isinstance(found, Host):
             return self._decided_by(is_and, rest) if found.value == is_and else found
@@ -269,7 +269,7 @@ class Expressions(Operators):
         arms: list[Callable[[], Value]] = [lambda: self.truth(b()), lambda: Host(not is_and)]
         return self.truth(self.fork(a, arms if is_and else arms[::-1]))
 
-    def _BoolOp(self, node: Any) -> Value:
+    def visit_BoolOp(self, node: Any) -> Value:
         is_and = isinstance(node.op, gast.And)
         found = self.expression(node.values[0])
         for each in node.values[1:]:
@@ -282,10 +282,9 @@ class Expressions(Operators):
                     continue
                 return found
             type_ = self.type_of(found)
-            if type_ is not None and type_.dtype == "bool":
-                if self._means_bool(each):
-                    found = self.lazily(is_and, so_far, lambda each=each: self.condition(each))
-                    continue
+            if type_ is not None and type_.dtype == "bool" and self._means_bool(each):
+                found = self.lazily(is_and, so_far, lambda each=each: self.condition(each))
+                continue
             left = found
             arms: list[Callable[[], Value]] = [lambda each=each: self.expression(each), lambda left=left: left]
             found = self.choose(so_far, *(arms if is_and else arms[::-1]))
@@ -299,7 +298,7 @@ class Expressions(Operators):
                 return all(map(self._means_bool, values))
         return False
 
-    def _IfExp(self, node: Any) -> Value:
+    def visit_IfExp(self, node: Any) -> Value:
         chosen = self.condition(node.test)
         if not self.is_live:
             return DEAD
@@ -307,7 +306,7 @@ class Expressions(Operators):
             return self.expression(node.body if chosen.value else node.orelse)
         return self.choose(chosen, lambda: self.expression(node.body), lambda: self.expression(node.orelse))
 
-    def _Compare(self, node: Any) -> Value:
+    def visit_Compare(self, node: Any) -> Value:
         row = self.evaluated([node.left, node.comparators[0]])
         if not self.is_live:
             return DEAD
@@ -338,7 +337,7 @@ class Expressions(Operators):
     def _scoped(self, node: Any) -> Frame:
         return Frame(self.number(), Function("comprehension", node, self.file, self.frame))
 
-    def _ListComp(self, node: Any) -> Value:
+    def visit_ListComp(self, node: Any) -> Value:
         return self.new("list", tuple(self.listed(node)))
 
     def listed(self, node: Any) -> list[Value]:
@@ -347,11 +346,11 @@ class Expressions(Operators):
         self._written_out(node, lambda: row.append(self.expression(node.elt)), row)
         return row
 
-    def _SetComp(self, node: Any) -> Value:
+    def visit_SetComp(self, node: Any) -> Value:
         keys = [self.constant(each, "an element of a set") for each in self.listed(node)]
         return self.new("set", dict.fromkeys(keys, NONE))
 
-    def _DictComp(self, node: Any) -> Value:
+    def visit_DictComp(self, node: Any) -> Value:
         items: dict[Any, Value] = {}
 
         def add() -> None:
@@ -361,7 +360,7 @@ class Expressions(Operators):
         self._written_out(node, add, [])
         return self.new("dict", items)
 
-    def _GeneratorExp(self, node: Any) -> Value:
+    def visit_GeneratorExp(self, node: Any) -> Value:
         made = Generator(node, self.frame)
         self.escape(made)
         return made
@@ -407,7 +406,7 @@ class Expressions(Operators):
         for test in tests:
             found = self.condition(test)
             if isinstance(found, Lane):
-                self.needs_constant(
+                raise self.no_constant(
                     "PCB130",
                     "whether an element is kept differs by lane, and with it the length of the list",
                     "a list has the same length in all lanes: keep a flag beside each element, or take "

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gast
 
-from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.crossing import Crossing
 from pcbatch.reading.emitter import Emitter
-from pcbatch.reading.kinds import Kind, is_alike, is_data, merged
-from pcbatch.reading.objects import Objects
-from pcbatch.reading.sources import scope_of
+from pcbatch.reading.kinds import Kind, is_alike, merged
+from pcbatch.reading.specialisations import (
+    Returning,
+    Specialisation,
+    StoredError,
+    WiderError,
+    Widths,
+    same_results,
+    told,
+)
 from pcbatch.reading.state import State
 from pcbatch.reading.values import (
     NONE,
-    Bound,
     Frame,
     Function,
-    Generator,
     Host,
     Lane,
-    Lazy,
-    OneOf,
-    Range,
     Ref,
-    Super,
     Tuple,
-    Undefined,
     Value,
-    View,
 )
 
 MOST = 64
@@ -43,69 +41,7 @@ MOST = 64
 ROUNDS = 12
 
 
-@dataclass(eq=False)
-class Specialisation:
-    """A function of the program. `result` is None as long as nothing is known to come back from it."""
-
-    number: int
-    function: Function
-    kinds: dict[str, Kind]
-    span: Span | None
-    result: Kind | None = None
-    name: str = ""
-    emitter: Emitter | None = None
-    parameters: tuple[str, ...] = ()
-    results: tuple[str, ...] = ()
-    is_busy: bool = False
-    is_done: bool = False
-    asked: bool = False
-    cost: float | None = None
-    is_by_value: bool = True
-    """Whether its arguments are values to it: what it changes of them its caller does not see."""
-    given: list[Any] = field(default_factory=list)
-    """Its parameters' objects, in the order in which they are met."""
-    stored: list[int] = field(default_factory=list)
-    """Of the arrays among its parameters, by number, those that it stores into."""
-    changed: list[int] = field(default_factory=list)
-    """Of its parameters' objects, by number, those that it changes."""
-    bound: list[str] = field(default_factory=list)
-    """The variables of functions around it that it assigns."""
-    lanes: tuple[str, ...] = ()
-    arrays: list[Ref] = field(default_factory=list)
-    before: dict[int, Any] = field(default_factory=dict)
-    frame: Frame | None = None
-    names: dict[Any, Value] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class Returning:
-    """A value that a call gives back, and where."""
-
-    block: Any
-    state: State
-    value: Value
-    span: Span | None
-
-
-class WiderError(Exception):
-    """A function is called with wider numbers than it was read for: the program is read anew."""
-
-
-class StoredError(Exception):
-    """A function stores into an array that its caller has handed over: it is read anew, to hand it back."""
-
-    def __init__(self, spec: Specialisation):
-        self.spec = spec
-
-
-@dataclass(eq=False)
-class Widths:
-    """The types that parameters of functions turned out to need, by function and structure."""
-
-    types: dict[Any, list[TensorType]] = field(default_factory=dict)
-
-
-class Functions(Objects):
+class Functions(Crossing):
     """Specialisations."""
 
     def __init__(self, *given: Any, widths: Widths, **options: Any):
@@ -124,151 +60,6 @@ class Functions(Objects):
         yield from self.returning
 
     # -- kinds ---------------------------------------------------------------------------------------------------------
-
-    def kind_of(self, value: Value, leaves: list[Value], seen: dict[Any, int], *, is_static: bool = False) -> Kind:
-        """The kind of a value that crosses a call; its numbers and arrays go to `leaves`."""
-        value = self.known(value)
-        type_ = self.type_of(value)
-        if type_ is not None and type_.shape and self._ending is not None:
-            number = self._given_number(self._ending, value)
-            if number is not None:
-                return Kind("given", number)
-        if type_ is not None and not (is_static and isinstance(value, Host)):
-            leaves.append(value)
-            return Kind("lane", type_)
-        match value:
-            case Host():
-                return Kind("host", value=value)
-            case Tuple(items, cls):
-                return Kind("tuple", items=self._kinds(items, leaves, seen, is_static), cls=cls)
-            case Range(start, stop, step):
-                return Kind("range", items=self._kinds((start, stop, step), leaves, seen, is_static))
-            case Lazy(name, parts):
-                return Kind("lazy", items=self._kinds(parts, leaves, seen, is_static), cls=name)
-            case Ref(number):
-                if number in seen:
-                    return Kind("same", seen[number])
-                seen[number] = len(seen)
-                cell = self.state.cell(value)
-                parts = dict(cell.parts())
-                items = self._kinds(list(parts.values()), leaves, seen, is_static)
-                return Kind(cell.kind, items=items, keys=tuple(parts), cls=cell.cls)
-            case Bound(function, receiver) if isinstance(function, str):
-                return Kind("method", items=self._kinds([receiver], leaves, seen, is_static), cls=function)
-            case Bound(Function() as function, receiver):
-                parts = self._kinds([function, receiver], leaves, seen, is_static)
-                return Kind("bound", items=parts)
-            case Function() if value.frame is None and not value.defaults and not value.keyword_defaults:
-                return Kind("host", value=value)
-            case Function():
-                key = id(value.tree), value.frame.number  # type: ignore[union-attr]
-                if key in seen:
-                    return Kind("same", seen[key])
-                seen[key] = len(seen)
-                return self._kind_of_function(value, leaves, seen)
-            case OneOf() if all(self.kind(each) == "array" for each in value.items):
-                return self.kind_of(self.selected(value), leaves, seen)
-        self.refuse("PCB206", f"{self.described(value)} is handed to a function that is a part of the program")
-
-    def _given_number(self, spec: Specialisation, value: Value) -> int | None:
-        """Which array of its caller's a plain function gives back; refused for a part of one."""
-        if isinstance(value, Lane) and value.name in spec.lanes:
-            return spec.lanes.index(value.name)
-        if isinstance(value, Ref) and value in spec.arrays:
-            return spec.stored[spec.arrays.index(value)]
-        known = {*spec.lanes, *(f"#{ref.cell}" for ref in spec.arrays)}
-        if not known.isdisjoint(self.shares(value)):
-            self.refuse(
-                "PCB420",
-                f"{spec.function.name} gives back a part of an array of its caller's, or one of several",
-                "give back a copy: `return a[:2].copy()`",
-            )
-        return None
-
-    def _kinds(
-        self, values: Sequence[Value], leaves: list[Value], seen: dict[Any, int], is_static: bool
-    ) -> tuple[Kind, ...]:
-        return tuple(self.kind_of(each, leaves, seen, is_static=is_static) for each in values)
-
-    def _kind_of_function(self, value: Function, leaves: list[Value], seen: dict[Any, int]) -> Kind:
-        """A function that stands in another: with what it reads of that."""
-        names = self.free_names(value)
-        found = [self.outer_value(value, name) for name in names]
-        items = self._kinds([*found, *value.defaults, *value.keyword_defaults.values()], leaves, seen, False)
-        return Kind("function", items=items, keys=tuple(names), cls=_Closure(value))
-
-    def free_names(self, value: Function) -> list[str]:
-        """The variables of functions around it that a function reads."""
-        scope = scope_of(value.tree)
-        return [n for n in sorted(scope.loads) if n not in scope.locals and self.outer_value(value, n) is not None]
-
-    def outer_value(self, value: Function, name: str) -> Any:
-        """What a name means in the functions around another one; None where they have no such variable."""
-        frame = value.frame
-        while frame is not None:
-            found = self.state.names.get((frame.number, name))
-            if found is not None:
-                return found
-            frame = frame.function.frame
-        return None
-
-    def made_of(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Value:
-        """A value of a kind, of these numbers and arrays."""
-        match kind.form:
-            case "lane":
-                return next(leaves)
-            case "host":
-                assert kind.value is not None
-                return kind.value
-            case "same":
-                return made[kind.type]
-            case "given":
-                return self._given_leaves[kind.type]
-            case "tuple":
-                return Tuple(tuple(self.made_of(each, leaves, made) for each in kind.items), kind.cls)
-            case "range":
-                return Range(*(self.made_of(each, leaves, made) for each in kind.items))
-            case "lazy":
-                return Lazy(kind.cls, tuple(self.made_of(each, leaves, made) for each in kind.items))
-            case "method":
-                return Bound(kind.cls, self.made_of(kind.items[0], leaves, made))
-            case "bound":
-                function, receiver = (self.made_of(each, leaves, made) for each in kind.items)
-                assert isinstance(function, Function)
-                return Bound(function, receiver)
-            case "function":
-                return self._function_made(kind, leaves, made)
-        ref = self.new(kind.form, (), kind.cls)  # type: ignore[arg-type]
-        made.append(ref)
-        items = [self.made_of(each, leaves, made) for each in kind.items]
-        is_keyed = kind.form in ("dict", "object", "set")
-        self.state.set_cell(ref, items=dict(zip(kind.keys, items, strict=True)) if is_keyed else tuple(items))
-        return ref
-
-    def _function_made(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Function:
-        """A function that stands in another, in a frame that has what it reads of that."""
-        function: Function = kind.cls.function
-        around = Function("around", function.tree, function.file, None, self._live_of(function))
-        frame = Frame(self.number(), around)
-        frame.escapes.append(True)
-        known = Function(function.name, function.tree, function.file, frame)
-        made.append(known)
-        items = [self.made_of(each, leaves, made) for each in kind.items]
-        for name, value in zip(kind.keys, items, strict=False):
-            self.state.names[frame.number, name] = value
-        rest = items[len(kind.keys) :]
-        count = len(function.defaults)
-        keyword = dict(zip(function.keyword_defaults, rest[count:], strict=True))
-        if not rest:
-            return known
-        found = replace(known, defaults=tuple(rest[:count]), keyword_defaults=keyword)
-        self.replace(lambda value: found if value is known else None)
-        return found
-
-    def _live_of(self, function: Function) -> Any:
-        while function.frame is not None:
-            function = function.frame.function
-        return function.live
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -409,7 +200,7 @@ class Functions(Objects):
     ) -> Specialisation:
         same = [each for each in self.specialisations.values() if each.function.tree is function.tree]
         if len(same) >= MOST:
-            self.refuse(
+            raise self.refusal(
                 "PCB312",
                 f"{function.name} is called with ever other static arguments or shapes: more than {MOST} kinds",
             )
@@ -445,10 +236,10 @@ class Functions(Objects):
                 if changes != self._changes(spec):
                     spec.result = None
                     continue
-                if not spec.asked or _same(before, spec.result):
+                if not spec.asked or same_results(before, spec.result):
                     break
             else:
-                self.refuse("PCB304", f"what {spec.function.name} gives does not settle")
+                raise self.refusal("PCB304", f"what {spec.function.name} gives does not settle")
         except BaseException:
             self.specialisations = {key: each for key, each in self.specialisations.items() if each is not spec}
             raise
@@ -471,7 +262,19 @@ class Functions(Objects):
 
     def _build(self, spec: Specialisation) -> None:
         """Interpret the body of a function of the program."""
-        kept = (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file, self._built)
+        kept = (
+            self.emitter,
+            self.state,
+            self.frames,
+            self.loops,
+            self.guard,
+            self.straight,
+            self.returning,
+            self.pending,
+            self.node,
+            self.file,
+            self._built,
+        )
         self._built = spec
         self.emitter = spec.emitter = Emitter(spec.name, self.bindings)
         self.state, self.frames, self.loops, self.returning, self.pending = State(), [], [], [], []
@@ -482,7 +285,19 @@ class Functions(Objects):
             given = self.parameters_of(spec)
             self._returned(spec, self._body(spec, given))
         finally:
-            (self.emitter, self.state, self.frames, self.loops, self.guard, self.straight, self.returning, self.pending, self.node, self.file, self._built) = kept
+            (
+                self.emitter,
+                self.state,
+                self.frames,
+                self.loops,
+                self.guard,
+                self.straight,
+                self.returning,
+                self.pending,
+                self.node,
+                self.file,
+                self._built,
+            ) = kept
 
     def parameters_of(self, spec: Specialisation) -> dict[str, Value]:
         """The values of a specialisation's parameters."""
@@ -621,7 +436,7 @@ class Functions(Objects):
 
         return Diagnostic(
             "PCB301",
-            f"this gives {_told(kind)}, and another `return` gives {_told(result)}",
+            f"this gives {told(kind)}, and another `return` gives {told(result)}",
             each.span,
             help="give all of them the same structure",
         )
@@ -630,29 +445,3 @@ class Functions(Objects):
         from pcbatch.errors import Diagnostic
 
         return Diagnostic("PCB301", f"results of two types: {self.conflict(error)}", each.span)
-
-
-@dataclass(frozen=True)
-class _Closure:
-    """A function that stands in another, told from others by its tree."""
-
-    function: Function = field(compare=False)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Closure) and other.function.tree is self.function.tree
-
-    def __hash__(self) -> int:
-        return id(self.function.tree)
-
-
-def _same(a: Kind | None, b: Kind | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return is_alike(a, b) and list(a.leaves()) == list(b.leaves())
-
-
-def _told(kind: Kind) -> str:
-    return {"lane": f"{kind.type}", "host": f"{getattr(kind.value, 'value', 'a function')!r}"}.get(kind.form, f"a {kind.form}")
-
-
-__all__ = ["Functions", "Generator", "Super", "Undefined", "View", "is_data"]

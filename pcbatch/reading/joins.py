@@ -8,7 +8,7 @@ from typing import Any
 
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import Core
+from pcbatch.reading.emission import Emission
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.state import Cell, Name, State
 from pcbatch.reading.values import (
@@ -40,7 +40,7 @@ def unassigned(name: str) -> Undefined:
     )
 
 
-class Joins(Core):
+class Joins(Emission):
     """Joins of states."""
 
     def join(self, ends: Sequence[End], span_node: Any = None) -> None:
@@ -201,7 +201,10 @@ class _Meeting:
             return self._object([each.cell for each in values], what)  # type: ignore[union-attr]
         if all(is_same(first, each) for each in values[1:]):
             return self._same(first, what)
-        types = [self.reader.in_state(s, lambda v=v: self.reader.type_of(v)) for s, v in zip(self.states, values, strict=True)]
+        types = [
+            self.reader.in_state(s, lambda v=v: self.reader.type_of(v))
+            for s, v in zip(self.states, values, strict=True)
+        ]
         if None not in types:
             return self._number(values, types, what)
         if isinstance(first, Tuple) and all(
@@ -212,7 +215,9 @@ class _Meeting:
         if all(isinstance(each, Range) for each in values):
             parts = zip(*((each.start, each.stop, each.step) for each in values), strict=True)  # type: ignore[union-attr]
             return Range(*(self.value(row, what) for row in parts))
-        if isinstance(first, Function) and all(isinstance(each, Function) and each.tree is first.tree for each in values):
+        if isinstance(first, Function) and all(
+            isinstance(each, Function) and each.tree is first.tree for each in values
+        ):
             return self._function(values, what)  # type: ignore[arg-type]
         if all(isinstance(each, Ref | OneOf) for each in values):
             return self._one_of(values, what)

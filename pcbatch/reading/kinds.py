@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.values import Host, Value, is_number, is_same, same_host
+from pcbatch.reading.values import Host, Value, is_number, is_same
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,3 @@ def merged(a: Kind, b: Kind, joined: Callable[[Sequence[TensorType]], TensorType
 def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
     """Whether a value that is known now may be a lane's: a number or an array."""
     return is_number(host.value) or isinstance(host.value, np.generic) or is_array(host.value)
-
-
-__all__ = ["Kind", "is_alike", "is_data", "merged", "same_host"]

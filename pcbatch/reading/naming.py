@@ -35,7 +35,9 @@ class Names:
     def bind(self, hint: str, value: Any) -> str:
         """The name by which code knows `value`."""
         name, number = hint, 0
-        while (name in self.bound and not same_host(self.bound[name], value)) or name in self._taken or name in RESERVED:
+        while (
+            (name in self.bound and not same_host(self.bound[name], value)) or name in self._taken or name in RESERVED
+        ):
             number += 1
             name = f"{hint}_{number}"
         self.bound[name] = value

@@ -326,4 +326,3 @@ def text_of(pattern: Any, in_index: bool = False) -> str:
         case int() | float() | complex() if not isinstance(pattern, bool) and repr(pattern).startswith("-"):
             return f"({pattern!r})"
     return repr(pattern)
-

@@ -83,9 +83,9 @@ class Operators(Variables):
                 if not all(isinstance(each.value, bool | int | float) for each in (a, b)):
                     raise
             except TypeError as error:
-                self.refuse("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}")
         if isinstance(a, Host) and isinstance(a.value, str):
-            self.refuse(
+            raise self.refusal(
                 "PCB114",
                 "a lane's value cannot be formatted into a string, except in the message of assert and raise",
             )
@@ -94,7 +94,7 @@ class Operators(Variables):
     def operand_of(self, value: Value) -> Any:
         """An operand of an operator: a number or an array."""
         if isinstance(value, Function | Bound | Range) or (isinstance(value, Ref) and self.kind(value) == "object"):
-            self.refuse("PCB401", f"TypeError: unsupported operand: {self.described(value)}")
+            raise self.refusal("PCB401", f"TypeError: unsupported operand: {self.described(value)}")
         return self.pattern(value)
 
     def _items(self, value: Value) -> tuple[Value, ...] | None:
@@ -117,7 +117,9 @@ class Operators(Variables):
         if op is gast.Add and xs is not None and ys is not None:
             if isinstance(a, Tuple) != isinstance(b, Tuple):
                 kinds = "tuple" if isinstance(a, Tuple) else "list", "tuple" if isinstance(b, Tuple) else "list"
-                self.refuse("PCB401", f'TypeError: can only concatenate {kinds[0]} (not "{kinds[1]}") to {kinds[0]}')
+                raise self.refusal(
+                    "PCB401", f'TypeError: can only concatenate {kinds[0]} (not "{kinds[1]}") to {kinds[0]}'
+                )
             return self._like(a, [*xs, *ys])
         if op is gast.Mult:
             for items, whole, count in ((xs, a, b), (ys, b, a)):
@@ -174,7 +176,7 @@ class Operators(Variables):
             try:
                 return Host(PYTHON[op](value.value))
             except TypeError as error:
-                self.refuse("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}")
         return self.emit(UNARY[op], [self.operand_of(value)])
 
     # -- comparisons ---------------------------------------------------------------------------------------------------
@@ -201,7 +203,7 @@ class Operators(Variables):
             try:
                 return Host(PYTHON[op](a.value, b.value))
             except TypeError as error:
-                self.refuse("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}")
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
             return Host((op is gast.NotEq) != self._same_reference(a, b))
         return self.emit(BINARY[op], [self.operand_of(a), self.operand_of(b)])
@@ -220,7 +222,7 @@ class Operators(Variables):
         found = self.is_one(a, b)
         if isinstance(found, Host):
             return bool(found.value)
-        self.refuse("PCB113", "whether these are one object differs by lane")
+        raise self.refusal("PCB113", "whether these are one object differs by lane")
 
     def is_one(self, a: Value, b: Value) -> Host | Lane:
         """`a is b`."""
@@ -251,7 +253,7 @@ class Operators(Variables):
             return Host(False)
         if isinstance(a, Function) and isinstance(b, Function):
             return Host(a is b)
-        self.refuse("PCB113", "`is` compares identities, which numbers of a lane do not have", "write `==`")
+        raise self.refusal("PCB113", "`is` compares identities, which numbers of a lane do not have", "write `==`")
 
     def _compared(self, op: type, xs: Sequence[Value], ys: Sequence[Value]) -> Value:
         """Two sequences, compared by the first of their elements that differ."""
@@ -281,7 +283,9 @@ class Operators(Variables):
             return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.record(whole)]))
         type_ = self.type_of(whole)
         if type_ is not None:
-            return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.pattern(self.read(whole))]))
+            return self.truth(
+                self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.pattern(self.read(whole))])
+            )
         item = self.read(item)
         if isinstance(whole, Host) and isinstance(whole.value, range) and isinstance(item, Lane):
             whole = Range(Host(whole.value.start), Host(whole.value.stop), Host(whole.value.step))
@@ -291,16 +295,18 @@ class Operators(Variables):
             try:
                 return Host(item.value in whole.value)
             except TypeError as error:
-                self.refuse("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}")
         if self.kind(whole) == "dict" and isinstance(item, Host | Tuple):
             return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
         if isinstance(whole, Host) and isinstance(whole.value, str):
-            self.refuse("PCB114", "a lane's value is looked for in a text")
+            raise self.refusal("PCB114", "a lane's value is looked for in a text")
         result: Host | Lane = Host(False)
         for each in self.sequence(whole):
             if isinstance(result, Host) and result.value:
                 break
-            same = self.is_one(item, each) if self._are_one(item, each) else self.truth(self.compare(gast.Eq, item, each))
+            same = (
+                self.is_one(item, each) if self._are_one(item, each) else self.truth(self.compare(gast.Eq, item, each))
+            )
             result = self.either(result, same)
         return result
 
@@ -311,7 +317,7 @@ class Operators(Variables):
     def _in_range(self, whole: Range, item: Value) -> Host | Lane:
         step = whole.step
         if not isinstance(step, Host):
-            self.refuse("PCB129", "`in` takes a range whose step is known", "compare with its bounds")
+            raise self.refusal("PCB129", "`in` takes a range whose step is known", "compare with its bounds")
         low, high = (whole.start, whole.stop) if step.value > 0 else (whole.stop, whole.start)
         first, last = (gast.LtE, gast.Lt) if step.value > 0 else (gast.Lt, gast.LtE)
         inside = self.both(self.truth(self.compare(first, low, item)), self.truth(self.compare(last, item, high)))

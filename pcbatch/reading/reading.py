@@ -14,8 +14,8 @@ from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import code_of, ordered_variables
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import NeedsConstantError, RefusedError, World
-from pcbatch.reading.functions import Specialisation, WiderError, Widths
 from pcbatch.reading.kinds import Kind
+from pcbatch.reading.specialisations import Specialisation, WiderError, Widths
 from pcbatch.reading.statements import Statements
 from pcbatch.reading.values import Host
 from pcbatch.runtime.backends.protocol import Backend
@@ -74,16 +74,14 @@ def read(
 
 
 class _Program:
-    def __init__(
-        self, reader: Statements, entry: BatchedFunction, types: Mapping[str, Type], hosts: Mapping[str, Any]
-    ):
+    def __init__(self, reader: Statements, entry: BatchedFunction, types: Mapping[str, Type], hosts: Mapping[str, Any]):
         self.reader, self.entry, self.types, self.hosts = reader, entry, types, hosts
 
     def read(self) -> Reading:
         reader, entry = self.reader, self.entry
         function = reader.function_of(entry.live)
         if function is None:
-            reader.refuse("PCB100", f"the source of {entry.live.__name__} cannot be read")
+            raise reader.refusal("PCB100", f"the source of {entry.live.__name__} cannot be read")
         given = {name: _kind(type_) for name, type_ in self.types.items()}
         given |= {name: Kind("host", value=reader.host(value)) for name, value in self.hosts.items()}
         order = [each.id for each in _parameters(function.tree)]
@@ -94,7 +92,9 @@ class _Program:
         spec = reader._specialisation(function, kinds, entry.cost)
         result = reader._result(spec)
         if result is None:
-            reader.refuse("PCB303", f"{entry.live.__name__} never returns: every path through it calls itself", node=function.tree)
+            raise reader.refusal(
+                "PCB303", f"{entry.live.__name__} never returns: every path through it calls itself", node=function.tree
+            )
         reached = self._reached(spec)
         functions = tuple(self._function(each) for each in reached)
         program = relabel(ir.Program("cfg", functions))
@@ -102,9 +102,7 @@ class _Program:
         parameters = {name: [next(waiting) for _ in kind.leaves()] for name, kind in spec.kinds.items()}
         counts = {each.name: 1 for each in reached}
         origin = {each.name: each.function.name for each in reached}
-        return Reading(
-            program, self._type(result), parameters, dict(reader.bindings), reader.world, origin, counts
-        )
+        return Reading(program, self._type(result), parameters, dict(reader.bindings), reader.world, origin, counts)
 
     def _reached(self, spec: Specialisation) -> list[Specialisation]:
         known = {each.name: each for each in self.reader.specialisations.values()}
@@ -150,7 +148,7 @@ class _Program:
                     keys = kind.cls._fields if kind.form == "tuple" else kind.keys
                     return StructType(kind.cls.__name__, items, tuple(keys), kind.cls)
                 return StructType(kind.form, items, tuple(kind.keys) if kind.form == "dict" else ())
-        self.reader.refuse("PCB404", "this is returned, and is no value that a lane can keep")
+        raise self.reader.refusal("PCB404", "this is returned, and is no value that a lane can keep")
 
 
 def _kind(type_: Type) -> Kind:
@@ -179,6 +177,3 @@ def _parameters(tree: Any) -> list[Any]:
     given = tree.args
     stars = [given.vararg] if given.vararg is not None else []
     return [*given.posonlyargs, *given.args, *stars, *given.kwonlyargs, *([given.kwarg] if given.kwarg else [])]
-
-
-__all__ = ["NeedsConstantError", "Reading", "read"]

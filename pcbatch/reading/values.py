@@ -184,9 +184,7 @@ class Undefined:
     """Whether it would be known if the turns of a loop were written out."""
 
 
-Value = (
-    Lane | Host | Ref | Tuple | Range | Lazy | View | Function | Bound | Super | Generator | OneOf | Undefined
-)
+Value = Lane | Host | Ref | Tuple | Range | Lazy | View | Function | Bound | Super | Generator | OneOf | Undefined
 
 NONE = Host(None)
 
@@ -194,6 +192,11 @@ NONE = Host(None)
 def is_number(value: object) -> bool:
     """Whether a Python value is a number or a bool of Python's own."""
     return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+
+
+def is_none(value: Value | None) -> bool:
+    """Whether a value is None."""
+    return isinstance(value, Host) and value.value is None
 
 
 def is_same(a: Value, b: Value) -> bool:
@@ -209,7 +212,9 @@ def is_same(a: Value, b: Value) -> bool:
             return a.tree is b.tree and a.frame is b.frame and a.live is b.live
         case Bound(), Bound():
             is_one = a.function == b.function or (
-                isinstance(a.function, Function) and isinstance(b.function, Function) and is_same(a.function, b.function)
+                isinstance(a.function, Function)
+                and isinstance(b.function, Function)
+                and is_same(a.function, b.function)
             )
             return is_one and is_same(a.receiver, b.receiver)
     return False

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
-import gast
-
 from pcbatch.reading.containers import Containers
 from pcbatch.reading.joins import unassigned
 from pcbatch.reading.places import Place
@@ -48,13 +46,13 @@ class Variables(Containers):
                 try:
                     value = cell.cell_contents
                 except ValueError:
-                    self.refuse("PCB208", f"`{name}` is not assigned yet in the function around", node=node)
+                    raise self.refusal("PCB208", f"`{name}` is not assigned yet in the function around", node=node)
                 return self.named(value, Place("cell", cell, "cell_contents", name), name)
             if name in function.__globals__:
                 return self.named(function.__globals__[name], Place("global", function.__globals__, name, name), name)
         if hasattr(builtins, name):
             return Host(getattr(builtins, name), path=name)
-        self.refuse("PCB208", f"`{name}` is not defined", node=node)
+        raise self.refusal("PCB208", f"`{name}` is not defined", node=node)
 
     def named(self, value: Any, place: Place, name: str) -> Value:
         """A captured value that the user knows by a name."""
@@ -71,7 +69,9 @@ class Variables(Containers):
             while outer is not None and name not in scope_of(outer.function.tree).locals:
                 outer = outer.function.frame
             if outer is None:
-                self.refuse("PCB103", f"`nonlocal {name}` changes a variable around the batched function", "return it")
+                raise self.refusal(
+                    "PCB103", f"`nonlocal {name}` changes a variable around the batched function", "return it"
+                )
             frame = outer
         self.state.names[frame.number, name] = value
 
@@ -131,6 +131,3 @@ class Variables(Containers):
                 frame = frame.function.frame
         elif isinstance(value, Bound) and isinstance(value.function, Function):
             self.escape(value.function)
-
-
-__all__ = ["Variables", "gast"]

@@ -1,0 +1,138 @@
+"""What loops go over by a counter: ranges, arrays, and `zip`, `enumerate` and `reversed` of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gast
+
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.expressions import Expressions
+from pcbatch.reading.operations import builtin
+from pcbatch.reading.values import (
+    Host,
+    Lane,
+    Lazy,
+    Range,
+    Tuple,
+    Value,
+)
+
+COUNTER = TensorType("int32", (), True)
+
+
+class Counters(Expressions):
+    """Items at a counter."""
+
+    def counted(self, whole: Value) -> tuple[Value, Value, Value, Callable[[Value], Value], int | None] | None:
+        """Start, end and step of the counter of a loop, the item at each, and how many turns if that is known.
+
+        None for what is written out: lists, tuples, dicts.
+        """
+        whole = self.known(whole)
+        if isinstance(whole, Host) and isinstance(whole.value, range):
+            own = whole.value
+            return Host(own.start), Host(own.stop), Host(own.step), lambda index: index, len(own)
+        if isinstance(whole, Range):
+            return whole.start, whole.stop, whole.step, lambda index: index, None
+        if isinstance(whole, Lazy):
+            length = self.lazy_length(whole)
+            if length is None:
+                return None
+            turns = length.value if isinstance(length, Host) else None
+            slot = (self.frame.number, f"over_{self.number()}")
+            self.state.names[slot] = whole
+            return Host(0), length, Host(1), lambda index: self.lazy_item(self.state.names[slot], index), turns
+        type_ = self.type_of(whole)
+        if type_ is not None and type_.shape:
+            slot = (self.frame.number, f"over_{self.number()}")
+            self.state.names[slot] = whole
+            size = type_.shape[0]
+            return Host(0), Host(size), Host(1), lambda index: self.row_of(self.state.names[slot], index), size
+        if self.is_bounded(whole):
+            slot = (self.frame.number, f"over_{self.number()}")
+            self.state.names[slot] = whole
+            length = self.length(whole)
+            return Host(0), length, Host(1), lambda index: self.item(self.state.names[slot], index), None
+        return None
+
+    def is_bounded(self, value: Value) -> bool:
+        """Whether a value is a bounded list; see `objects`."""
+        raise NotImplementedError
+
+    def row_of(self, array: Value, index: Value) -> Value:
+        """A row of an array at a counter, which is in range."""
+        return self.element(array, index)
+
+    def lazy_length(self, whole: Value) -> Value | None:
+        """How many items a loop takes from this; None where they are written out."""
+        match whole:
+            case Lazy("zip", parts):
+                lengths = [self.lazy_length(each) for each in parts]
+                if None in lengths:
+                    return None
+                known = [each.value for each in lengths if isinstance(each, Host)]
+                lanes = [each for each in lengths if not isinstance(each, Host)]
+                if not lanes:
+                    return Host(min(known))
+                every = [*lanes, *([Host(min(known))] if known else [])]
+                found = every[0]
+                for each in every[1:]:
+                    found = self.emit(builtin("min"), [self.pattern(found), self.pattern(each)])  # type: ignore[arg-type]
+                return found
+            case Lazy(_, parts):
+                return self.lazy_length(parts[0])
+            case Range():
+                return self.range_length(whole)
+            case Host(value) if isinstance(value, range):
+                return Host(len(value))
+        if self.is_bounded(whole):
+            return self.length(whole)
+        type_ = self.type_of(whole)
+        return Host(type_.shape[0]) if type_ is not None and type_.shape else None
+
+    def lazy_item(self, whole: Value, index: Value) -> Value:
+        """The item at a counter of what a loop goes over."""
+        match whole:
+            case Lazy("zip", parts):
+                return Tuple(tuple(self.lazy_item(each, index) for each in parts))
+            case Lazy("enumerate", (part, start)):
+                return Tuple((self.binary(gast.Add, index, start), self.lazy_item(part, index)))
+            case Lazy("reversed", (part,)):
+                length = self.lazy_length(part)
+                assert length is not None
+                last = self.binary(gast.Sub, length, Host(1))
+                return self.lazy_item(part, self.binary(gast.Sub, last, index))
+            case Range(start, _, step):
+                return self.binary(gast.Add, start, self.binary(gast.Mult, index, step))
+            case Host(value) if isinstance(value, range):
+                if isinstance(index, Host):
+                    return Host(value[index.value])
+                scaled = index if value.step == 1 else self.binary(gast.Mult, index, Host(value.step))
+                return scaled if value.start == 0 else self.binary(gast.Add, Host(value.start), scaled)
+        if self.is_bounded(whole):
+            return self.item(whole, index)
+        return self.row_of(whole, index)
+
+    def range_length(self, value: Range) -> Value:
+        """How many numbers a range has."""
+        span = self.binary(gast.Sub, value.stop, value.start)
+        if not (isinstance(value.step, Host) and value.step.value == 1):
+            is_up = self.truth(self.compare(gast.Gt, value.step, Host(0)))
+            if isinstance(is_up, Host):
+                sign: Value = Host(1 if is_up.value else -1)
+            else:
+                sign = self.choose(is_up, lambda: Host(1), lambda: Host(-1))
+            shifted = self.binary(gast.Add, span, self.binary(gast.Sub, value.step, sign))
+            span = self.binary(gast.FloorDiv, shifted, value.step)
+        return self.emit(builtin("max"), [self.pattern(span), 0])
+
+    def is_before(self, index: Value, stop: Value, step: Value) -> Host | Lane:
+        """Whether a counter has not reached the end of its range."""
+        if isinstance(step, Host):
+            return self.truth(self.compare(gast.Lt if step.value > 0 else gast.Gt, index, stop))
+        up, down = (
+            self.both(self.truth(self.compare(op, step, Host(0))), self.truth(self.compare(op, stop, index)))
+            for op in (gast.Gt, gast.Lt)
+        )
+        return self.either(up, down)

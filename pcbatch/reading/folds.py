@@ -1,0 +1,285 @@
+"""Built-in functions that take the items of a sequence together: `sum`, `any`, `max`; generators are loops."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gast
+import numpy as np
+
+from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.loops import FEW_TURNS
+from pcbatch.reading.operations import builtin
+from pcbatch.reading.sequences import Sequences
+from pcbatch.reading.values import (
+    NONE,
+    Generator,
+    Host,
+    Lane,
+    Lazy,
+    Range,
+    Tuple,
+    Value,
+    is_none,
+)
+
+
+class Folds(Sequences):
+    """Folds."""
+
+    def _folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+        """The items of a sequence, or of a generator whose length differs by lane, taken together."""
+        if isinstance(value, Generator):
+            return self._consumed(value, start, step)
+        value = self.known(value)
+        if isinstance(value, Range) or self.is_bounded(value):
+            return self._looped(value, start, step)
+        if isinstance(value, Lazy) and not isinstance(self.lazy_length(value), Host):
+            return self._looped(value, start, step)
+        found = start
+        for item in self.sequence(value):
+            found = step(found, item)
+        return found
+
+    def _slot(self, start: Value) -> tuple[int, str]:
+        slot = (self.frame.number, f"total_{self.number()}")
+        self.state.names[slot] = start
+        return slot
+
+    def _looped(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+        slot = self._slot(start)
+
+        def bind(item: Value) -> None:
+            self.state.names[slot] = step(self.state.names[slot], item)
+
+        self.over(value, None, bind, lambda: None, [])
+        return self.state.names.pop(slot)
+
+    def _consumed(self, value: Generator, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+        """A generator that is gone over once: its loops are loops."""
+
+        def consume() -> Value:
+            slot = self._slot(start)
+            outer = self.frame
+            node = value.tree
+            first = self.expression(node.generators[0].iter)
+            frame = self._scoped(node)
+            self.frames.append(frame)
+
+            def into(generators: Sequence[Any], whole: Value | None) -> None:
+                if not generators:
+                    item = self.expression(node.elt)
+                    if self.is_live:
+                        self.state.names[slot] = step(self.state.names[slot], item)
+                    return
+                generator, *rest = generators
+                over = self.expression(generator.iter) if whole is None else whole
+
+                def body() -> None:
+                    self._only_if(generator.ifs, lambda: into(rest, None))
+
+                self.over(over, generator, lambda item: self.store(generator.target, item), body, [])
+
+            try:
+                into(node.generators, first)
+            finally:
+                self.frames.pop()
+            self.leave(frame)
+            assert self.frame is outer
+            return self.state.names.pop(slot) if self.is_live else NONE
+
+        return self.within_frame(value.frame, consume)  # type: ignore[no-any-return]
+
+    def _only_if(self, tests: Sequence[Any], what: Callable[[], None]) -> None:
+        if not tests:
+            what()
+            return
+        found = self.condition(tests[0])
+        if isinstance(found, Host):
+            if found.value:
+                self._only_if(tests[1:], what)
+            return
+
+        def then() -> None:
+            self._only_if(tests[1:], what)
+
+        self.fork(found, [then, lambda: None])
+
+    def call_sum(self, value: Value, start: Value | None = None) -> Value:
+        type_ = self.type_of(value)
+        if type_ is not None and type_.shape:
+            total = self.emit(builtin("sum"), [self.pattern(self.read(value))])
+            return total if start is None else self.binary(gast.Add, start, total)
+        return self._folded(value, start or Host(0), lambda total, item: self.binary(gast.Add, total, item))
+
+    def call_any(self, value: Value) -> Value:
+        return self._truths(value, False)
+
+    def call_all(self, value: Value) -> Value:
+        return self._truths(value, True)
+
+    def _truths(self, value: Value, is_all: bool) -> Value:
+        type_ = self.type_of(value)
+        if type_ is not None and type_.shape:
+            return self.emit(builtin("all" if is_all else "any"), [self.pattern(self.read(value))])
+        combined = self.both if is_all else self.either
+        if isinstance(value, Generator):
+            return self._consumed_lazily(value, is_all)
+        return self._folded(value, Host(is_all), lambda so_far, item: combined(so_far, self.truth(item)))  # type: ignore[arg-type]
+
+    def _consumed_lazily(self, value: Generator, is_all: bool) -> Value:
+        """`any` and `all` of a generator end at the first item that decides."""
+
+        def consume() -> Value:
+            node = value.tree
+            slot = self._slot(Host(is_all))
+            frame = self._scoped(node)
+            first = self.expression(node.generators[0].iter)
+            self.frames.append(frame)
+
+            def into(generators: Sequence[Any], whole: Value | None) -> None:
+                if not generators:
+                    so_far = self.state.names[slot]
+                    assert isinstance(so_far, Host | Lane)
+                    self.state.names[slot] = self.lazily(is_all, so_far, lambda: self.condition(node.elt))
+                    return
+                generator, *rest = generators
+                over = self.expression(generator.iter) if whole is None else whole
+
+                def body() -> None:
+                    self._only_if(generator.ifs, lambda: into(rest, None))
+
+                self.over(over, generator, lambda item: self.store(generator.target, item), body, [])
+
+            try:
+                into(node.generators, first)
+            finally:
+                self.frames.pop()
+            self.leave(frame)
+            return self.state.names.pop(slot) if self.is_live else NONE
+
+        return self.within_frame(value.frame, consume)  # type: ignore[no-any-return]
+
+    def call_max(self, *values: Value, key: Value | None = None, default: Value | None = None) -> Value:
+        return self._extreme("max", gast.Gt, values, key, default)
+
+    def call_min(self, *values: Value, key: Value | None = None, default: Value | None = None) -> Value:
+        return self._extreme("min", gast.Lt, values, key, default)
+
+    def _extreme(self, name: str, op: type, values: Sequence[Value], key: Value | None, default: Value | None) -> Value:
+        if len(values) == 1:
+            type_ = self.type_of(values[0])
+            if type_ is not None and len(type_.shape) == 1 and key is None:
+                return self.emit(builtin(name), [self.pattern(self.read(values[0]))])
+            whole = self.known(values[0])
+            if isinstance(whole, Generator | Range | Lazy) or (
+                isinstance(whole, Host) and isinstance(whole.value, range)
+            ):
+                mark = self.mark()
+                try:
+                    items = self.sequence(whole)
+                except NeedsConstantError:
+                    self.back_to(mark)
+                    return self._extreme_by_turns(name, op, whole, key, default)
+                if len(items) > FEW_TURNS:
+                    self.back_to(mark)
+                    return self._extreme_by_turns(name, op, whole, key, default)
+                values = items
+            else:
+                values = self.sequence(whole)
+        if not values:
+            if default is not None:
+                return default
+            raise self.refusal("PCB401", f"ValueError: {name}() of nothing")
+        if key is None and all(isinstance(each, Host) for each in values):
+            known = self._known(max if name == "max" else min, *values) if len(values) > 1 else values[0]
+            assert known is not None
+            return known
+        if key is None and all(self.type_of(each) is not None for each in values):
+            if len(values) == 1:
+                return values[0]
+            return self.emit(builtin(name), [self.pattern(each) for each in values])
+        found = values[0]
+        best = found if key is None or is_none(key) else self.call_value(key, [found], {})
+        for value in values[1:]:
+            own = value if key is None or is_none(key) else self.call_value(key, [value], {})
+            wins = self.truth(self.compare(op, own, best))
+            if isinstance(wins, Host):
+                found, best = (value, own) if wins.value else (found, best)
+                continue
+            chosen = self.choose(wins, lambda v=value, o=own: Tuple((v, o)), lambda v=found, o=best: Tuple((v, o)))
+            assert isinstance(chosen, Tuple)
+            found, best = (self.known(each) for each in chosen.items)
+        return found
+
+    def _extreme_by_turns(self, name: str, op: type, value: Value, key: Value | None, default: Value | None) -> Value:
+        """The extreme of what a loop goes over; without any item it is the default, or a fault."""
+
+        def keyed(item: Value) -> Value:
+            return item if key is None or is_none(key) else self.call_value(key, [item], {})
+
+        def over(start: Value, step: Callable[[Value, Value], Value]) -> Value:
+            if isinstance(value, Generator):
+                return self._consumed(value, start, step)
+            return self._looped(value, start, step)
+
+        first = self._first(over, keyed)
+
+        def step(so_far: Value, item: Value) -> Value:
+            assert isinstance(so_far, Tuple)
+            some, best, known = so_far.items
+            own = keyed(item)
+            wins = self.either(self.negated(self.truth(some)), self.truth(self.compare(op, own, known)))
+            if isinstance(wins, Host):
+                return Tuple((Host(True), item, own)) if wins.value else so_far
+            chosen = self.choose(wins, lambda: Tuple((item, own)), lambda: Tuple((best, known)))
+            assert isinstance(chosen, Tuple)
+            return Tuple((Host(True), *chosen.items))
+
+        found = over(Tuple((Host(False), *first)), step)
+        if not self.is_live:
+            return NONE
+        assert isinstance(found, Tuple)
+        some, best, _ = found.items
+        there = self.truth(some)
+        if default is not None:
+            return best if isinstance(there, Host) else self.choose(there, lambda: best, lambda: default)
+        self.require(there, f"ValueError: {name}() arg is an empty sequence")
+        return best
+
+    def _first(self, over: Callable[..., Value], keyed: Callable[[Value], Value]) -> tuple[Value, Value]:
+        """Zeros like the first item of a sequence and its key, which nobody reads: found by a turn that is dropped."""
+        mark = self.mark()
+
+        def seen(so_far: Value, item: Value) -> Value:
+            raise _Seen(self._blank_like(item), self._blank_like(keyed(item)))
+
+        try:
+            over(NONE, seen)
+        except _Seen as found:
+            self.back_to(mark)
+            return found.values
+        return NONE, NONE
+
+    def _blank_like(self, value: Value) -> Value:
+        """Zeros of the kind of a value."""
+        value = self.read(self.known(value))
+        type_ = self.type_of(value)
+        if type_ is not None:
+            if isinstance(value, Host):
+                return value
+            return (
+                Host(np.zeros(type_.shape, type_.dtype)) if not type_.weak else Host(0 if "int" in type_.dtype else 0.0)
+            )
+        if isinstance(value, Tuple):
+            return dataclasses.replace(value, items=tuple(map(self._blank_like, value.items)))
+        return value
+
+
+class _Seen(Exception):
+    """A first item has been seen."""
+
+    def __init__(self, *values: Value):
+        self.values: Any = values

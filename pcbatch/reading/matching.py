@@ -1,0 +1,154 @@
+"""`match` statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.reading.contexts import Contexts
+from pcbatch.reading.expressions import Ends
+from pcbatch.reading.joins import End
+from pcbatch.reading.values import Host, Lane, Tuple, Value
+
+
+class Matching(Contexts):
+    """Patterns."""
+
+    def visit_Match(self, node: Any) -> None:
+        subject = self.expression(node.subject)
+        slot = (self.frame.number, f"subject_{self.number()}")
+        self.state.names[slot] = subject
+        self._cases(slot, node.cases)
+        self.state.names.pop(slot, None)
+
+    def _cases(self, slot: tuple[int, str], cases: Sequence[Any]) -> None:
+        if not cases or not self.is_live:
+            return
+        case, *rest = cases
+        bindings: dict[str, Value] = {}
+        before, self.node = self.node, case.pattern
+        try:
+            found = self.matches(case.pattern, self.state.names[slot], bindings)
+        finally:
+            self.node = before
+        if isinstance(found, Host) and not found.value:
+            self._cases(slot, rest)
+            return
+        if case.guard is None:
+            if isinstance(found, Host):
+                self._bound_case(bindings, case)
+                return
+            self.fork(found, [lambda: self._bound_case(bindings, case), lambda: self._cases(slot, rest)])
+            return
+        if not bindings:
+            found = self.lazily(True, found, lambda: self.condition(case.guard))
+            self.either_way(self.ends_of(found), [lambda: self.statements(case.body), lambda: self._cases(slot, rest)])
+            return
+        ends = self.ends_of(found)
+        self.join(ends.true)
+        for name, value in bindings.items():
+            self.assign(name, value)
+        decided = self.ends_of(self.decided(case.guard))
+        self.either_way(
+            Ends(decided.true, [*ends.false, *decided.false]),
+            [lambda: self.statements(case.body), lambda: self._cases(slot, rest)],
+        )
+
+    def _bound_case(self, bindings: dict[str, Value], case: Any) -> None:
+        """The body of a case whose pattern matches: names of the pattern are bound then."""
+        for name, value in bindings.items():
+            self.assign(name, value)
+        self.statements(case.body)
+
+    def matches(self, pattern: Any, value: Value, bindings: dict[str, Value]) -> Host | Lane:
+        """Whether a value matches a pattern; `bindings` are the names that it binds then."""
+        match pattern:
+            case gast.MatchValue(value=node):
+                return self.truth(self.compare(gast.Eq, value, self.expression(node)))
+            case gast.MatchSingleton(value=single):
+                return self.is_one(self.read(value), Host(single))
+            case gast.MatchAs(pattern=None, name=name):
+                if name is not None:
+                    bindings[name] = value
+                return Host(True)
+            case gast.MatchAs(pattern=inner, name=name):
+                found = self.matches(inner, value, bindings)
+                bindings[name] = value
+                return found
+            case gast.MatchOr(patterns=patterns):
+                found = Host(False)
+                for each in patterns:
+                    own: dict[str, Value] = {}
+                    matched = self.matches(each, value, own)
+                    for name in own:
+                        if isinstance(matched, Lane) and name in bindings:
+                            bindings[name] = self.choose(
+                                matched, lambda name=name: own[name], lambda name=name: bindings[name]
+                            )
+                        elif isinstance(matched, Lane) or matched.value:
+                            bindings.setdefault(name, own[name])
+                    found = self.either(found, matched)
+                return found
+            case gast.MatchSequence(patterns=patterns):
+                return self._sequence_matches(patterns, value, bindings)
+            case gast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
+                return self._class_matches(cls, patterns, names, named, value, bindings)
+        raise self.refusal("PCB108", "this pattern is not supported", node=pattern)
+
+    def _sequence_matches(self, patterns: Sequence[Any], value: Value, bindings: dict[str, Value]) -> Host | Lane:
+        type_ = self.type_of(value)
+        is_sequence = (
+            isinstance(value, Tuple) or self.kind(value) == "list" or (type_ is not None and bool(type_.shape))
+        )
+        if not is_sequence:
+            return Host(False)
+        items = self.sequence(value)
+        stars = [place for place, each in enumerate(patterns) if isinstance(each, gast.MatchStar)]
+        if len(items) != len(patterns) and not (stars and len(items) >= len(patterns) - 1):
+            return Host(False)
+        if stars:
+            behind = len(patterns) - stars[0] - 1
+            middle = self.new("list", tuple(items[stars[0] : len(items) - behind]))
+            items = [*items[: stars[0]], middle, *items[len(items) - behind :]]
+        found: Host | Lane = Host(True)
+        for each, item in zip(patterns, items, strict=True):
+            if isinstance(each, gast.MatchStar):
+                if each.name is not None:
+                    bindings[each.name] = item
+                continue
+            found = self.both(found, self.matches(each, item, bindings))
+        return found
+
+    def _class_matches(
+        self,
+        cls: Any,
+        patterns: Sequence[Any],
+        names: Sequence[str],
+        named: Sequence[Any],
+        value: Value,
+        bindings: dict[str, Value],
+    ) -> Host | Lane:
+        wanted = self.constant(self.expression(cls), "a class")
+        known = self.call_isinstance(value, Host(wanted))
+        assert isinstance(known, Host)
+        if not known.value:
+            return Host(False)
+        fields = getattr(wanted, "__match_args__", ())
+        if wanted in (int, float, bool) and patterns:
+            return self.matches(patterns[0], value, bindings)
+        found: Host | Lane = Host(True)
+        for name, each in [*zip(fields, patterns, strict=False), *zip(names, named, strict=True)]:
+            found = self.both(found, self.matches(each, self.attribute(value, name), bindings))
+        return found
+
+    def either_way(self, ends: Ends, arms: Sequence[Callable[[], None]]) -> None:
+        """Interpret what follows where a test holds, and where not, and go on where both meet."""
+        left: list[End] = []
+        for own, arm in zip((ends.true, ends.false), arms, strict=True):
+            self.join(own)
+            if self.is_live:
+                arm()
+            left += self._here()
+        self.join(left)
