@@ -324,7 +324,12 @@ def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes
             for name, leaves in bound.leaves.items()
         ]
         outcome = interpret(program, one, evaluate, store, **limits)
-        value = mapped(outcome.value, tf.convert_to_tensor) if outcome.status == "OK" else None
+        value = None
+        if outcome.status == "OK":
+            structure = compilation.typed.result
+            parts = outcome.value if isinstance(outcome.value, tuple) else [outcome.value]
+            value = outcome.value if structure is None else pack(structure, parts)
+            value = mapped(value, tf.convert_to_tensor)
         results.append(Lane(outcome.status, value, outcome.message, outcome.span and outcome.span.line))
     return results
 

@@ -18,6 +18,7 @@ LEVELS = (
     ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "nuts.settings"),
     ("random",),
     ("caching", "saving", "api", "function"),
+    ("reading",),
     ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),

@@ -158,21 +158,27 @@ def _is_same(place: Place, key: Any) -> bool:
 class ReadPipeline(Pipeline):
     """The pipeline of a program that has been read."""
 
+    @property
+    def read(self) -> ReadProgram:
+        """The program as it was read."""
+        found: Any = self.linked
+        assert isinstance(found, ReadProgram)
+        return found
+
     @cached_property
     def typed(self) -> Typed:
         """The typed cfg program."""
-        reading: Reading = self.linked.reading  # type: ignore[attr-defined]
-        return Typed(reading.program, reading.origin, self.environment)
+        reading = self.read.reading
+        return Typed(reading.program, reading.origin, self.environment, reading.result)
 
     @cached_property
     def table(self) -> machine.Program:
         """The executable table; its results are the leaves of a structure."""
-        reading: Reading = self.linked.reading  # type: ignore[attr-defined]
-        return replace(super().table, structure=reading.result)
+        return replace(super().table, structure=self.read.reading.result)
 
     def flat(self, arguments: Arguments) -> Arguments:
         """Arguments with each of their arrays as a parameter of its own."""
-        return flat(arguments, self.linked.reading)  # type: ignore[attr-defined]
+        return flat(arguments, self.read.reading)
 
 
 def flat(arguments: Arguments, reading: Reading) -> Arguments:

@@ -151,10 +151,10 @@ class Session:
         with self._lock, collector.paused():
             known = self._read.setdefault((backend.place(), arguments.signature), [])
             for pipeline in known:
-                captured = pipeline.linked.captured(backend)
-                if captured is not None and captured.types == pipeline.environment.operand_types:
-                    if holds(pipeline.environment.kept, captured.leaves):
-                        return pipeline, captured
+                captured = pipeline.read.captured(backend)
+                is_same = captured is not None and captured.types == pipeline.environment.operand_types
+                if is_same and holds(pipeline.environment.kept, captured.leaves):
+                    return pipeline, captured
             started = time.perf_counter()
             lessons = self.lessons.of((arguments.signature, len(known)))
             with pieces_of(self._function.__name__), following.apart():
@@ -165,7 +165,7 @@ class Session:
             self.statistics.append(statistics)
             self.compiled.put((arguments.signature, len(known)), pipeline)
             known.append(pipeline)
-            captured = pipeline.linked.captured(backend)
+            captured = pipeline.read.captured(backend)
             assert captured is not None
             return pipeline, captured
 

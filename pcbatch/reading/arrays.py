@@ -73,8 +73,8 @@ class Arrays(Branches):
             raise self.no_constant(
                 "PCB406",
                 "the length of a slice differs from lane to lane",
-                "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a literal "
-                "or a captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), "
+                "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a "
+                "literal or a captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), "
                 "p = tf.range(len(a))",
                 node=node,
             )
@@ -412,7 +412,7 @@ class Arrays(Branches):
             if not _fits(given, own):
                 raise self.refusal(
                     "PCB307", f"a value of {given} is stored into an array of {own.dtype}: {self.conflict(error)}"
-                )
+                ) from None
         return self.lane(value, TensorType(own.dtype, given.shape))
 
     def row(self, value: Value, array: Value) -> Value:

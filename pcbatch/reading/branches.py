@@ -46,7 +46,7 @@ class Branches(Joins):
                 return Host(bool(host))
             case Tuple(items):
                 return Host(bool(items))
-            case Range(start, stop, step):
+            case Range():
                 return self.truth(self.range_length(value))
             case Ref():
                 cell = self.state.cell(value)
@@ -114,9 +114,10 @@ class Branches(Joins):
         if self.straight:
             raise NeedsBlocksError
         self.refuse_inside("a branch")
-        blocks = [self.emitter.block() for _ in arms]
-        self.emitter.branch(condition, *blocks, self.span())  # type: ignore[call-arg]
-        return self.meet(zip(blocks, [self.state.copy() for _ in arms], arms, strict=True))
+        true, false = self.emitter.block(), self.emitter.block()
+        self.emitter.branch(condition, true, false, self.span())
+        states = [self.state.copy() for _ in arms]
+        return self.meet(zip((true, false), states, arms, strict=True))
 
     def refuse_inside(self, what: str) -> None:
         """Refuse what takes blocks inside of a `with` statement."""

@@ -98,7 +98,7 @@ class Builtins(Mapped):
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
-    def _known(self, function: Any, *values: Value) -> Host | None:
+    def known_result(self, function: Any, *values: Value) -> Host | None:
         """What a function gives of values that are all known and no arrays."""
         values = tuple(self.read(self.known(each)) for each in values)
         if not all(isinstance(each, Host) and not self.is_array(each.value) for each in values):
@@ -106,29 +106,29 @@ class Builtins(Mapped):
         try:
             return Host(function(*(each.value for each in values)))  # type: ignore[union-attr]
         except Exception as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
+            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
     def call_abs(self, value: Value) -> Value:
         found = self.method_of(value, "__abs__")
         if found is not None:
             return self.call_value(found, [], {})
-        return self._known(abs, value) or self.emit(builtin("abs"), [self.pattern(value)])
+        return self.known_result(abs, value) or self.emit(builtin("abs"), [self.pattern(value)])
 
     def call_float(self, *values: Value) -> Value:
-        return self._known(float, *values) or self.emit(builtin("float"), [self.pattern(each) for each in values])
+        return self.known_result(float, *values) or self.emit(builtin("float"), [self.pattern(each) for each in values])
 
     def call_int(self, *values: Value) -> Value:
-        return self._known(int, *values) or self.emit(builtin("int"), [self.pattern(each) for each in values])
+        return self.known_result(int, *values) or self.emit(builtin("int"), [self.pattern(each) for each in values])
 
     def call_bool(self, *values: Value) -> Value:
         return self.truth(values[0]) if values else Host(False)
 
     def call_round(self, value: Value, ndigits: Value | None = None) -> Value:
         given = [value] if ndigits is None else [value, ndigits]
-        return self._known(round, *given) or self.emit(builtin("round"), [self.pattern(each) for each in given])
+        return self.known_result(round, *given) or self.emit(builtin("round"), [self.pattern(each) for each in given])
 
     def call_divmod(self, a: Value, b: Value) -> Value:
-        known = self._known(divmod, a, b) if not self._is_zero(b) else None
+        known = self.known_result(divmod, a, b) if not self._is_zero(b) else None
         if known is not None:
             return self.host(known.value)
         return self.emit(builtin("divmod"), [self.pattern(a), self.pattern(b)])
@@ -139,11 +139,11 @@ class Builtins(Mapped):
     def call_pow(self, base: Value, exp: Value, mod: Value | None = None) -> Value:
         if mod is None:
             return self.binary(gast.Pow, base, exp)
-        known = self._known(pow, base, exp, mod)
+        known = self.known_result(pow, base, exp, mod)
         return known or self.emit(builtin("pow"), [self.pattern(each) for each in (base, exp, mod)])
 
     def call_complex(self, *values: Value) -> Value:
-        return self._known(complex, *values) or self.emit(
+        return self.known_result(complex, *values) or self.emit(
             library(complex, "complex", self.backend.equivalent(complex), is_steady=True),
             [self.pattern(each) for each in values],
         )

@@ -44,7 +44,7 @@ class BatchedFunction:
     itself: Any = None
 
 
-class RecursionFound(Exception):
+class RecursionFoundError(Exception):
     """A function that is interpreted in place calls itself."""
 
     def __init__(self, tree: Any):
@@ -84,10 +84,7 @@ class Calls(Libraries):
                 self.pending.pop()
         finally:
             self.pending.pop()
-        if not self.is_live:
-            return DEAD
-        found = self.call_value(row[0], arguments, keywords)
-        return found if self.is_live else DEAD
+        return self.call_value(row[0], arguments, keywords) if self.is_live else DEAD
 
     def special(self, function: Value, node: Any) -> Value | None:
         """A call of what is no function to the program: `pcbatch.sync()`; see `builtins`."""
@@ -226,7 +223,7 @@ class Calls(Libraries):
         if any(frame.function.tree is tree for frame in self.frames):
             if self._is_bounded(given):
                 return self.in_place(function, given)
-            raise RecursionFound(tree)
+            raise RecursionFoundError(tree)
         if any(spec.is_busy and spec.function.tree is tree for spec in self.specialisations.values()):
             self._parts.add(tree)
             return self.call_of_program(function, given, frozenset())
@@ -251,7 +248,7 @@ class Calls(Libraries):
         }
         try:
             found = self.in_place(function, given)
-        except RecursionFound as error:
+        except RecursionFoundError as error:
             if error.tree is not function.tree:
                 raise
             self.back_to(mark)

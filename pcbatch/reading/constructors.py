@@ -19,6 +19,10 @@ from pcbatch.reading.values import (
 class Constructors(Functions):
     """Constructors."""
 
+    def opaque(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        """A call of what is not interpreted; see `libraries`."""
+        raise NotImplementedError
+
     def _construct(self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             return self._named_tuple(cls, arguments, keywords)

@@ -64,7 +64,7 @@ class Containers(Arrays):
                 try:
                     return [self.host(each) for each in host]
                 except TypeError:
-                    raise self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items")
+                    raise self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items") from None
         type_ = self.type_of(value)
         if type_ is None or not type_.shape:
             found = self.iterated(value)
@@ -147,11 +147,11 @@ class Containers(Arrays):
             try:
                 return self.item_of_host(whole, key)
             except (KeyError, IndexError, TypeError) as error:
-                raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
+                raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
         try:
             return self.host(host[key])
         except (KeyError, IndexError, TypeError) as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
+            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
     def _host_index(self, index: Index) -> Any:
         match index:
@@ -180,7 +180,7 @@ class Containers(Arrays):
         try:
             return self.known(items[key])
         except (IndexError, TypeError) as error:
-            raise self._out_of_range(items, error)
+            raise self._out_of_range(items, error) from None
 
     def _out_of_range(self, items: Sequence[Value], error: Exception) -> RefusedError:
         return self.refusal("PCB401", f"{type(error).__name__}: {error} (of {len(items)})")
@@ -270,7 +270,7 @@ class Containers(Arrays):
         try:
             items[key] = value
         except (IndexError, TypeError) as error:
-            raise self._out_of_range(items, error)
+            raise self._out_of_range(items, error) from None
         self.state.set_cell(whole, items=tuple(items))
 
     def _choose_in_list(self, whole: Ref, cell: Cell, index: Lane, value: Value) -> None:
@@ -288,7 +288,7 @@ class Containers(Arrays):
         try:
             del items[key]
         except (KeyError, IndexError, TypeError) as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}")
+            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
         self.state.set_cell(whole, items=items if cell.kind == "dict" else tuple(items))
 
     # -- methods -------------------------------------------------------------------------------------------------------
@@ -310,11 +310,11 @@ class Containers(Arrays):
                 items.insert(self.constant(place, "a position of a list"), value)
                 return becomes(items)
             case "pop", _:
-                place = self.constant(arguments[0], "a position of a list") if arguments else -1
+                at = self.constant(arguments[0], "a position of a list") if arguments else -1
                 try:
-                    found = items.pop(place)
+                    found = items.pop(at)
                 except IndexError as error:
-                    raise self._out_of_range(items, error)
+                    raise self._out_of_range(items, error) from None
                 becomes(items)
                 return self.known(found)
             case "clear", []:
@@ -418,7 +418,7 @@ class Containers(Arrays):
                 try:
                     return Host(len(host))
                 except TypeError as error:
-                    raise self.refusal("PCB401", f"TypeError: {error}")
+                    raise self.refusal("PCB401", f"TypeError: {error}") from None
             case Ref():
                 cell = self.state.cell(value)
                 if cell.kind in ("list", "dict", "set"):

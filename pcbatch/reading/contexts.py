@@ -85,5 +85,5 @@ class Contexts(Builtins):
         self.connected |= dict(zip(outputs, self._results, strict=True))
         code = Code(f"with {text} as {target_of(template, iter(outputs))}:\n    pass")
         self.emitter.append(ir.Enter(outputs, inputs, code, self.span(item.context_expr)))
-        lanes_of = [Lane(name, type_) for name, type_ in zip(outputs, types, strict=True)]
+        lanes_of = [Lane(name, type_) for name, type_ in zip(outputs, types, strict=True)]  # type: ignore[arg-type]
         self.store(target, self.built(template, iter(lanes_of)))

@@ -17,7 +17,6 @@ from pcbatch.reading.operations import Held, Named
 from pcbatch.reading.places import Place
 from pcbatch.reading.state import Cell, CellKind, State, within
 from pcbatch.reading.values import (
-    NONE,
     Bound,
     Frame,
     Function,
@@ -298,7 +297,7 @@ class Core:
                 return self.record(value)
             case Function() | Bound():
                 return self.closure(value)
-            case Range(start, stop, step):
+            case Range():
                 raise self.refusal("PCB129", "a range whose bounds differ by lane is no list", "write a loop over it")
             case Generator():
                 raise self.refusal(
@@ -421,6 +420,3 @@ class _Held:
 
 def _a(name: str) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
-
-
-NOTHING: Callable[[], Value] = lambda: NONE

@@ -28,6 +28,13 @@ from pcbatch.reading.values import (
 class Crossing(Methods):
     """Kinds of values."""
 
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self._ending: Specialisation | None = None
+        """The function of which a result is taken apart."""
+        self._given_leaves: Sequence[Value] = ()
+        """The arrays and numbers that the call was given of which a result is made."""
+
     def kind_of(self, value: Value, leaves: list[Value], seen: dict[Any, int], *, is_static: bool = False) -> Kind:
         """The kind of a value that crosses a call; its numbers and arrays go to `leaves`."""
         value = self.known(value)
@@ -53,14 +60,13 @@ class Crossing(Methods):
                     return Kind("same", seen[number])
                 seen[number] = len(seen)
                 cell = self.state.cell(value)
-                parts = dict(cell.parts())
-                items = self._kinds(list(parts.values()), leaves, seen, is_static)
-                return Kind(cell.kind, items=items, keys=tuple(parts), cls=cell.cls)
+                own = dict(cell.parts())
+                items_of = self._kinds(list(own.values()), leaves, seen, is_static)
+                return Kind(cell.kind, items=items_of, keys=tuple(own), cls=cell.cls)
             case Bound(function, receiver) if isinstance(function, str):
                 return Kind("method", items=self._kinds([receiver], leaves, seen, is_static), cls=function)
             case Bound(Function() as function, receiver):
-                parts = self._kinds([function, receiver], leaves, seen, is_static)
-                return Kind("bound", items=parts)
+                return Kind("bound", items=self._kinds([function, receiver], leaves, seen, is_static))
             case Function() if value.frame is None and not value.defaults and not value.keyword_defaults:
                 return Kind("host", value=value)
             case Function():

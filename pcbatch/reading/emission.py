@@ -93,7 +93,7 @@ class Emission(Core):
         if self.connected is not None and self.connected_in is not self.emitter.current:
             self.connected = None
         if operation.key is not None and self.connected is None:
-            key = operation.key, key_of(tuple(arguments)), key_of(dict(keywords))
+            key = self.backend.ops_module, operation.key, key_of(tuple(arguments)), key_of(dict(keywords))
             if key in _known_results:
                 return _known_results[key]
         symbol = self._symbol
@@ -111,9 +111,9 @@ class Emission(Core):
         except (RefusedError, NeedsBlocksError, CompileError):
             raise
         except PieceRefusalError as error:
-            raise self.refusal(error.code, error.message, error.help)
+            raise self.refusal(error.code, error.message, error.help) from None
         except Exception as error:
-            raise self.failed(error)
+            raise self.failed(error) from None
         if key is not None and len(_known_results) < MOST_KNOWN:
             _known_results[key] = template, is_checked
         return template, is_checked
@@ -261,7 +261,7 @@ class Template:
     type: Type | None = None
     items: tuple[Template, ...] = ()
     keys: tuple[Any, ...] = ()
-    cls: type | None = None
+    cls: Any = None
     value: Any = None
 
     def leaves(self) -> Iterator[Type]:
@@ -295,5 +295,5 @@ def _struct(template: Template) -> Type | None:
         return None
     kind = template.kind if template.cls is None else template.cls.__name__
     is_named = template.kind == "tuple" and template.cls is not None
-    keys = template.cls._fields if is_named else template.keys  # type: ignore[union-attr]
+    keys = template.cls._fields if is_named else template.keys
     return StructType(kind, tuple(items), tuple(keys), template.cls)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gast
@@ -141,7 +142,8 @@ class Expressions(Operators):
             value = self.read(self.expression(part.value))
             spec = "" if part.format_spec is None else self.constant(self.expression(part.format_spec), "a format")
             known = self.constant_text(value)
-            convert = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[part.conversion]
+            conversions: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
+            convert = conversions[part.conversion]
             texts.append(format(convert(known), spec))
         return Host("".join(texts))
 
@@ -153,7 +155,7 @@ class Expressions(Operators):
             )
         return self.constant(value, "what goes into a text")
 
-    # -- truth and choice ------------------------------------------------------------------------------------------------
+    # -- truth and choice ----------------------------------------------------------------------------------------------
 
     def condition(self, node: Any) -> Host | Lane:
         """The truth of an expression, of which nothing else is asked."""
@@ -248,7 +250,7 @@ class Expressions(Operators):
     def _all_or_any(self, is_and: bool, values: Sequence[Any]) -> Host | Lane:
         so_far = self.condition(values[0])
         for each in values[1:]:
-            so_far = self.lazily(is_and, so_far, lambda each=each: self.condition(each))
+            so_far = self.lazily(is_and, so_far, partial(self.condition, each))
             if not self.is_live:
                 return Host(False)
         return so_far
@@ -283,10 +285,9 @@ class Expressions(Operators):
                 return found
             type_ = self.type_of(found)
             if type_ is not None and type_.dtype == "bool" and self._means_bool(each):
-                found = self.lazily(is_and, so_far, lambda each=each: self.condition(each))
+                found = self.lazily(is_and, so_far, partial(self.condition, each))
                 continue
-            left = found
-            arms: list[Callable[[], Value]] = [lambda each=each: self.expression(each), lambda left=left: left]
+            arms: list[Callable[[], Value]] = [partial(self.expression, each), partial(_itself, found)]
             found = self.choose(so_far, *(arms if is_and else arms[::-1]))
         return found
 
@@ -420,3 +421,7 @@ class Expressions(Operators):
     def store(self, target: Any, value: Value) -> None:
         """An assignment; see `statements`."""
         raise NotImplementedError
+
+
+def _itself(value: Value) -> Value:
+    return value

@@ -29,6 +29,10 @@ from pcbatch.reading.values import (
 class Folds(Sequences):
     """Folds."""
 
+    def known_result(self, function: Any, *values: Value) -> Host | None:
+        """What a function gives of values that are all known; see `builtins`."""
+        raise NotImplementedError
+
     def _folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """The items of a sequence, or of a generator whose length differs by lane, taken together."""
         if isinstance(value, Generator):
@@ -90,7 +94,7 @@ class Folds(Sequences):
             assert self.frame is outer
             return self.state.names.pop(slot) if self.is_live else NONE
 
-        return self.within_frame(value.frame, consume)  # type: ignore[no-any-return]
+        return self.within_frame(value.frame, consume)
 
     def _only_if(self, tests: Sequence[Any], what: Callable[[], None]) -> None:
         if not tests:
@@ -160,7 +164,7 @@ class Folds(Sequences):
             self.leave(frame)
             return self.state.names.pop(slot) if self.is_live else NONE
 
-        return self.within_frame(value.frame, consume)  # type: ignore[no-any-return]
+        return self.within_frame(value.frame, consume)
 
     def call_max(self, *values: Value, key: Value | None = None, default: Value | None = None) -> Value:
         return self._extreme("max", gast.Gt, values, key, default)
@@ -194,7 +198,7 @@ class Folds(Sequences):
                 return default
             raise self.refusal("PCB401", f"ValueError: {name}() of nothing")
         if key is None and all(isinstance(each, Host) for each in values):
-            known = self._known(max if name == "max" else min, *values) if len(values) > 1 else values[0]
+            known = self.known_result(max if name == "max" else min, *values) if len(values) > 1 else values[0]
             assert known is not None
             return known
         if key is None and all(self.type_of(each) is not None for each in values):
@@ -209,7 +213,7 @@ class Folds(Sequences):
             if isinstance(wins, Host):
                 found, best = (value, own) if wins.value else (found, best)
                 continue
-            chosen = self.choose(wins, lambda v=value, o=own: Tuple((v, o)), lambda v=found, o=best: Tuple((v, o)))
+            chosen = self.chosen(wins, Tuple((value, own)), Tuple((found, best)))
             assert isinstance(chosen, Tuple)
             found, best = (self.known(each) for each in chosen.items)
         return found
@@ -254,11 +258,11 @@ class Folds(Sequences):
         mark = self.mark()
 
         def seen(so_far: Value, item: Value) -> Value:
-            raise _Seen(self._blank_like(item), self._blank_like(keyed(item)))
+            raise FirstSeenError(self._blank_like(item), self._blank_like(keyed(item)))
 
         try:
             over(NONE, seen)
-        except _Seen as found:
+        except FirstSeenError as found:
             self.back_to(mark)
             return found.values
         return NONE, NONE
@@ -278,8 +282,8 @@ class Folds(Sequences):
         return value
 
 
-class _Seen(Exception):
-    """A first item has been seen."""
+class FirstSeenError(Exception):
+    """A first item has been seen: no more of the loop is wanted."""
 
     def __init__(self, *values: Value):
         self.values: Any = values

@@ -52,8 +52,6 @@ class Functions(Crossing):
         """Trees of functions that are called by the values of constants, not by their types alone."""
         self.returning: list[list[Returning]] = []
         self._built: Specialisation | None = None
-        self._ending: Specialisation | None = None
-        self._given_leaves: Sequence[Value] = ()
 
     def open_ends(self) -> Iterator[list[Any]]:
         yield from super().open_ends()
@@ -399,9 +397,9 @@ class Functions(Crossing):
         """Which objects, and which variables around it, a function changes on some way."""
         for each in found:
             for number, ref in enumerate(spec.given):
-                if isinstance(ref, Ref) and each.state.heap[ref.cell] is not spec.before[ref.cell]:
-                    if number not in spec.changed:
-                        spec.changed = sorted([*spec.changed, number])
+                is_changed = isinstance(ref, Ref) and each.state.heap[ref.cell] is not spec.before[ref.cell]
+                if is_changed and number not in spec.changed:
+                    spec.changed = sorted([*spec.changed, number])
             for name, value in spec.names.items():
                 if each.state.names.get(name) is not value and name[1] not in spec.bound:
                     spec.bound = sorted([*spec.bound, name[1]])

@@ -1,4 +1,7 @@
-"""The head of a loop: the variables that each turn gives new values, found by comparing a turn's end with its beginning."""
+"""The head of a loop: the variables that each turn gives new values.
+
+They are found by comparing the end of a turn with its beginning.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from pcbatch.reading.values import (
 )
 
 Path = tuple[Any, ...]
-"""Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), and items of tuples."""
+"""Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), items of tuples."""
 
 
 @dataclass(frozen=True)
@@ -139,21 +142,20 @@ class Head:
         if isinstance(head, OneOf) and path in self.phis:
             self._chosen(path, head, now)
             return
-        if isinstance(head, View) and isinstance(now, View) and head.steps == now.steps:
-            if isinstance(head.base, Lane) and isinstance(now.base, Ref):
-                self.new[(*path, "base")] = Celled()
-                return
+        is_one_part = isinstance(head, View) and isinstance(now, View) and head.steps == now.steps
+        if is_one_part and isinstance(head.base, Lane) and isinstance(now.base, Ref):  # type: ignore[union-attr]
+            self.new[(*path, "base")] = Celled()
+            return
         if isinstance(head, View) and isinstance(now, View) and is_same(head, now):
             if head.seen is not None and head.seen != self._held(now.base):
                 self.new[path] = Stale()
             return
         if is_same(head, now):
             return
-        if isinstance(head, Tuple) and isinstance(now, Tuple):
-            if head.cls is now.cls and len(head.items) == len(now.items):
-                for place, (a, b) in enumerate(zip(head.items, now.items, strict=True)):
-                    self._compare((*path, place), a, b)
-                return
+        if isinstance(head, Tuple) and isinstance(now, Tuple) and is_alike(head, now):
+            for place, (a, b) in enumerate(zip(head.items, now.items, strict=True)):
+                self._compare((*path, place), a, b)
+            return
         if isinstance(head, Range) and isinstance(now, Range):
             for key, a, b in zip(("start", "stop", "step"), _parts(head), _parts(now), strict=True):
                 self._compare((*path, key), a, b)
@@ -161,9 +163,9 @@ class Head:
         if isinstance(head, Bound) and isinstance(now, Bound):
             self._compare((*path, "receiver"), head.receiver, now.receiver)
             return
-        if isinstance(head, Function) and isinstance(now, Function) and head.tree is now.tree:
-            if head.frame is now.frame:
-                return
+        are_functions = isinstance(head, Function) and isinstance(now, Function)
+        if are_functions and head.tree is now.tree and head.frame is now.frame:  # type: ignore[union-attr]
+            return
         own, other = (self._type(s, v) for s, v in ((self.state, head), (self.behind, now)))
         if own is not None and other is not None:
             is_object = isinstance(now, Ref) and self.behind.heap[now.cell].kind == "array"
@@ -191,7 +193,7 @@ class Head:
         return Undefined("PCB301", f"`{_hint(path)}` {why}", spans, turns=True)
 
     def _type(self, state: State, value: Value) -> TensorType | None:
-        return self.reader.in_state(state, lambda: self.reader.type_of(value))  # type: ignore[no-any-return]
+        return self.reader.in_state(state, lambda: self.reader.type_of(value))
 
     def _held(self, value: Value) -> Any:
         return self.reader.in_state(self.behind, lambda: self.reader.held(value))
@@ -234,13 +236,13 @@ class Head:
                 why = f"has {len(mine)} elements before a turn and {len(theirs)} after it"
                 self.new[path] = replace(
                     self._moving(path, why),
-                    help="a list has one length at each place; let all lanes append equally often, `for k in range(4):`, "
-                    "else take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, "
+                    help="a list has one length at each place; let all lanes append equally often, `for k in range(4):`, else "
+                    " take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, "
                     "and count in `n`",
                 )
             else:
                 self.new[path] = self._moving(path, "has other entries before a turn than after it")
-            raise _NeedsTurns(self.new[path])
+            raise NeedsTurnsError(self.new[path])
         if one.version != other.version and ("v", head.cell) not in self.phis:
             self.new["v", head.cell] = Stale()
         for key, value in mine.items():
@@ -293,12 +295,19 @@ class Head:
             reader.give(lane.name, found, lane.type)
 
 
-class _NeedsTurns(NeedsConstantError):
+class NeedsTurnsError(NeedsConstantError):
+    """A container has another length, or other entries, after each turn."""
+
     def __init__(self, found: Phi):
         assert isinstance(found, Undefined)
         notes = tuple(Note(span, label) for span, label in found.spans[1:])
         place = found.spans[0][0] if found.spans else None
         super().__init__(Diagnostic(found.code, found.why, place, "", found.help, notes))
+
+
+def is_alike(a: Tuple, b: Tuple) -> bool:
+    """Whether two tuples have one class and one length."""
+    return a.cls is b.cls and len(a.items) == len(b.items)
 
 
 def _cells(value: Value) -> list[int]:
@@ -337,7 +346,7 @@ def value_at(state: State, path: Path) -> Value:
         value, steps = cell.items[path[2]], path[3:]
     for step in steps:
         value = value.items[step] if isinstance(step, int) else getattr(value, step)
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def put_at(state: State, path: Path, new: Value) -> None:

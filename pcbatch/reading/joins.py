@@ -133,15 +133,16 @@ class _Meeting:
                 if not any(self._is_array_cell(state, value) for state, value in zip(self.states, values, strict=True)):
                     continue
                 for state, value in zip(self.states, values, strict=True):
-                    if isinstance(value, Lane) and isinstance(value.type, TensorType) and value.type.shape:
-                        if self._is_variable(value):
-                            self.reader.in_state(state, lambda value=value: self.reader.celled(value))
-                            changed = True
+                    if self._is_array(value):
+                        self.reader.in_state(state, lambda value=value: self.reader.celled(value))
+                        changed = True
                 if changed:
                     break
 
-    def _is_variable(self, value: Lane) -> bool:
-        return value.name in self.reader.types
+    def _is_array(self, value: Value) -> bool:
+        """Whether a value is a variable that holds an array."""
+        is_lane = isinstance(value, Lane) and value.name in self.reader.types
+        return is_lane and bool(value.type.shape)  # type: ignore[union-attr]
 
     def _is_array_cell(self, state: State, value: Value) -> bool:
         return isinstance(value, Ref) and state.heap[value.cell].kind == "array"
@@ -221,9 +222,9 @@ class _Meeting:
             return self._function(values, what)  # type: ignore[arg-type]
         if all(isinstance(each, Ref | OneOf) for each in values):
             return self._one_of(values, what)
-        if all(isinstance(each, Bound) for each in values) and len({_function_of(each) for each in values}) == 1:  # type: ignore[arg-type]
+        if all(isinstance(each, Bound) for each in values) and len({_function_of(each) for each in values}) == 1:
             receiver = self.value([each.receiver for each in values], what)  # type: ignore[union-attr]
-            return receiver if isinstance(receiver, Undefined) else replace(first, receiver=receiver)  # type: ignore[type-var]
+            return receiver if isinstance(receiver, Undefined) else Bound(first.function, receiver)  # type: ignore[union-attr]
         return self._apart(values, what)
 
     def _same(self, value: Value, what: str) -> Value:
@@ -280,7 +281,7 @@ class _Meeting:
                     self.reader.in_state(state, lambda n=number: self.reader.type_of(Ref(n)))
                     for state, number in zip(self.states, numbers, strict=True)
                 ]
-                return self._number([Ref(number) for number in numbers], types, what)  # type: ignore[arg-type]
+                return self._number([Ref(number) for number in numbers], types, what)
             return self._one_of([Ref(number) for number in numbers], what)
         cells = [state.heap[number] for state, number in zip(self.states, numbers, strict=True)]
         if not _alike(cells):
@@ -319,14 +320,14 @@ class _Meeting:
         type_ = TensorType("int32")
         index = Lane(self.reader.emitter.fresh(type_, f"which_{what}" if what.isidentifier() else "which"), type_)
         places: list[Value] = []
-        for state, value in zip(self.states, values, strict=True):
+        for value in values:
             if isinstance(value, OneOf):
                 table = [every.index(ref) for ref in value.items]
                 if table == list(range(len(table))):
                     places.append(value.index)
                     continue
                 return self._apart(values, what)
-            places.append(Host(every.index(value)))  # type: ignore[arg-type]
+            places.append(Host(every.index(value)))
         self.copies.append((index, tuple(places)))
         return OneOf(index, tuple(every))  # type: ignore[arg-type]
 

@@ -77,7 +77,7 @@ class Libraries(Constructors):
                 is_weak = isinstance(found, np.float64) and not isinstance(value, type) and all(map(is_number, known))
                 return Host(float(found)) if is_weak else self.host(found)
             except Exception as error:
-                raise self.failed(error)
+                raise self.failed(error) from None
         is_steady = not is_users(value) and isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
         text = self.bound(function).text
         operation = library(value, text, path, is_steady=is_steady)
@@ -134,12 +134,12 @@ class Libraries(Constructors):
             case Host(host):
                 return host
             case Tuple(items, cls):
-                found = [self.plain(each) for each in items]
-                return tuple(found) if cls is None else cls(*found)
+                parts = [self.plain(each) for each in items]
+                return tuple(parts) if cls is None else cls(*parts)
             case Ref():
                 cell = self.state.cell(value)
                 if isinstance(cell.items, dict):
-                    items = {key: self.plain(each) for key, each in cell.items.items()}
-                    return set(items) if cell.kind == "set" else items
+                    found = {key: self.plain(each) for key, each in cell.items.items()}
+                    return set(found) if cell.kind == "set" else found
                 return [self.plain(each) for each in cell.items]
         raise AssertionError(value)

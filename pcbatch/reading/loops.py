@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import gast
@@ -159,9 +160,7 @@ class Loops(Counters):
         """`for`."""
         whole = self.expression(node.iter)
         if self.is_live:
-            self.over(
-                whole, node, lambda item: self.store(node.target, item), lambda: self.statements(node.body), node.orelse
-            )
+            self.over(whole, node, partial(self.store, node.target), lambda: self.statements(node.body), node.orelse)
 
     def over(
         self, whole: Value, node: Any, bind: Callable[[Value], None], body: Callable[[], None], orelse: Sequence[Any]
@@ -169,12 +168,12 @@ class Loops(Counters):
         """A loop over `whole`: by a counter where its items are numbers or rows, else written out."""
         counted = self.counted(whole)
         if counted is None:
-            self.written_out([lambda item=item: item for item in self.sequence(whole)], node, bind, body, orelse)
+            self.written_out(self.sequence(whole), lambda each: each, node, bind, body, orelse)
             return
         start, stop, step, item, turns = counted
         if turns is not None and turns <= 1:
-            items = [lambda k=k: item(Host(start.value + k * step.value)) for k in range(turns)]  # type: ignore[union-attr]
-            self.written_out(items, node, bind, body, orelse)
+            items = self._numbers(start, step, turns)
+            self.written_out(items, item, node, bind, body, orelse)
             return
         mark = self.mark()
         try:
@@ -184,13 +183,18 @@ class Loops(Counters):
             if turns is None or turns > most or self.straight:
                 raise
             self.back_to(mark)
-            items = [lambda k=k: item(Host(start.value + k * step.value)) for k in range(turns)]  # type: ignore[union-attr]
+            items = self._numbers(start, step, turns)
             try:
-                self.written_out(items, node, bind, body, orelse)
+                self.written_out(items, item, node, bind, body, orelse)
             except RefusedError:
                 if isinstance(error, NeedsConstantError):
                     raise
                 raise error from None
+
+    def _numbers(self, start: Value, step: Value, turns: int) -> list[Value]:
+        """The numbers of a range that is known."""
+        assert isinstance(start, Host) and isinstance(step, Host)
+        return [Host(start.value + k * step.value) for k in range(turns)]
 
     def _by_counter(
         self,
@@ -209,19 +213,18 @@ class Loops(Counters):
         for slot, value in zip(slots, (start, stop, step), strict=True):
             self.state.names[slot] = value
         index, bound, by = slots
-        names = lambda: self.state.names
         type_ = self.type_of(start)
         phis: dict[Path, Phi] = {("n", *index): replace(type_, shape=()) if type_ is not None else COUNTER}
 
         def test() -> Host | Lane:
-            return self.is_before(names()[index], names()[bound], names()[by])
+            return self.is_before(self.state.names[index], self.state.names[bound], self.state.names[by])
 
         def turn() -> None:
-            bind(item(names()[index]))
+            bind(item(self.state.names[index]))
             body()
 
         def after() -> None:
-            names()[index] = self.binary(gast.Add, names()[index], names()[by])
+            self.state.names[index] = self.binary(gast.Add, self.state.names[index], self.state.names[by])
 
         self.loop(node, test, turn, after, orelse, phis, turns_once=turns is not None)
         for slot in slots:
@@ -229,13 +232,14 @@ class Loops(Counters):
 
     def written_out(
         self,
-        items: Sequence[Callable[[], Value]],
+        items: Sequence[Value],
+        made: Callable[[Value], Value],
         node: Any,
         bind: Callable[[Value], None],
         body: Callable[[], None],
         orelse: Sequence[Any],
     ) -> None:
-        """A loop whose turns are written one behind the other."""
+        """A loop whose turns are written one behind the other: what is `made` of each of `items`."""
         breaks: list[End] = []
         for item in items:
             if not self.is_live:
@@ -243,7 +247,7 @@ class Loops(Counters):
             loop = Loop(node, self.frame)
             self.loops.append(loop)
             try:
-                bind(item())
+                bind(made(item))
                 body()
             finally:
                 self.loops.remove(loop)

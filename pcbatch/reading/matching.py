@@ -82,13 +82,11 @@ class Matching(Contexts):
                 for each in patterns:
                     own: dict[str, Value] = {}
                     matched = self.matches(each, value, own)
-                    for name in own:
+                    for name, bound in own.items():
                         if isinstance(matched, Lane) and name in bindings:
-                            bindings[name] = self.choose(
-                                matched, lambda name=name: own[name], lambda name=name: bindings[name]
-                            )
+                            bindings[name] = self.chosen(matched, bound, bindings[name])
                         elif isinstance(matched, Lane) or matched.value:
-                            bindings.setdefault(name, own[name])
+                            bindings.setdefault(name, bound)
                     found = self.either(found, matched)
                 return found
             case gast.MatchSequence(patterns=patterns):

@@ -23,8 +23,8 @@ from pcbatch.reading.values import (
     Ref,
     Tuple,
     Value,
+    is_bounded_class,
 )
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 
 LIST_METHODS = frozenset(
     {"append", "extend", "insert", "pop", "clear", "reverse", "copy", "sort", "index", "count", "remove"}
@@ -35,7 +35,7 @@ class Methods(Objects):
     """Methods."""
 
     def is_bounded(self, value: Value) -> bool:
-        return isinstance(value, Ref) and self.state.cell(value).cls is Bounded
+        return isinstance(value, Ref) and is_bounded_class(self.state.cell(value).cls)
 
     def bounded_item(self, whole: Ref, index: Index) -> Value:
         return self.emit(GETITEM, [self.record(whole), self.index_pattern(index)])
@@ -147,7 +147,7 @@ class Methods(Objects):
         match value:
             case Ref():
                 cell = self.state.cell(value)
-                if cell.cls is Bounded:
+                if is_bounded_class(cell.cls):
                     return self.bounded_method(value, name, arguments)
                 if cell.kind == "list":
                     return self.list_method(value, name, arguments, keywords)
@@ -158,8 +158,8 @@ class Methods(Objects):
             case Tuple(items, cls):
                 if name == "_replace":
                     assert cls is not None
-                    given = dict(zip(cls._fields, items, strict=True)) | keywords  # type: ignore[attr-defined]
-                    return Tuple(tuple(given.values()), cls)
+                    fields = dict(zip(cls._fields, items, strict=True)) | keywords  # type: ignore[attr-defined]
+                    return Tuple(tuple(fields.values()), cls)
                 if name == "_asdict":
                     assert cls is not None
                     return self.new("dict", dict(zip(cls._fields, items, strict=True)))  # type: ignore[attr-defined]

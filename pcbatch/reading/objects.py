@@ -28,8 +28,8 @@ from pcbatch.reading.values import (
     Super,
     Tuple,
     Value,
+    is_bounded_class,
 )
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 
 
 class Objects(Loops):
@@ -108,19 +108,15 @@ class Objects(Loops):
             return Bound(name, value)
         kind = type(host)
         is_users_object = records.is_simple_class(kind) or dataclasses.is_dataclass(kind)
-        if not isinstance(host, type | ModuleType) and is_users_object:
-            if name not in getattr(host, "__dict__", {}):
-                return self.of_class(value, kind, name)
-        if (
-            isinstance(host, list | dict | set | str)
-            and not isinstance(host, type)
-            and callable(getattr(host, name, None))
-        ):
+        is_own = name in getattr(host, "__dict__", {})
+        if is_users_object and not is_own and not isinstance(host, type | ModuleType):
+            return self.of_class(value, kind, name)
+        if isinstance(host, list | dict | set | str) and callable(getattr(host, name, None)):
             return Bound(name, value)
         try:
             found = getattr(host, name)
         except AttributeError as error:
-            raise self.refusal("PCB401", f"AttributeError: {error}")
+            raise self.refusal("PCB401", f"AttributeError: {error}") from None
         text = f"{value.path or (value.place.text if value.place else '')}.{name}".lstrip(".")
         if isinstance(host, ModuleType):
             self.world.note(Place("attribute", host, name, text), found)
@@ -142,7 +138,7 @@ class Objects(Loops):
         if name == "__class__":
             return Host(cell.cls)
         assert cell.cls is not None
-        if cell.cls is Bounded:
+        if is_bounded_class(cell.cls):
             return Bound(name, value)
         return self.of_class(value, cell.cls, name)
 
@@ -214,10 +210,10 @@ class Objects(Loops):
             if type_ is not None and not type_.dtype.startswith("complex"):
                 return value
         found = self.emit(attribute(name), [source])
-        if isinstance(found, Host) and callable(found.value) and not isinstance(found.value, type):
-            if isinstance(found.value, BuiltinFunctionType | MethodType | FunctionType | functools.partial):
-                return Bound(name, value)
-        return found
+        is_method = isinstance(found, Host) and isinstance(
+            found.value, BuiltinFunctionType | MethodType | FunctionType | functools.partial
+        )
+        return Bound(name, value) if is_method else found
 
     def _of_several(self, value: OneOf, name: str) -> Value:
         """An attribute of one of several objects."""
@@ -261,7 +257,7 @@ class Objects(Loops):
 
     def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
         cell = self.state.cell(whole)
-        if cell.cls is Bounded:
+        if is_bounded_class(cell.cls):
             return self.set_bounded(whole, index, value)
         found = self.method_of(whole, "__setitem__")
         if found is None:
@@ -280,10 +276,10 @@ class Objects(Loops):
                     )
                 )
             )
-        return Tuple(tuple(map(self.index_value, index))) if isinstance(index, tuple) else index  # type: ignore[no-any-return]
+        return Tuple(tuple(map(self.index_value, index))) if isinstance(index, tuple) else index
 
     def object_item(self, whole: Ref, index: Index) -> Value:
-        if self.state.cell(whole).cls is Bounded:
+        if is_bounded_class(self.state.cell(whole).cls):
             return self.bounded_item(whole, index)
         found = self.method_of(whole, "__getitem__")
         if found is None:
@@ -292,7 +288,7 @@ class Objects(Loops):
 
     def object_length(self, value: Ref) -> Value:
         cell = self.state.cell(value)
-        if cell.cls is Bounded:
+        if is_bounded_class(cell.cls):
             return self.known(cell.items["length"])
         found = self.method_of(value, "__len__")
         if found is None:
@@ -300,7 +296,7 @@ class Objects(Loops):
         return self.call_value(found, [], {})
 
     def object_truth(self, value: Ref) -> Host | Lane | None:
-        if self.state.cell(value).cls is Bounded:
+        if is_bounded_class(self.state.cell(value).cls):
             return self.truth(self.compare(gast.Gt, self.length(value), Host(0)))
         for name in ("__bool__", "__len__"):
             found = self.method_of(value, name)
@@ -322,7 +318,7 @@ class Objects(Loops):
             cls = value.cls
         elif isinstance(value, Host) and records.is_simple_class(type(value.value)):
             cls = type(value.value)
-        if cls is None or cls is Bounded:
+        if cls is None or is_bounded_class(cls):
             return None
         owner = next((base for base in cls.__mro__ if name in vars(base)), object)
         found = vars(owner).get(name)
@@ -349,7 +345,7 @@ class Objects(Loops):
 
     # -- as operands ---------------------------------------------------------------------------------------------------
 
-    # -- methods of what Python and arrays have --------------------------------------------------------------------------
+    # -- methods of what Python and arrays have ------------------------------------------------------------------------
 
 
 class _VarsOf:

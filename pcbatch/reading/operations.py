@@ -206,7 +206,7 @@ class Partial:
     items: tuple[Any, ...]
 
 
-# -- patterns of arguments: lanes and constants inside of tuples, lists, dicts and slices --------------------------------
+# -- patterns of arguments: lanes and constants inside of tuples, lists, dicts and slices ------------------------------
 
 
 def lanes_in(pattern: Any) -> list[Lane]:

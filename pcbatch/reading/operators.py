@@ -83,7 +83,7 @@ class Operators(Variables):
                 if not all(isinstance(each.value, bool | int | float) for each in (a, b)):
                     raise
             except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if isinstance(a, Host) and isinstance(a.value, str):
             raise self.refusal(
                 "PCB114",
@@ -176,7 +176,7 @@ class Operators(Variables):
             try:
                 return Host(PYTHON[op](value.value))
             except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}") from None
         return self.emit(UNARY[op], [self.operand_of(value)])
 
     # -- comparisons ---------------------------------------------------------------------------------------------------
@@ -188,13 +188,13 @@ class Operators(Variables):
             same = self.is_one(a, b)
             return self.negated(same) if op is gast.IsNot else same
         if op in (gast.In, gast.NotIn):
-            found = self.contains(b, a)
-            return self.negated(found) if op is gast.NotIn else found
+            inside = self.contains(b, a)
+            return self.negated(inside) if op is gast.NotIn else inside
         known = self.overloaded(a, b, *COMPARED[op])
         if known is not None:
             return known
-        if op is gast.NotEq and (found := self.overloaded(a, b, "__eq__", "__eq__")) is not None:
-            return self.negated(self.truth(found))
+        if op is gast.NotEq and (equal := self.overloaded(a, b, "__eq__", "__eq__")) is not None:
+            return self.negated(self.truth(equal))
         a, b = self.read(a), self.read(b)
         xs, ys = self._items(a), self._items(b)
         if xs is not None and ys is not None:
@@ -203,7 +203,7 @@ class Operators(Variables):
             try:
                 return Host(PYTHON[op](a.value, b.value))
             except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
             return Host((op is gast.NotEq) != self._same_reference(a, b))
         return self.emit(BINARY[op], [self.operand_of(a), self.operand_of(b)])
@@ -295,7 +295,7 @@ class Operators(Variables):
             try:
                 return Host(item.value in whole.value)
             except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}")
+                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if self.kind(whole) == "dict" and isinstance(item, Host | Tuple):
             return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
         if isinstance(whole, Host) and isinstance(whole.value, str):

@@ -65,8 +65,9 @@ def read(
         except NeedsConstantError as error:
             if not defaults:
                 raise_all([error.diagnostic])
-            types = {name: type_ for name, type_ in types.items() if name not in defaults}
-            hosts, defaults = {**hosts, **defaults}, None
+            known, defaults = defaults or {}, None
+            types = {name: type_ for name, type_ in types.items() if name not in known}
+            hosts = {**hosts, **known}
         except RefusedError as error:
             raise_all([error.diagnostic])
     raise_all([Diagnostic("PCB304", "the types of the functions that call each other do not settle", None)])

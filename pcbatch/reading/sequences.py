@@ -27,16 +27,14 @@ class Sequences(Calls):
         values = tuple(self.read(self.known(each)) for each in values)
         if all(isinstance(each, Host) for each in values):
             try:
-                return Host(range(*(each.value for each in values)))  # type: ignore[union-attr]
+                return Host(range(*[each.value for each in values if isinstance(each, Host)]))
             except TypeError as error:
-                raise self.refusal("PCB109", f"TypeError: {error}")
+                raise self.refusal("PCB109", f"TypeError: {error}") from None
             except ValueError as error:
-                raise self.refusal("PCB109", f"ValueError: {error}")
-        start, stop, step = {
-            1: lambda: (Host(0), values[0], Host(1)),
-            2: lambda: (values[0], values[1], Host(1)),
-            3: lambda: values,
-        }[len(values)]()
+                raise self.refusal("PCB109", f"ValueError: {error}") from None
+        start = Host(0) if len(values) == 1 else values[0]
+        stop = values[0] if len(values) == 1 else values[1]
+        step = values[2] if len(values) == 3 else Host(1)
         whole = [each if isinstance(each, Host) else self._whole(each) for each in (start, stop, step)]
         if not isinstance(step, Host):
             self.require(
@@ -173,7 +171,7 @@ class Sequences(Calls):
                     if swap.value:
                         rows[k], rows[k + 1] = b, a
                     continue
-                first, second = (self.choose(swap, lambda x=x: x, lambda y=y: y) for x, y in ((b, a), (a, b)))
+                first, second = self.chosen(swap, b, a), self.chosen(swap, a, b)
                 assert isinstance(first, Tuple) and isinstance(second, Tuple)
                 rows[k], rows[k + 1] = first, second
         return [row.items[1] for row in rows]

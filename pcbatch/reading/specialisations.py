@@ -81,12 +81,14 @@ class Widths:
 
 
 def same_results(a: Kind | None, b: Kind | None) -> bool:
+    """Whether two results have one structure and the same types."""
     if a is None or b is None:
         return a is b
     return is_alike(a, b) and list(a.leaves()) == list(b.leaves())
 
 
 def told(kind: Kind) -> str:
+    """What a kind is, in words."""
     return {"lane": f"{kind.type}", "host": f"{getattr(kind.value, 'value', 'a function')!r}"}.get(
         kind.form, f"a {kind.form}"
     )

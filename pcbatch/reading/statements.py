@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gast
@@ -10,7 +10,7 @@ import gast
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.matching import Matching
 from pcbatch.reading.operators import NAMES
-from pcbatch.reading.values import NONE, Function, Host, Ref, Value, View
+from pcbatch.reading.values import NONE, Function, Host, Ref, Value
 
 CONVERSIONS = {-1: "", ord("r"): "!r", ord("s"): "!s", ord("a"): "!a"}
 
@@ -109,13 +109,19 @@ class Statements(Matching):
         match target:
             case gast.Name(id=name):
                 row = [self.lookup(name, target)]
-                put: Callable[[Value], None] = lambda value: self.assign(name, value)
+
+                def put(value: Value) -> None:
+                    self.assign(name, value)
+
             case gast.Attribute(value=whole, attr=name):
                 row = [self.expression(whole)]
                 if not self.is_live:
                     return
                 row.append(self.attribute(row[0], name))
-                put = lambda value: self.set_attribute(row[0], name, value)
+
+                def put(value: Value) -> None:
+                    self.set_attribute(row[0], name, value)
+
             case gast.Subscript(value=whole, slice=index):
                 row = [self.expression(whole)]
                 self.pending.append(row)
@@ -126,11 +132,12 @@ class Statements(Matching):
                 if not self.is_live:
                     return
                 row.append(self.item(row[0], at))
-                put = lambda value: self.set_item(row[0], at, value)
+
+                def put(value: Value) -> None:
+                    self.set_item(row[0], at, value)
+
             case _:
                 raise self.refusal("PCB109", "this cannot be assigned", node=target)
-        if isinstance(row[-1], View) and isinstance(target, gast.Subscript):
-            pass
         self.pending.append(row)
         try:
             value = self.expression(node.value)
@@ -263,7 +270,7 @@ class Statements(Matching):
             value = self.read(self.expression(node))
             if not self.is_live:
                 return
-            lanes.append(self.lane(value).name if not isinstance(value, Host) else self.lane(value).name)
+            lanes.append(self.lane(value).name)
         self.emitter.fault(text, tuple(lanes), kind, self.span())
 
     def _message(self, error: str, message: Any) -> tuple[str, list[Any]]:

@@ -194,6 +194,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
 
 
+def is_bounded_class(cls: type | None) -> bool:
+    """Whether objects of a class are the lists that `pcbatch.bounded` makes."""
+    return cls is not None and cls.__name__ == "Bounded" and cls.__module__.startswith("pcbatch.")
+
+
 def is_none(value: Value | None) -> bool:
     """Whether a value is None."""
     return isinstance(value, Host) and value.value is None

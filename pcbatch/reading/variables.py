@@ -46,7 +46,9 @@ class Variables(Containers):
                 try:
                     value = cell.cell_contents
                 except ValueError:
-                    raise self.refusal("PCB208", f"`{name}` is not assigned yet in the function around", node=node)
+                    raise self.refusal(
+                        "PCB208", f"`{name}` is not assigned yet in the function around", node=node
+                    ) from None
                 return self.named(value, Place("cell", cell, "cell_contents", name), name)
             if name in function.__globals__:
                 return self.named(function.__globals__[name], Place("global", function.__globals__, name, name), name)

@@ -35,6 +35,8 @@ class Typed:
     program: ir.Program
     origin: Mapping[str, str]
     environment: Environment
+    result: Type | None = None
+    """The type of the value of which the program's results are the leaves, if they are no values of their own."""
 
 
 def assemble(root: Instance, environment: Environment, lenient: frozenset[Span]) -> Typed:

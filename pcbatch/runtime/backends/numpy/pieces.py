@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,7 +24,7 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Together, Wanted
+from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Symbols, Together, Wanted
 
 
 class NumPyPieces:
@@ -34,6 +34,15 @@ class NumPyPieces:
 
     def equivalent(self, function: Any) -> str | None:
         return None  # Python's and NumPy's functions take NumPy's values
+
+    def symbols(self, tapes: bool) -> Symbols:
+        return NumPySymbols()
+
+    def failure(self, error: Exception) -> tuple[str, str, str]:
+        return "PCB401", f"{type(error).__name__}: {error}", ""
+
+    def is_size(self, error: Exception) -> bool:
+        return False  # numbers have values here, ones
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -154,6 +163,25 @@ class NumPyPieces:
         stored = np.array(array)
         stored[mesh(indices if isinstance(indices, tuple) else (indices,))] = value
         return stored
+
+
+class NumPySymbols:
+    """Ones stand for what has no number: an operation whose types depend on values is not found out."""
+
+    def symbol(self, type_: Type, *, own: bool = False) -> Any:
+        return _ones(type_)
+
+    def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
+        with recording() as recorder:
+            found = make()
+        return found, bool(recorder.sites)
+
+    def type_of(self, value: Any) -> Type | None:
+        return structures.type_of(value) if isinstance(value, np.ndarray | np.generic | int | float) else None
+
+    def entered(self, manager: Any) -> AbstractContextManager[Any]:
+        found: AbstractContextManager[Any] = manager
+        return found
 
 
 def _ones(type_: Type) -> Any:
