@@ -419,18 +419,16 @@ class Arrays(Branches):
         """A tuple or a list as an element of an array."""
         return self.emit(builtin("__row__"), [self.pattern(value), self.pattern(array)])
 
-    def added(self, array: Value, op: type, value: Value) -> Value | None:
-        """`array += value` in place, seen by all names; None where it is no array, or the result is of another type."""
+    def added(self, array: Value, op: type, value: Value) -> bool:
+        """`array += value` in place, seen by all names; False where it is no array, or gives one of another type."""
         type_ = self.type_of(array)
         if type_ is None or not type_.shape:
-            return None
+            return False
         new = self.emit(BINARY[op], [self.pattern(self.read(array)), self.pattern(value)])
         if self.type_of(new) != type_:
-            return None
-        if isinstance(array, Lane):
-            array = self.own(array)
+            return False
         self.write(array, new)
-        return array
+        return True
 
 
 def _parts(index: Index) -> tuple[Any, ...]:

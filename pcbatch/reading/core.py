@@ -194,6 +194,16 @@ class Core:
         for row in self.pending:
             row[:] = map(walk, row)
 
+    def each(self, values: Sequence[Value]) -> Iterator[Value]:
+        """Values one after the other, each as it is when its turn comes: arrays may become objects before."""
+        row = list(values)
+        self.pending.append(row)
+        try:
+            for place in range(len(row)):
+                yield row[place]
+        finally:
+            self.pending[:] = [other for other in self.pending if other is not row]
+
     # -- objects -------------------------------------------------------------------------------------------------------
 
     def new(self, kind: CellKind, items: Any, cls: type | None = None) -> Ref:

@@ -397,7 +397,7 @@ class Expressions(Operators):
             return
         generator, *rest = generators
         whole = self.expression(generator.iter) if first is None else first
-        for item in self.sequence(whole):
+        for item in self.each(self.sequence(whole)):
             if not self.is_live:
                 return
             self.store(generator.target, item)

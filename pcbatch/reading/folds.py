@@ -43,7 +43,7 @@ class Folds(Sequences):
         if isinstance(value, Lazy) and not isinstance(self.lazy_length(value), Host):
             return self._looped(value, start, step)
         found = start
-        for item in self.sequence(value):
+        for item in self.each(self.sequence(value)):
             found = step(found, item)
         return found
 

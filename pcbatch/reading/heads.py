@@ -236,9 +236,9 @@ class Head:
                 why = f"has {len(mine)} elements before a turn and {len(theirs)} after it"
                 self.new[path] = replace(
                     self._moving(path, why),
-                    help="a list has one length at each place; let all lanes append equally often, `for k in range(4):`, else "
-                    " take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, "
-                    "and count in `n`",
+                    help="a list has one length at each place; let all lanes append equally often, "
+                    "`for k in range(4):`, else take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the "
+                    "largest size, `a[n] = v`, and count in `n`",
                 )
             else:
                 self.new[path] = self._moving(path, "has other entries before a turn than after it")

@@ -78,6 +78,13 @@ class Libraries(Constructors):
                 return Host(float(found)) if is_weak else self.host(found)
             except Exception as error:
                 raise self.failed(error) from None
+        copy = keywords.get("copy")
+        if isinstance(copy, Host) and copy.value is False:
+            raise self.refusal(
+                "PCB420",
+                f"`{getattr(value, '__name__', 'it')}` with copy=False may give back what it was given",
+                "leave it out",
+            )
         is_steady = not is_users(value) and isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
         text = self.bound(function).text
         operation = library(value, text, path, is_steady=is_steady)

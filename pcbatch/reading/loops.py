@@ -241,7 +241,7 @@ class Loops(Counters):
     ) -> None:
         """A loop whose turns are written one behind the other: what is `made` of each of `items`."""
         breaks: list[End] = []
-        for item in items:
+        for item in self.each(items):
             if not self.is_live:
                 break
             loop = Loop(node, self.frame)

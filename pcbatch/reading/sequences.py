@@ -128,7 +128,7 @@ class Sequences(Calls):
 
     def call_filter(self, function: Value, value: Value) -> Value:
         kept = []
-        for item in self.sequence(value):
+        for item in self.each(self.sequence(value)):
             found = self.truth(item if is_none(function) else self.call_value(function, [item], {}))
             if isinstance(found, Lane):
                 raise self.no_constant("PCB130", "whether an element is kept differs by lane")

@@ -141,15 +141,15 @@ class Statements(Matching):
         self.pending.append(row)
         try:
             value = self.expression(node.value)
+            if self.is_live:
+                found = self._augmented(type(node.op), row[-1], value)
+                if self.is_live:
+                    put(row[-1] if found is None else found)
         finally:
             self.pending.pop()
-        if self.is_live:
-            found = self._augmented(type(node.op), row[-1], value)
-            if found is not None:
-                put(found)
 
     def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
-        """The value of an augmented assignment's target; None where its object has been changed in place."""
+        """The value of an augmented assignment's target; None where that is an array that has been changed in place."""
         method = self.method_of(old, f"__i{NAMES[op]}__")
         if method is not None:
             return self.call_value(method, [value], {})
@@ -163,10 +163,8 @@ class Statements(Matching):
         if cell is not None and cell.kind == "dict" and op is gast.BitOr and isinstance(old, Ref):
             self.state.set_cell(old, items={**cell.items, **self.entries(value)})
             return old
-        if self.guard is None:
-            found = self.added(old, op, value) if not isinstance(old, Host) else None
-            if found is not None:
-                return found
+        if self.guard is None and not isinstance(old, Host) and self.added(old, op, value):
+            return None
         return self.binary(op, old, value)
 
     def visit_Delete(self, node: Any) -> None:

@@ -68,7 +68,7 @@ class Variables(Containers):
         frame = self.frame
         if name in scope_of(frame.function.tree).nonlocals:
             outer = frame.function.frame
-            while outer is not None and name not in scope_of(outer.function.tree).locals:
+            while outer is not None and (outer.number, name) not in self.state.names:
                 outer = outer.function.frame
             if outer is None:
                 raise self.refusal(
