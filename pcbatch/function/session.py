@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from pcbatch.errors import CompileError, UsageError
-from pcbatch.function import longruns
+from pcbatch.function import longruns, readings
 from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.blanks import Blanks
 from pcbatch.function.cache import Cache
@@ -67,6 +67,8 @@ class Session:
         self._relatives = relatives
         self._lock = threading.RLock()
         self._links: dict[Grants, Linked] = {}
+        self._read: dict[Any, list[Any]] = {}
+        """Programs read by the interpreter, by the types of arguments."""
         self._grants: dict[Any, Grants] = {}
         """What programs are built with, by the types of arguments."""
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
@@ -138,7 +140,34 @@ class Session:
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
         """The program for these arguments, the arguments as it takes them, and the values of its free names."""
         arguments = self._bind(args, kwargs)
+        if readings.is_switched():
+            pipeline, captured = self._read_for(arguments)
+            return pipeline.flat(arguments), pipeline, captured
         return arguments, *self.compiled_for(arguments)
+
+    def _read_for(self, arguments: Arguments) -> tuple[readings.ReadPipeline, Captured]:
+        """The program for these arguments, read by the interpreter, and the values of its captured arrays."""
+        backend = backend_named(self._options.backend)
+        with self._lock, collector.paused():
+            known = self._read.setdefault((backend.place(), arguments.signature), [])
+            for pipeline in known:
+                captured = pipeline.linked.captured(backend)
+                if captured is not None and captured.types == pipeline.environment.operand_types:
+                    if holds(pipeline.environment.kept, captured.leaves):
+                        return pipeline, captured
+            started = time.perf_counter()
+            lessons = self.lessons.of((arguments.signature, len(known)))
+            with pieces_of(self._function.__name__), following.apart():
+                pipeline = readings.read_program(self._function, arguments, self._options, backend, lessons)
+                statistics = pipeline.machine.statistics
+            pipeline.keep_first_reads()
+            statistics.trace_seconds += time.perf_counter() - started
+            self.statistics.append(statistics)
+            self.compiled.put((arguments.signature, len(known)), pipeline)
+            known.append(pipeline)
+            captured = pipeline.linked.captured(backend)
+            assert captured is not None
+            return pipeline, captured
 
     def _bind(self, args: Any, kwargs: Any) -> Arguments:
         """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
@@ -277,6 +306,8 @@ class Session:
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend = self._backend
+        if isinstance(pipeline, readings.ReadPipeline):
+            return
         known = self._at_a_glance(args, backend.runs_unseen())
         if known is None or not backend.runs_now() or sites(pipeline.table):
             return  # what lanes print is looked for the long way
@@ -417,6 +448,8 @@ class Session:
 
     def _watching(self, pipeline: Pipeline, captured: Captured) -> AbstractContextManager[None]:
         """Record what the user's code reads while it is traced inside."""
+        if isinstance(pipeline, readings.ReadPipeline):
+            return contextlib.nullcontext()
         receivers = [value for each in pipeline.linked.namespaces.values() for value in each.given.values()]
         statics = pipeline.arguments.statics.values()
         return watching(pipeline.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])

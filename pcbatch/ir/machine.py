@@ -310,6 +310,8 @@ class Program:
     merged: tuple[tuple[int, ...], ...] = ()
     native: tuple[int, ...] = ()
     externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    structure: Type | None = None
+    """The type of the value of which the results are the leaves, if they are no values of their own."""
 
 
 def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:

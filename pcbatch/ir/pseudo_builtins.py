@@ -28,10 +28,12 @@ PSEUDO_BUILTINS = frozenset(
         "__element__",  # an element that is there
         "__elements__",  # the elements at all combinations of indices
         "__flag__",  # whether a value is True, or False, itself
+        "__guarded__",  # what counts where a condition holds
         "__index__",  # an int
         "__length__",  # the length of the shortest of some sequences
         "__made__",  # that object, now that it has
         "__mapped__",  # refuses results of `pcbatch.map` that are not the ones known
+        "__object__",  # an object of a class, made of its fields
         "__parts__",  # a sequence that has so many parts
         "__plain__",  # refuses what is no plain data
         "__record__",  # the words of an entry of `pcbatch.debug`

@@ -95,6 +95,11 @@ def made(cls: type, fields: Mapping[str, Any]) -> Any:
     return record
 
 
+def object_of(cls: type, names: tuple[str, ...], *values: Any) -> Any:
+    """The record of class `cls` whose fields `names` have these values."""
+    return made(cls, dict(zip(names, values, strict=True)))
+
+
 INIT, AFTER = CONSTRUCTORS = ("__init__", "__post_init__")
 """The methods that classes of records run when an object is made, of simple ones and of dataclasses."""
 NO_FILE = "<string>"

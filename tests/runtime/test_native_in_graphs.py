@@ -190,11 +190,13 @@ def test_work_for_several_threads(alone, monkeypatch):
         run(call, parts, *rest)
 
     monkeypatch.setattr(threads, "_run_on_cores", counted)
-    inside = in_graph(loop.options(name="long"))
+    inside = in_graph(loop.options(name="long", deterministic=True))
     n, x = np.full(64, 4000, np.int32), np.linspace(0.0, 1.0, 64, dtype=np.float32)
     found = [inside(n, x) for _ in range(6)]
-    assert max(counts) == 2
-    assert all(np.array_equal(each, loop(n[:2], x[:2])) for each in (each[:2] for each in found))
+    assert max(counts) >= 8
+    assert all(
+        np.array_equal(each, loop.options(deterministic=True)(n[:2], x[:2])) for each in (each[:2] for each in found)
+    )
 
 
 def test_what_fails_in_python_is_raised(alone, monkeypatch):

@@ -28,20 +28,20 @@ def capture(function: Any) -> FunctionSource:
 
     Raises UnsupportedSyntaxError with the reason where there is no source to be had.
     """
-    found, lines = _found(function)
-    source = from_tree(found, lines, function.__code__.co_filename, function.__qualname__, LiveScope(function))
+    node, lines = found(function)
+    source = from_tree(node, lines, function.__code__.co_filename, function.__qualname__, LiveScope(function))
     return replace(source, cost=getattr(function, COST_ATTRIBUTE, None))
 
 
 def definition_of(function: Any) -> ast.FunctionDef:
     """The definition of a live Python function, as `ast` has it; raises what `capture` raises."""
-    found, _ = _found(function)
-    if isinstance(found, ast.AsyncFunctionDef):
+    node, _ = found(function)
+    if isinstance(node, ast.AsyncFunctionDef):
         raise _refused("PCB150", f"{_describe(function)} is asynchronous", _DEFINE)
-    return found
+    return node
 
 
-def _found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple[str, ...]]:
+def found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple[str, ...]]:
     """The definition of a function, and the lines of its file."""
     original = _unwrapped(function)
     if original is not function:
@@ -52,7 +52,7 @@ def _found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple
     if is_rewritten(code.co_filename):
         what = f"`{function.__name__}` is defined inside of a tf.function, and AutoGraph has rewritten it"
         raise _refused("PCB151", what, "define it outside, and call it there; or write tf.function(autograph=False)")
-    lines = _lines(function)
+    lines = lines_of(function)
     if not lines:
         raise _refused(
             "PCB100", f"the source of `{function.__qualname__}` cannot be read: {code.co_filename} has no text", _A_FILE
@@ -61,14 +61,14 @@ def _found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple
         help_ = "write `def name(..): return ..`"
         message = "a lambda cannot be made into a batched function"
         raise UnsupportedSyntaxError([Diagnostic("PCB124", message, _first_line(function), "this lambda", help_)])
-    found = [node for node in _functions(parse_lines(lines, code.co_filename)) if _starts(node, code)]
-    if not found and code.co_filename == "<string>":  # what `exec` makes is called as what `python -c` runs
+    nodes = [node for node in _functions(parse_lines(lines, code.co_filename)) if _starts(node, code)]
+    if not nodes and code.co_filename == "<string>":  # what `exec` makes is called as what `python -c` runs
         what = f"the source of `{function.__qualname__}` cannot be read"
         raise _refused("PCB100", f"{what}: `exec` keeps no text", _A_FILE)
-    if not found:
+    if not nodes:
         what = f"the source of `{function.__qualname__}` cannot be found in {code.co_filename}"
         raise _refused("PCB151", f"{what}: line {code.co_firstlineno} is another", _IMPORT_AGAIN)
-    return found[0], lines
+    return nodes[0], lines
 
 
 def _unwrapped(function: Any) -> Any:
@@ -79,7 +79,7 @@ def _unwrapped(function: Any) -> Any:
     return inner if isinstance(inner, FunctionType) else function
 
 
-def _lines(function: FunctionType) -> tuple[str, ...]:
+def lines_of(function: FunctionType) -> tuple[str, ...]:
     """The text in which a function stands, as the file is now; none where there is no text."""
     file = function.__code__.co_filename
     known = linecache.cache.get(file)

@@ -190,6 +190,22 @@ class Linear(Protocol):
         """
 
 
+class Symbols(Protocol):
+    """Operations on symbols, which have types and no numbers."""
+
+    def symbol(self, type_: Type, *, own: bool = False) -> Any:
+        """A value of this type: one for all that ask, or one of the caller's `own`."""
+
+    def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
+        """What `make` gives, which calls operations on symbols, and whether it checks anything that may fail a lane."""
+
+    def type_of(self, value: Any) -> Type | None:
+        """The type of a number or an array that an operation has given; None for everything else."""
+
+    def entered(self, manager: Any) -> AbstractContextManager[Any]:
+        """What a context manager of the library gives, around operations on symbols."""
+
+
 class Pieces(Protocol):
     """What is done with a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
 
@@ -201,6 +217,15 @@ class Pieces(Protocol):
 
         It is "without_equivalent" where nothing does, None for every other function.
         """
+
+    def symbols(self, tapes: bool) -> Symbols:
+        """Where the types of single operations are found; `tapes` says whether the user's code may take gradients."""
+
+    def failure(self, error: Exception) -> tuple[str, str, str]:
+        """The code, the message and the advice for what an operation has raised while it was tried."""
+
+    def is_size(self, error: Exception) -> bool:
+        """Whether an operation was refused since a number of a lane stands where Python needs one for all."""
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 

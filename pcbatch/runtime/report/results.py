@@ -24,6 +24,8 @@ Packer = Callable[[Sequence[Any]], Any]
 
 def packed(program: Program, leaves: Sequence[Any]) -> Any:
     """The leaves of a program's results in the user's structure."""
+    if program.structure is not None:
+        return values.pack(program.structure, leaves)
     remaining, types = iter(leaves), [program.types[name] for name in program.results]
     results = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
     return results[0] if len(results) == 1 else tuple(results)
@@ -31,7 +33,8 @@ def packed(program: Program, leaves: Sequence[Any]) -> Any:
 
 def packer(program: Program, made: Callable[[Any], Any] | None = None) -> Packer:
     """The packer for many calls: every leaf as it is, or what is `made` of it."""
-    if not all(isinstance(program.types[name], TensorType) for name in program.results):
+    is_plain = program.structure is None or isinstance(program.structure, TensorType)
+    if not is_plain or not all(isinstance(program.types[name], TensorType) for name in program.results):
         return lambda leaves: packed(program, leaves if made is None else [*map(made, leaves)])
     if len(program.results) == 1:
         return operator.itemgetter(0) if made is None else lambda leaves: made(leaves[0])

@@ -78,6 +78,14 @@ _NO_NUMBER = (
 _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) with a constant k"
 
 
+def failure(error: Exception) -> tuple[str, str, str]:
+    """The code, the message and the advice for what one operation has raised while it was tried."""
+    if isinstance(error, NotATensorError):
+        return "PCB401", f"{error} stands where a lane has a value, and lanes keep numbers only", _NO_NUMBER
+    why = reason(error)
+    return "PCB401", why, help_for(why) or (_TENSORS if NO_VALUE.search(why) else "")
+
+
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """`error`, raised while `piece` was traced: PCB401, or what pcbatch itself refuses inside pieces.
 

@@ -57,6 +57,12 @@ def either(a: Any, b: Callable[[], Any]) -> Any:
     return choose(holds, a, other)
 
 
+def guarded(condition: Any, what: Callable[[], Any]) -> Any:
+    """`what()`, whose faults count only where `condition` holds."""
+    with when(to_bool(condition)):
+        return what()
+
+
 def _refuse_mixed(a: Any, b: Any, operator: str) -> None:
     """TypeError for a number and a bool: Python gives one of them, a lane's value has one type."""
     kinds = [type_of(each) for each in (a, b)]

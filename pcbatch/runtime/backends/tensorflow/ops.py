@@ -7,7 +7,7 @@ Every function works on tensors, weak numbers and, as Python would, on static Py
 
 from __future__ import annotations
 
-from pcbatch.ir.records import begun, finished
+from pcbatch.ir.records import begun, finished, object_of
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
@@ -24,7 +24,7 @@ from pcbatch.runtime.backends.tensorflow.checked import (
     power,
     right_shift,
 )
-from pcbatch.runtime.backends.tensorflow.choice import all_of, any_of, both, either, negate, select, to_bool
+from pcbatch.runtime.backends.tensorflow.choice import all_of, any_of, both, either, guarded, negate, select, to_bool
 from pcbatch.runtime.backends.tensorflow.debugged import record, recorded, unrecorded
 from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
@@ -108,6 +108,7 @@ __all__ = [
     "getitem",
     "greater",
     "greater_equal",
+    "guarded",
     "in_order",
     "index",
     "lacks",
@@ -127,6 +128,7 @@ __all__ = [
     "negative",
     "not_equal",
     "numpy",
+    "object_of",
     "parts",
     "plain_data",
     "position",

@@ -15,6 +15,10 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak, with_sign
 
 
+class ShapeError(TypeError):
+    """The shape of a lane's value is not known: it differs by lane, perhaps."""
+
+
 class NotATensorError(TypeError):
     """A value that no variable of a batched program can hold: it may live inside a piece only."""
 
@@ -102,7 +106,7 @@ def _tensor_type(value: Any) -> TensorType:
     if isinstance(shape, tf.TensorShape):
         if not shape.is_fully_defined():
             _type_of_array(value.dtype, ())  # refuses what is no number, whatever its shape
-            raise TypeError(
+            raise ShapeError(
                 f"the shape of a lane's value must be static, not {shape}; where lanes need different sizes "
                 "take the largest, a constant; where TensorFlow does not know the shape write tf.ensure_shape(.., [..])"
             )

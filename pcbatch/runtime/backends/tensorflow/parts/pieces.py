@@ -14,6 +14,7 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Together, Wanted
 from pcbatch.runtime.backends.tensorflow import (
+    blame,
     described,
     equivalents,
     hlo,
@@ -28,6 +29,8 @@ from pcbatch.runtime.backends.tensorflow import (
     unsigned,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
+from pcbatch.runtime.backends.tensorflow.symbols import Symbols
+from pcbatch.runtime.backends.tensorflow.weak import SizeError
 
 
 class TensorFlowPieces:
@@ -35,6 +38,15 @@ class TensorFlowPieces:
 
     def equivalent(self, function: Any) -> str | None:
         return equivalents.equivalent(function)
+
+    def symbols(self, tapes: bool) -> Symbols:
+        return Symbols(tapes)
+
+    def failure(self, error: Exception) -> tuple[str, str, str]:
+        return blame.failure(error)
+
+    def is_size(self, error: Exception) -> bool:
+        return isinstance(error, SizeError | structures.ShapeError)
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         if unsigned.has_uint64(piece, reads, shared):

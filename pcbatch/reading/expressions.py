@@ -1,0 +1,423 @@
+"""Expressions, evaluated as Python does: from the left to the right, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.reading.core import NeedsBlocksError
+from pcbatch.reading.joins import End
+from pcbatch.reading.operators import Operators
+from pcbatch.reading.values import NONE, Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
+
+DEAD = Undefined("PCB303", "nothing gets here")
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Where a test has been decided: the blocks in which it holds, and those in which it does not."""
+
+    true: list[End]
+    false: list[End]
+
+
+class Expressions(Operators):
+    """Python's expressions."""
+
+    def expression(self, node: Any, hint: str = "") -> Value:
+        """The value of an expression."""
+        if not self.is_live:
+            return DEAD
+        before, self.node = self.node, node
+        try:
+            found: Value = getattr(self, f"_{type(node).__name__}", self._refused)(node)
+        finally:
+            self.node = before
+        return found if self.is_live else DEAD
+
+    def evaluated(self, nodes: Sequence[Any]) -> list[Value]:
+        """The values of expressions, one after the other; starred ones give their items."""
+        row: list[Value] = []
+        self.pending.append(row)
+        try:
+            for node in nodes:
+                if isinstance(node, gast.Starred):
+                    row += self.sequence(self.expression(node.value))
+                else:
+                    row.append(self.expression(node))
+        finally:
+            self.pending.pop()
+        return row
+
+    def _refused(self, node: Any) -> Value:
+        name = type(node).__name__
+        codes = {"Yield": "PCB105", "YieldFrom": "PCB105", "Await": "PCB105"}
+        self.refuse(codes.get(name, "PCB112"), f"{name} is not supported in a batched function")
+
+    def _Constant(self, node: Any) -> Value:
+        return Host(node.value)
+
+    def _Name(self, node: Any) -> Value:
+        return self.lookup(node.id, node)
+
+    def _Attribute(self, node: Any) -> Value:
+        return self.attribute(self.expression(node.value), node.attr)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        """`value.name`; see `objects`."""
+        raise NotImplementedError
+
+    def _Subscript(self, node: Any) -> Value:
+        row = [self.expression(node.value)]
+        self.pending.append(row)
+        try:
+            index = self.index(node.slice)
+        finally:
+            self.pending.pop()
+        return self.item(row[0], index) if self.is_live else DEAD
+
+    def _Tuple(self, node: Any) -> Value:
+        return Tuple(tuple(self.evaluated(node.elts)))
+
+    def _List(self, node: Any) -> Value:
+        return self.new("list", tuple(self.evaluated(node.elts)))
+
+    def _Set(self, node: Any) -> Value:
+        keys = [self.constant(each, "an element of a set") for each in self.evaluated(node.elts)]
+        return self.new("set", dict.fromkeys(keys, NONE))
+
+    def _Dict(self, node: Any) -> Value:
+        items: dict[Any, Value] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                items |= self.entries(self.expression(value))
+            else:
+                name = self.constant(self.expression(key), "a key of a dict")
+                items[name] = self.expression(value)
+        return self.new("dict", items)
+
+    def _BinOp(self, node: Any) -> Value:
+        row = self.evaluated([node.left, node.right])
+        return self.binary(type(node.op), *row) if self.is_live else DEAD
+
+    def _UnaryOp(self, node: Any) -> Value:
+        if isinstance(node.op, gast.Not):
+            return self.negated(self.condition(node.operand)) if self.is_live else DEAD
+        value = self.expression(node.operand)
+        return self.unary(type(node.op), value) if self.is_live else DEAD
+
+    def _NamedExpr(self, node: Any) -> Value:
+        value = self.expression(node.value)
+        if self.is_live:
+            self.assign_walrus(node.target.id, value)
+        return value
+
+    def assign_walrus(self, name: str, value: Value) -> None:
+        """An assignment inside of an expression: it goes to the function around comprehensions."""
+        frame = self.frame
+        while isinstance(frame.function.tree, gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp):
+            assert frame.function.frame is not None
+            frame = frame.function.frame
+        self.state.names[frame.number, name] = value
+
+    def _Lambda(self, node: Any) -> Value:
+        defaults = tuple(self.evaluated(node.args.defaults))
+        names = [each.id for each in node.args.kwonlyargs]
+        given = zip(names, node.args.kw_defaults, strict=True)
+        keyword = {name: self.expression(each) for name, each in given if each is not None}
+        made = Function("<lambda>", node, self.file, self.frame, None, defaults, keyword)
+        self.escape(made)
+        return made
+
+    def _JoinedStr(self, node: Any) -> Value:
+        texts = []
+        for part in node.values:
+            if isinstance(part, gast.Constant):
+                texts.append(str(part.value))
+                continue
+            value = self.read(self.expression(part.value))
+            spec = "" if part.format_spec is None else self.constant(self.expression(part.format_spec), "a format")
+            known = self.constant_text(value)
+            convert = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[part.conversion]
+            texts.append(format(convert(known), spec))
+        return Host("".join(texts))
+
+    def constant_text(self, value: Value) -> Any:
+        """A value that goes into a text: one that is known."""
+        if isinstance(value, Lane):
+            self.refuse(
+                "PCB114", "a lane's value cannot be formatted into a string, except in the message of assert and raise"
+            )
+        return self.constant(value, "what goes into a text")
+
+    # -- truth and choice ------------------------------------------------------------------------------------------------
+
+    def condition(self, node: Any) -> Host | Lane:
+        """The truth of an expression, of which nothing else is asked."""
+        if not self.is_live:
+            return Host(False)
+        before, self.node = self.node, node
+        try:
+            match node:
+                case gast.BoolOp(op=op, values=values):
+                    return self._all_or_any(isinstance(op, gast.And), values)
+                case gast.UnaryOp(op=gast.Not(), operand=operand):
+                    return self.negated(self.condition(operand))
+                case gast.IfExp(test=test, body=body, orelse=orelse):
+                    chosen = self.condition(test)
+                    if isinstance(chosen, Host):
+                        return self.condition(body if chosen.value else orelse)
+                    found = self.choose(chosen, lambda: self.condition(body), lambda: self.condition(orelse))
+                    return self.truth(found)
+        finally:
+            self.node = before
+        value = self.expression(node)
+        before, self.node = self.node, node
+        try:
+            return self.truth(value) if self.is_live else Host(False)
+        finally:
+            self.node = before
+
+    def decided(self, node: Any) -> Host | Lane | Ends:
+        """The truth of a test; where part of it takes blocks, the ends at which it holds, and those at which not."""
+        match node:
+            case gast.UnaryOp(op=gast.Not(), operand=operand):
+                found = self.decided(operand)
+                if isinstance(found, Ends):
+                    return Ends(found.false, found.true)
+                return self.negated(found)
+            case gast.BoolOp(op=op, values=values) if not self.straight:
+                return self._decided_by(isinstance(op, gast.And), values)
+        return self.condition(node)
+
+    def _decided_by(self, is_and: bool, values: Sequence[Any]) -> Host | Lane | Ends:
+        first, *rest = values
+        found = self.decided(first)
+        if not rest or not self.is_live and not isinstance(found, Ends):
+            return found
+        if isinstance(found, Host):
+            return self._decided_by(is_and, rest) if found.value == is_and else found
+        if isinstance(found, Lane):
+            return self._decided_from(is_and, found, rest)
+        return self._after(is_and, found, rest)
+
+    def _after(self, is_and: bool, found: Ends, rest: Sequence[Any]) -> Ends:
+        """A test of which the first parts have been decided by blocks."""
+        on, off = (found.true, found.false) if is_and else (found.false, found.true)
+        self.join(on)
+        last = self.ends_of(self._decided_by(is_and, rest) if self.is_live else Ends([], []))
+        if is_and:
+            return Ends(last.true, [*off, *last.false])
+        return Ends([*off, *last.true], last.false)
+
+    def _decided_from(self, is_and: bool, so_far: Host | Lane, rest: Sequence[Any]) -> Host | Lane | Ends:
+        """A test of which the truth of the first parts together is known."""
+        if not rest:
+            return so_far
+        if isinstance(so_far, Host):
+            return self._decided_by(is_and, rest) if so_far.value == is_and else so_far
+        mark = self.mark()
+        counts = so_far if is_and else self.negated(so_far)
+        assert isinstance(counts, Lane)
+        try:
+            other = self.straightly(counts, lambda: self.condition(rest[0]))
+            combined = self.both if is_and else self.either
+            return self._decided_from(is_and, combined(so_far, other), rest[1:])  # type: ignore[arg-type]
+        except NeedsBlocksError:
+            self.back_to(mark)
+        return self._after(is_and, self.ends_of(so_far), rest)
+
+    def ends_of(self, found: Host | Lane | Ends) -> Ends:
+        """The ends at which a truth holds, and those at which not."""
+        if isinstance(found, Ends):
+            return found
+        if not self.is_live:
+            return Ends([], [])
+        assert self.emitter.current is not None
+        if isinstance(found, Host):
+            here = [(self.emitter.current, self.state)]
+            self.emitter.enter(None)
+            return Ends(here, []) if found.value else Ends([], here)
+        true, false = self.emitter.block(), self.emitter.block()
+        self.emitter.branch(found, true, false, self.span())
+        return Ends([(true, self.state)], [(false, self.state.copy())])
+
+    def _all_or_any(self, is_and: bool, values: Sequence[Any]) -> Host | Lane:
+        so_far = self.condition(values[0])
+        for each in values[1:]:
+            so_far = self.lazily(is_and, so_far, lambda each=each: self.condition(each))
+            if not self.is_live:
+                return Host(False)
+        return so_far
+
+    def lazily(self, is_and: bool, a: Host | Lane, b: Callable[[], Value]) -> Host | Lane:
+        """`a and b()` or `a or b()` of truths; what `b` does counts only where Python would evaluate it."""
+        if isinstance(a, Host):
+            return self.truth(b()) if a.value == is_and else a
+        mark = self.mark()
+        try:
+            counts = a if is_and else self.negated(a)
+            assert isinstance(counts, Lane)
+            other = self.straightly(counts, lambda: self.truth(b()))
+            combined = self.both if is_and else self.either
+            return combined(a, other)  # type: ignore[arg-type]
+        except NeedsBlocksError:
+            self.back_to(mark)
+        arms: list[Callable[[], Value]] = [lambda: self.truth(b()), lambda: Host(not is_and)]
+        return self.truth(self.fork(a, arms if is_and else arms[::-1]))
+
+    def _BoolOp(self, node: Any) -> Value:
+        is_and = isinstance(node.op, gast.And)
+        found = self.expression(node.values[0])
+        for each in node.values[1:]:
+            if not self.is_live:
+                return DEAD
+            so_far = self.truth(found)
+            if isinstance(so_far, Host):
+                if so_far.value == is_and:
+                    found = self.expression(each)
+                    continue
+                return found
+            type_ = self.type_of(found)
+            if type_ is not None and type_.dtype == "bool":
+                if self._means_bool(each):
+                    found = self.lazily(is_and, so_far, lambda each=each: self.condition(each))
+                    continue
+            left = found
+            arms: list[Callable[[], Value]] = [lambda each=each: self.expression(each), lambda left=left: left]
+            found = self.choose(so_far, *(arms if is_and else arms[::-1]))
+        return found
+
+    def _means_bool(self, node: Any) -> bool:
+        match node:
+            case gast.Compare() | gast.UnaryOp(op=gast.Not()):
+                return True
+            case gast.BoolOp(values=values):
+                return all(map(self._means_bool, values))
+        return False
+
+    def _IfExp(self, node: Any) -> Value:
+        chosen = self.condition(node.test)
+        if not self.is_live:
+            return DEAD
+        if isinstance(chosen, Host):
+            return self.expression(node.body if chosen.value else node.orelse)
+        return self.choose(chosen, lambda: self.expression(node.body), lambda: self.expression(node.orelse))
+
+    def _Compare(self, node: Any) -> Value:
+        row = self.evaluated([node.left, node.comparators[0]])
+        if not self.is_live:
+            return DEAD
+        found = self.compare(type(node.ops[0]), *row)
+        if len(node.ops) == 1:
+            return found
+        middle = row[1]
+        truth = self.truth(found)
+        return self._chain(truth, middle, node.ops[1:], node.comparators[1:])
+
+    def _chain(self, so_far: Host | Lane, left: Value, ops: Sequence[Any], nodes: Sequence[Any]) -> Value:
+        if not ops:
+            return so_far
+
+        def rest() -> Value:
+            row = [left]
+            self.pending.append(row)
+            try:
+                right = self.expression(nodes[0])
+            finally:
+                self.pending.pop()
+            return self._chain(self.truth(self.compare(type(ops[0]), row[0], right)), right, ops[1:], nodes[1:])
+
+        return self.lazily(True, so_far, rest)
+
+    # -- comprehensions ------------------------------------------------------------------------------------------------
+
+    def _scoped(self, node: Any) -> Frame:
+        return Frame(self.number(), Function("comprehension", node, self.file, self.frame))
+
+    def _ListComp(self, node: Any) -> Value:
+        return self.new("list", tuple(self.listed(node)))
+
+    def listed(self, node: Any) -> list[Value]:
+        """The elements of a comprehension, written out one after the other."""
+        row: list[Value] = []
+        self._written_out(node, lambda: row.append(self.expression(node.elt)), row)
+        return row
+
+    def _SetComp(self, node: Any) -> Value:
+        keys = [self.constant(each, "an element of a set") for each in self.listed(node)]
+        return self.new("set", dict.fromkeys(keys, NONE))
+
+    def _DictComp(self, node: Any) -> Value:
+        items: dict[Any, Value] = {}
+
+        def add() -> None:
+            key = self.constant(self.expression(node.key), "a key of a dict")
+            items[key] = self.expression(node.value)
+
+        self._written_out(node, add, [])
+        return self.new("dict", items)
+
+    def _GeneratorExp(self, node: Any) -> Value:
+        made = Generator(node, self.frame)
+        self.escape(made)
+        return made
+
+    def generated(self, value: Generator) -> list[Value]:
+        """The items of a generator."""
+        return self.within_frame(value.frame, lambda: self.listed(value.tree))
+
+    def within_frame(self, frame: Frame, what: Callable[[], Any]) -> Any:
+        """What `what` does inside of a call that is around."""
+        if frame is self.frame:
+            return what()
+        self.frames.append(frame)
+        try:
+            return what()
+        finally:
+            self.frames.pop()
+
+    def _written_out(self, node: Any, add: Callable[[], Any], row: list[Value]) -> None:
+        first = self.expression(node.generators[0].iter)
+        self.frames.append(self._scoped(node))
+        self.pending.append(row)
+        try:
+            self._over(node.generators, add, first)
+        finally:
+            self.pending.pop()
+            self.leave(self.frames.pop())
+
+    def _over(self, generators: Sequence[Any], add: Callable[[], Any], first: Value | None = None) -> None:
+        if not generators:
+            if self.is_live:
+                add()
+            return
+        generator, *rest = generators
+        whole = self.expression(generator.iter) if first is None else first
+        for item in self.sequence(whole):
+            if not self.is_live:
+                return
+            self.store(generator.target, item)
+            self._if_all(generator.ifs, lambda: self._over(rest, add))
+
+    def _if_all(self, tests: Sequence[Any], what: Callable[[], None]) -> None:
+        for test in tests:
+            found = self.condition(test)
+            if isinstance(found, Lane):
+                self.needs_constant(
+                    "PCB130",
+                    "whether an element is kept differs by lane, and with it the length of the list",
+                    "a list has the same length in all lanes: keep a flag beside each element, or take "
+                    "`pcbatch.bounded(shape, dtype, capacity)`",
+                    node=test,
+                )
+            if not found.value:
+                return
+        what()
+
+    def store(self, target: Any, value: Value) -> None:
+        """An assignment; see `statements`."""
+        raise NotImplementedError

@@ -1,0 +1,95 @@
+"""Kinds: the structure of values that cross a call, with the types of the numbers and arrays in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.values import Host, Value, is_number, is_same, same_host
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """What a value is, apart from its numbers: `form` is "lane", "host", "tuple", "list", "dict", "object", "same" ..
+
+    "same" is an object that has been met before, as number `type`. `value` is what is known of it now.
+    """
+
+    form: str
+    type: Any = None
+    items: tuple[Kind, ...] = ()
+    keys: tuple[Any, ...] = ()
+    cls: Any = None
+    value: Value | None = None
+
+    def leaves(self) -> Iterator[TensorType]:
+        """The types of its numbers and arrays, in order."""
+        if self.form == "lane":
+            yield self.type
+        for item in self.items:
+            yield from item.leaves()
+
+    def with_leaves(self, types: Iterator[TensorType]) -> Kind:
+        """The same with other types."""
+        if self.form == "lane":
+            return replace(self, type=next(types))
+        return replace(self, items=tuple(item.with_leaves(types) for item in self.items))
+
+    def key(self, *, exact: bool) -> Any:
+        """What tells kinds apart; unless `exact`, numbers of other dtypes are the same."""
+        if self.form == "lane":
+            return ("lane", self.type) if exact else ("lane", self.type.shape, _class(self.type))
+        if self.form == "host":
+            return "host", _Known(self.value)
+        return self.form, self.type, self.cls, self.keys, *(item.key(exact=exact) for item in self.items)
+
+
+def _class(type_: TensorType) -> str:
+    """Numbers of one class may be of one type: bools, complex numbers, all others."""
+    return "bool" if type_.dtype == "bool" else "complex" if type_.dtype.startswith("complex") else "number"
+
+
+class _Known:
+    """A value that is known now, compared as values of Python's that mean the same to any program."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and is_same(self.value, other.value)
+
+    def __hash__(self) -> int:
+        host = getattr(self.value, "value", None)
+        if is_number(host) or isinstance(host, str):
+            return hash((type(host), host))
+        return hash(type(self.value))
+
+
+def is_alike(a: Kind, b: Kind) -> bool:
+    """Whether two kinds have one structure, whatever types their numbers have."""
+    if a.form != b.form or len(a.items) != len(b.items) or a.keys != b.keys or a.cls is not b.cls:
+        return False
+    if a.form == "host":
+        assert a.value is not None and b.value is not None
+        return is_same(a.value, b.value)
+    if a.form == "same":
+        return bool(a.type == b.type)
+    return all(map(is_alike, a.items, b.items))
+
+
+def merged(a: Kind, b: Kind, joined: Callable[[Sequence[TensorType]], TensorType]) -> Kind:
+    """The kind that holds values of both, which are alike."""
+    types = [joined([x, y]) for x, y in zip(a.leaves(), b.leaves(), strict=True)]
+    return a.with_leaves(iter(types))
+
+
+def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
+    """Whether a value that is known now may be a lane's: a number or an array."""
+    return is_number(host.value) or isinstance(host.value, np.generic) or is_array(host.value)
+
+
+__all__ = ["Kind", "is_alike", "is_data", "merged", "same_host"]

@@ -1,0 +1,329 @@
+"""Operations: what a lane's values are computed by, how they are written, and what of the backend stands for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from pcbatch.ir.records import made
+from pcbatch.lowering.codegen.builtins import BUILTINS
+from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS, CHECKED_METHODS
+from pcbatch.reading.values import Lane
+
+SITE = 0
+"""Any fault site will do where an operation is only tried."""
+
+Written = Callable[[Sequence[str], Mapping[str, str]], str]
+Called = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One kind of operation: `key` tells it from others, or is None where it is not the same at each time.
+
+    `written(arguments, keywords)` is its text, `called(ops, arguments, keywords)` calls it on symbols.
+    """
+
+    key: Hashable
+    written: Written
+    called: Called
+
+
+def _binary(symbol: str, name: str, checked: bool) -> Operation:
+    def called(ops: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        return getattr(ops, name)(*arguments, *([SITE] if checked else []))
+
+    return Operation(symbol, lambda given, named: f"{given[0]} {symbol} {given[1]}", called)
+
+
+BINARY: dict[type, Operation] = {
+    node: _binary(symbol, name, checked)
+    for node, symbol, name, checked in (
+        (gast.Add, "+", "add", False),
+        (gast.Sub, "-", "subtract", False),
+        (gast.Mult, "*", "multiply", False),
+        (gast.Div, "/", "divide", True),
+        (gast.FloorDiv, "//", "floordiv", True),
+        (gast.Mod, "%", "mod", True),
+        (gast.Pow, "**", "power", True),
+        (gast.LShift, "<<", "left_shift", True),
+        (gast.RShift, ">>", "right_shift", True),
+        (gast.BitAnd, "&", "bit_and", False),
+        (gast.BitOr, "|", "bit_or", False),
+        (gast.BitXor, "^", "bit_xor", False),
+        (gast.MatMult, "@", "matrix_product", False),
+        (gast.Eq, "==", "equal", False),
+        (gast.NotEq, "!=", "not_equal", False),
+        (gast.Lt, "<", "less", False),
+        (gast.LtE, "<=", "less_equal", False),
+        (gast.Gt, ">", "greater", False),
+        (gast.GtE, ">=", "greater_equal", False),
+        (gast.In, "in", "contains", False),
+        (gast.NotIn, "not in", "lacks", False),
+    )
+}
+"""Operators of two operands, comparisons among them."""
+
+UNARY: dict[type, Operation] = {
+    gast.USub: Operation("-x", lambda given, named: f"-{given[0]}", lambda ops, given, named: ops.negative(*given)),
+    gast.UAdd: Operation("+x", lambda given, named: f"+{given[0]}", lambda ops, given, named: ops.positive(*given)),
+    gast.Invert: Operation("~x", lambda given, named: f"~{given[0]}", lambda ops, given, named: ~given[0]),
+    gast.Not: Operation("not", lambda given, named: f"not {given[0]}", lambda ops, given, named: ops.negate(*given)),
+}
+
+
+def _both(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    return ops.both(given[0], lambda: given[1])
+
+
+def _either(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    return ops.either(given[0], lambda: given[1])
+
+
+AND = Operation("and", lambda given, named: f"{given[0]} and {given[1]}", _both)
+OR = Operation("or", lambda given, named: f"{given[0]} or {given[1]}", _either)
+CHOICE = Operation(
+    "if",
+    lambda given, named: f"{given[1]} if {given[0]} else {given[2]}",
+    lambda ops, given, named: ops.select(given[0], lambda: given[1], lambda: given[2]),
+)
+
+
+def call_text(function: str, given: Sequence[str], named: Mapping[str, str]) -> str:
+    """A call as it is written."""
+    return f"{function}({', '.join((*given, *(f'{name}={text}' for name, text in named.items())))})"
+
+
+def builtin(name: str) -> Operation:
+    """A built-in function of the language, or a pseudo-builtin."""
+
+    def called(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        options = dict(named)
+        is_checked = name in CHECKED_BUILTINS
+        if name in ("__changed__", "__taken__"):
+            is_checked = given[1] in CHECKED_METHODS
+        if is_checked:
+            options["site"] = SITE
+        return getattr(ops, BUILTINS[name])(*given, **options)
+
+    return Operation(("builtin", name), lambda given, named: call_text(name, given, named), called)
+
+
+def library(function: Any, name: str, path: str | None, *, is_steady: bool) -> Operation:
+    """A function of a library, or an opaque one of the user's, known by `name`; steady ones give the same each time.
+
+    `path` is what of `ops` stands for it, if anything does.
+    """
+
+    def called(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        if path is None:
+            return function(*given, **named)
+        if path == "without_equivalent":
+            return ops.without_equivalent(function)(*given, **named)
+        module, _, own = path.partition(".")
+        options = dict(named)
+        if module == "math" or path == "numpy.take":
+            options["site"] = SITE
+        return getattr(getattr(ops, module), own)(*given, **options)
+
+    key = ("function", id(function)) if is_steady else None
+    return Operation(key, lambda given, named: call_text(name, given, named), called)
+
+
+def method(name: str) -> Operation:
+    """A method of an array."""
+    return Operation(
+        ("method", name),
+        lambda given, named: call_text(f"{given[0]}.{name}", given[1:], named),
+        lambda ops, given, named: ops.member(given[0], name)(*given[1:], **named),
+    )
+
+
+def method_of_held(name: str) -> Operation:
+    """A method of what a context manager has given."""
+    return Operation(
+        None,
+        lambda given, named: call_text(f"{given[0]}.{name}", given[1:], named),
+        lambda ops, given, named: getattr(given[0], name)(*given[1:], **named),
+    )
+
+
+def attribute(name: str) -> Operation:
+    """An attribute of an array."""
+    return Operation(
+        ("attribute", name),
+        lambda given, named: f"{given[0]}.{name}",
+        lambda ops, given, named: ops.member(given[0], name),
+    )
+
+
+GETITEM = Operation(
+    "[]",
+    lambda given, named: f"{given[0]}[{given[1]}]",
+    lambda ops, given, named: ops.getitem(given[0], given[1], SITE),
+)
+
+
+@dataclass(frozen=True)
+class WindowOf:
+    """A slice of fixed length that begins at a lane's number; a part of the pattern of an index."""
+
+    start: Any
+    length: int
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A value of Python's that code knows by a name."""
+
+    text: str
+    value: Any
+
+
+class Held(Named):
+    """What a context manager has given, which lives in its piece: a gradient tape."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """An object or a named tuple, made of its fields."""
+
+    cls: Named
+    names: tuple[str, ...]
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """A function that is given its first arguments already."""
+
+    partial: Named
+    function: Named
+    items: tuple[Any, ...]
+
+
+# -- patterns of arguments: lanes and constants inside of tuples, lists, dicts and slices --------------------------------
+
+
+def lanes_in(pattern: Any) -> list[Lane]:
+    """The lane's values in a pattern, in order; one that stands in it twice is there twice."""
+    match pattern:
+        case Lane():
+            return [pattern]
+        case WindowOf(start):
+            return lanes_in(start)
+        case Record(items=items) | Partial(items=items):
+            return [lane for each in items for lane in lanes_in(each)]
+        case tuple() | list():
+            return [lane for each in pattern for lane in lanes_in(each)]
+        case dict():
+            return [lane for each in pattern.values() for lane in lanes_in(each)]
+        case slice():
+            return [lane for each in (pattern.start, pattern.stop, pattern.step) for lane in lanes_in(each)]
+    return []
+
+
+def held_in(pattern: Any) -> list[Held]:
+    """What context managers have given that stands in a pattern."""
+    match pattern:
+        case Held():
+            return [pattern]
+        case tuple() | list():
+            return [found for each in pattern for found in held_in(each)]
+        case dict():
+            return [found for each in pattern.values() for found in held_in(each)]
+    return []
+
+
+def filled(pattern: Any, symbol: Callable[[Lane], Any], window: Callable[..., Any]) -> Any:
+    """A pattern with symbols in the place of lanes, and the values of Python's that it names."""
+
+    def fill(part: Any) -> Any:
+        match part:
+            case Lane():
+                return symbol(part)
+            case Named():
+                return part.value
+            case Record(cls, names, items):
+                return made(cls.value, dict(zip(names, map(fill, items), strict=True)))
+            case Partial(partial, function, items):
+                return partial.value(function.value, *map(fill, items))
+            case WindowOf(start, length, step):
+                first = fill(start)
+                return window(first, first + length, step, length)
+            case tuple() if hasattr(part, "_fields"):
+                return type(part)(*map(fill, part))
+            case tuple() | list():
+                return type(part)(map(fill, part))
+            case dict():
+                return {key: fill(each) for key, each in part.items()}
+            case slice():
+                return slice(fill(part.start), fill(part.stop), fill(part.step))
+        return part
+
+    return fill(pattern)
+
+
+def key_of(pattern: Any) -> Hashable:
+    """What tells patterns apart that may give values of other types."""
+    match pattern:
+        case Lane(_, type_):
+            return type_
+        case Named(_, value):
+            return ("named", id(value))
+        case Record(cls, names, items):
+            return ("record", id(cls.value), names, *map(key_of, items))
+        case Partial(_, function, items):
+            return ("partial", id(function.value), *map(key_of, items))
+        case WindowOf(start, length, step):
+            return ("window", key_of(start), length, step)
+        case tuple() | list():
+            return (type(pattern), *map(key_of, pattern))
+        case dict():
+            return ("dict", *((name, key_of(each)) for name, each in pattern.items()))
+        case slice():
+            return ("slice", key_of(pattern.start), key_of(pattern.stop), key_of(pattern.step))
+    return type(pattern), repr(pattern)
+
+
+def text_of(pattern: Any, in_index: bool = False) -> str:
+    """A pattern as it is written; inside of brackets slices are written with colons."""
+    match pattern:
+        case Lane(name):
+            return name
+        case Named(text):
+            return text
+        case Record(cls, names, items):
+            return f"__object__({', '.join((cls.text, repr(names), *map(text_of, items)))})"
+        case Partial(partial, function, items):
+            return f"{partial.text}({', '.join((function.text, *map(text_of, items)))})"
+        case WindowOf(start, length, step):
+            first = text_of(start)
+            return f"{first}:{first} + {length}" + ("" if step is None else f":{step}")
+        case tuple() if hasattr(pattern, "_fields"):
+            raise TypeError("a named tuple is written by its class")
+        case tuple() if in_index and pattern:
+            return ", ".join(text_of(each, True) for each in pattern) + ("," if len(pattern) == 1 else "")
+        case tuple():
+            return f"({', '.join(map(text_of, pattern))}{',' if len(pattern) == 1 else ''})"
+        case list():
+            return f"[{', '.join(map(text_of, pattern))}]"
+        case dict():
+            return "{" + ", ".join(f"{key!r}: {text_of(each)}" for key, each in pattern.items()) + "}"
+        case slice():
+            parts = ["" if each is None else text_of(each) for each in (pattern.start, pattern.stop, pattern.step)]
+            if in_index:
+                return ":".join(parts if parts[2] else parts[:2])
+            return f"slice({', '.join(part or 'None' for part in parts)})"
+        case float() if pattern != pattern or pattern in (float("inf"), float("-inf")):
+            return f"float({str(pattern)!r})"
+        case _ if pattern is Ellipsis:
+            return "..."
+        case int() | float() | complex() if not isinstance(pattern, bool) and repr(pattern).startswith("-"):
+            return f"({pattern!r})"
+    return repr(pattern)
+

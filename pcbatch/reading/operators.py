@@ -1,0 +1,319 @@
+"""Operators and comparisons: of what is known now, of lanes' numbers, of sequences, and of objects that define them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.reading.operations import BINARY, UNARY
+from pcbatch.reading.values import Bound, Function, Host, Lane, OneOf, Range, Ref, Tuple, Value, View
+from pcbatch.reading.variables import Variables
+
+PYTHON: dict[type, Any] = {
+    gast.Add: operator.add,
+    gast.Sub: operator.sub,
+    gast.Mult: operator.mul,
+    gast.Div: operator.truediv,
+    gast.FloorDiv: operator.floordiv,
+    gast.Mod: operator.mod,
+    gast.Pow: operator.pow,
+    gast.LShift: operator.lshift,
+    gast.RShift: operator.rshift,
+    gast.BitAnd: operator.and_,
+    gast.BitOr: operator.or_,
+    gast.BitXor: operator.xor,
+    gast.MatMult: operator.matmul,
+    gast.Eq: operator.eq,
+    gast.NotEq: operator.ne,
+    gast.Lt: operator.lt,
+    gast.LtE: operator.le,
+    gast.Gt: operator.gt,
+    gast.GtE: operator.ge,
+    gast.USub: operator.neg,
+    gast.UAdd: operator.pos,
+    gast.Invert: operator.invert,
+}
+NAMES: dict[type, str] = {
+    gast.Add: "add",
+    gast.Sub: "sub",
+    gast.Mult: "mul",
+    gast.Div: "truediv",
+    gast.FloorDiv: "floordiv",
+    gast.Mod: "mod",
+    gast.Pow: "pow",
+    gast.LShift: "lshift",
+    gast.RShift: "rshift",
+    gast.BitAnd: "and",
+    gast.BitOr: "or",
+    gast.BitXor: "xor",
+    gast.MatMult: "matmul",
+}
+COMPARED: dict[type, tuple[str, str]] = {
+    gast.Eq: ("__eq__", "__eq__"),
+    gast.NotEq: ("__ne__", "__ne__"),
+    gast.Lt: ("__lt__", "__gt__"),
+    gast.LtE: ("__le__", "__ge__"),
+    gast.Gt: ("__gt__", "__lt__"),
+    gast.GtE: ("__ge__", "__le__"),
+}
+ORDER = (gast.Lt, gast.LtE, gast.Gt, gast.GtE)
+
+
+class Operators(Variables):
+    """Python's operators."""
+
+    def binary(self, op: type, a: Value, b: Value) -> Value:
+        """`a op b`."""
+        a, b = self.known(a), self.known(b)
+        name = NAMES[op]
+        found = self.overloaded(a, b, f"__{name}__", f"__r{name}__")
+        if found is not None:
+            return found
+        a, b = self.read(a), self.read(b)
+        known = self._of_sequences(op, a, b)
+        if known is not None:
+            return known
+        if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
+            try:
+                return Host(PYTHON[op](a.value, b.value))
+            except (ZeroDivisionError, ValueError, OverflowError):
+                if not all(isinstance(each.value, bool | int | float) for each in (a, b)):
+                    raise
+            except TypeError as error:
+                self.refuse("PCB401", f"TypeError: {error}")
+        if isinstance(a, Host) and isinstance(a.value, str):
+            self.refuse(
+                "PCB114",
+                "a lane's value cannot be formatted into a string, except in the message of assert and raise",
+            )
+        return self.emit(BINARY[op], [self.operand_of(a), self.operand_of(b)])
+
+    def operand_of(self, value: Value) -> Any:
+        """An operand of an operator: a number or an array."""
+        if isinstance(value, Function | Bound | Range) or (isinstance(value, Ref) and self.kind(value) == "object"):
+            self.refuse("PCB401", f"TypeError: unsupported operand: {self.described(value)}")
+        return self.pattern(value)
+
+    def _items(self, value: Value) -> tuple[Value, ...] | None:
+        """The items of a tuple or a list; None for everything else."""
+        if isinstance(value, Tuple):
+            return value.items
+        if self.kind(value) == "list":
+            return tuple(self.state.cell(value).items)  # type: ignore[arg-type]
+        if isinstance(value, Host) and isinstance(value.value, list) and value.place is not None:
+            return tuple(self.sequence(value))
+        return None
+
+    def _like(self, value: Value, items: Sequence[Value]) -> Value:
+        return Tuple(tuple(items)) if isinstance(value, Tuple) else self.new("list", tuple(items))
+
+    def _of_sequences(self, op: type, a: Value, b: Value) -> Value | None:
+        xs, ys = self._items(a), self._items(b)
+        if op is gast.Add and xs is not None and ys is not None:
+            if isinstance(a, Tuple) != isinstance(b, Tuple):
+                kinds = "tuple" if isinstance(a, Tuple) else "list", "tuple" if isinstance(b, Tuple) else "list"
+                self.refuse("PCB401", f'TypeError: can only concatenate {kinds[0]} (not "{kinds[1]}") to {kinds[0]}')
+            return self._like(a, [*xs, *ys])
+        if op is gast.Mult:
+            for items, whole, count in ((xs, a, b), (ys, b, a)):
+                if items is not None and self._items(count) is None and self.is_whole(count):
+                    times = self.constant(count, "how often a list is repeated")
+                    return self._like(whole, [*items] * times)
+        for one, other in ((a, b), (b, a)):
+            if self.kind(one) == "set" and (self.kind(other) == "set" or isinstance(other, Host)):
+                keys = [self._set_of(each) for each in (a, b)]
+                return self.new("set", dict.fromkeys(PYTHON[op](*keys), Host(None)))
+        return None
+
+    def _set_of(self, value: Value) -> Any:
+        return set(self.state.cell(value).items) if isinstance(value, Ref) else value.value  # type: ignore[union-attr]
+
+    def is_whole(self, value: Value) -> bool:
+        """Whether a value is an int, or a lane's scalar of ints."""
+        type_ = self.type_of(value)
+        return type_ is not None and not type_.shape and type_.dtype.startswith(("int", "uint", "bool"))
+
+    def overloaded(self, a: Value, b: Value, name: str, reflected: str) -> Value | None:
+        """What an operator of the user's own classes gives; None where neither operand has one."""
+        for whole, other, method in ((a, b, name), (b, a, reflected)):
+            found = self.method_of(whole, method)
+            if found is not None:
+                result = self.call_value(found, [other], {})
+                if not (isinstance(result, Host) and result.value is NotImplemented):
+                    return result
+        return None
+
+    def is_bounded(self, value: Value) -> bool:
+        """Whether a value is a bounded list; see `objects`."""
+        raise NotImplementedError
+
+    def method_of(self, value: Value, name: str) -> Value | None:
+        """A method that an object's class defines, or one of several objects'; None where it has none of that name."""
+        raise NotImplementedError
+
+    def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        """What a call gives; see `calls`."""
+        raise NotImplementedError
+
+    def unary(self, op: type, value: Value) -> Value:
+        """`op value`."""
+        value = self.known(value)
+        if op is gast.Not:
+            return self.negated(self.truth(value))
+        names = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}
+        found = self.method_of(value, names[op])
+        if found is not None:
+            return self.call_value(found, [], {})
+        value = self.read(value)
+        if isinstance(value, Host) and not self.is_array(value.value):
+            try:
+                return Host(PYTHON[op](value.value))
+            except TypeError as error:
+                self.refuse("PCB401", f"TypeError: {error}")
+        return self.emit(UNARY[op], [self.operand_of(value)])
+
+    # -- comparisons ---------------------------------------------------------------------------------------------------
+
+    def compare(self, op: type, a: Value, b: Value) -> Value:
+        """`a op b` of one comparison."""
+        a, b = self.known(a), self.known(b)
+        if op in (gast.Is, gast.IsNot):
+            same = self.is_one(a, b)
+            return self.negated(same) if op is gast.IsNot else same
+        if op in (gast.In, gast.NotIn):
+            found = self.contains(b, a)
+            return self.negated(found) if op is gast.NotIn else found
+        known = self.overloaded(a, b, *COMPARED[op])
+        if known is not None:
+            return known
+        if op is gast.NotEq and (found := self.overloaded(a, b, "__eq__", "__eq__")) is not None:
+            return self.negated(self.truth(found))
+        a, b = self.read(a), self.read(b)
+        xs, ys = self._items(a), self._items(b)
+        if xs is not None and ys is not None:
+            return self._compared(op, xs, ys)
+        if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
+            try:
+                return Host(PYTHON[op](a.value, b.value))
+            except TypeError as error:
+                self.refuse("PCB401", f"TypeError: {error}")
+        if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
+            return Host((op is gast.NotEq) != self._same_reference(a, b))
+        return self.emit(BINARY[op], [self.operand_of(a), self.operand_of(b)])
+
+    def _differ_in_kind(self, a: Value, b: Value) -> bool:
+        """Whether two values are equal only if they are one: a number and a text, an object without `__eq__`."""
+        return any(
+            isinstance(each, Function | Bound)
+            or (isinstance(each, Ref) and self.kind(each) != "array")
+            or (isinstance(each, Host) and not self.is_array(each.value) and self.type_of(each) is None)
+            or isinstance(each, Tuple)
+            for each in (a, b)
+        )
+
+    def _same_reference(self, a: Value, b: Value) -> bool:
+        found = self.is_one(a, b)
+        if isinstance(found, Host):
+            return bool(found.value)
+        self.refuse("PCB113", "whether these are one object differs by lane")
+
+    def is_one(self, a: Value, b: Value) -> Host | Lane:
+        """`a is b`."""
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, OneOf) and isinstance(other, Ref | OneOf):
+                if isinstance(other, Ref):
+                    found: Host | Lane = Host(False)
+                    for place, each in enumerate(one.items):
+                        if each == other:
+                            found = self.either(found, self.is_place(one.index, place))
+                    return found
+                if one == other:
+                    return Host(True)
+        if isinstance(a, Ref) and isinstance(b, Ref):
+            return Host(a == b)
+        if isinstance(a, Host) and isinstance(b, Host):
+            return Host(a.value is b.value)
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, Host) and isinstance(one.value, bool):
+                type_ = self.type_of(other)
+                if type_ is not None and type_.dtype == "bool" and not type_.shape:
+                    lane = self.lane(other)
+                    return lane if one.value else self.negated(lane)
+                return Host(False)
+            if isinstance(one, Host) and (one.value is None or isinstance(one.value, type)):
+                return Host(False)
+        if type(a) is not type(b) and not {type(a), type(b)} <= {Lane, View, Ref}:
+            return Host(False)
+        if isinstance(a, Function) and isinstance(b, Function):
+            return Host(a is b)
+        self.refuse("PCB113", "`is` compares identities, which numbers of a lane do not have", "write `==`")
+
+    def _compared(self, op: type, xs: Sequence[Value], ys: Sequence[Value]) -> Value:
+        """Two sequences, compared by the first of their elements that differ."""
+        if op in (gast.Eq, gast.NotEq):
+            if len(xs) != len(ys):
+                return Host(op is gast.NotEq)
+            found: Host | Lane = Host(True)
+            for x, y in zip(xs, ys, strict=True):
+                found = self.both(found, self.truth(self.compare(gast.Eq, x, y)))
+            return self.negated(found) if op is gast.NotEq else found
+        strict = gast.Lt if op in (gast.Lt, gast.LtE) else gast.Gt
+        if len(xs) == len(ys):
+            found = Host(op in (gast.LtE, gast.GtE))
+        else:
+            found = Host((len(xs) < len(ys)) == (strict is gast.Lt))
+        for x, y in reversed([*zip(xs, ys, strict=False)]):
+            same = self.both(self.truth(self.compare(gast.Eq, x, y)), found)
+            found = self.either(self.truth(self.compare(strict, x, y)), same)
+        return found
+
+    def contains(self, whole: Value, item: Value) -> Host | Lane:
+        """`item in whole`."""
+        found = self.method_of(whole, "__contains__")
+        if found is not None:
+            return self.truth(self.call_value(found, [item], {}))
+        if self.is_bounded(whole):
+            return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.record(whole)]))
+        type_ = self.type_of(whole)
+        if type_ is not None:
+            return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.pattern(self.read(whole))]))
+        item = self.read(item)
+        if isinstance(whole, Host) and isinstance(whole.value, range) and isinstance(item, Lane):
+            whole = Range(Host(whole.value.start), Host(whole.value.stop), Host(whole.value.step))
+        if isinstance(whole, Range):
+            return self._in_range(whole, item)
+        if isinstance(whole, Host) and isinstance(item, Host):
+            try:
+                return Host(item.value in whole.value)
+            except TypeError as error:
+                self.refuse("PCB401", f"TypeError: {error}")
+        if self.kind(whole) == "dict" and isinstance(item, Host | Tuple):
+            return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
+        if isinstance(whole, Host) and isinstance(whole.value, str):
+            self.refuse("PCB114", "a lane's value is looked for in a text")
+        result: Host | Lane = Host(False)
+        for each in self.sequence(whole):
+            if isinstance(result, Host) and result.value:
+                break
+            same = self.is_one(item, each) if self._are_one(item, each) else self.truth(self.compare(gast.Eq, item, each))
+            result = self.either(result, same)
+        return result
+
+    def _are_one(self, a: Value, b: Value) -> bool:
+        """Whether two values are one object for certain."""
+        return isinstance(a, Ref) and a == b
+
+    def _in_range(self, whole: Range, item: Value) -> Host | Lane:
+        step = whole.step
+        if not isinstance(step, Host):
+            self.refuse("PCB129", "`in` takes a range whose step is known", "compare with its bounds")
+        low, high = (whole.start, whole.stop) if step.value > 0 else (whole.stop, whole.start)
+        first, last = (gast.LtE, gast.Lt) if step.value > 0 else (gast.Lt, gast.LtE)
+        inside = self.both(self.truth(self.compare(first, low, item)), self.truth(self.compare(last, item, high)))
+        if step.value in (1, -1):
+            return inside
+        rest = self.binary(gast.Mod, self.binary(gast.Sub, item, whole.start), step)
+        return self.both(inside, self.truth(self.compare(gast.Eq, rest, Host(0))))

@@ -1,0 +1,150 @@
+"""Trees of functions: of live ones as their files have them, with what their scopes are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import gast
+
+from pcbatch.frontend.source import live
+from pcbatch.frontend.source.parsing import parse_lines
+from pcbatch.frontend.source.source import _use_character_columns
+from pcbatch.installed import OWN, is_installed
+
+SCOPES = (gast.FunctionDef, gast.Lambda, gast.AsyncFunctionDef, gast.ClassDef)
+COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+UNREADABLE = (
+    gast.Try,
+    gast.TryStar,
+    gast.Yield,
+    gast.YieldFrom,
+    gast.Await,
+    gast.AsyncFunctionDef,
+    gast.AsyncFor,
+    gast.AsyncWith,
+    gast.Import,
+    gast.ImportFrom,
+    gast.Global,
+    gast.ClassDef,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeOf:
+    """The names of a function: those that are its own, those of functions around it that it assigns, where it reads."""
+
+    locals: frozenset[str]
+    nonlocals: frozenset[str]
+    loads: dict[str, tuple[tuple[int, int], ...]] = field(repr=False)
+    is_readable: bool = True
+
+
+def is_users(function: Any) -> bool:
+    """Whether a function of Python's belongs to the user's own project."""
+    if not isinstance(function, FunctionType):
+        return False
+    file = function.__code__.co_filename
+    return not is_installed(file) and not file.startswith((OWN, "<pcbatch", "<string>"))
+
+
+_trees: WeakKeyDictionary[CodeType, tuple[Any, str]] = WeakKeyDictionary()
+
+
+def tree_of(function: FunctionType) -> tuple[Any, str]:
+    """The tree of a live function, and its file; UnsupportedSyntaxError where there is no source to be had."""
+    code = function.__code__
+    if code not in _trees:
+        if code.co_name == "<lambda>":
+            node, lines = _lambda(function)
+        else:
+            node, lines = live.found(function)
+        tree = gast.ast_to_gast(node)
+        _use_character_columns(tree, lines)
+        _trees[code] = tree, code.co_filename
+    return _trees[code]
+
+
+def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
+    code = function.__code__
+    lines = live.lines_of(function)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    found = [
+        node
+        for node in ast.walk(parse_lines(lines, code.co_filename))
+        if isinstance(node, ast.Lambda)
+        and node.lineno == code.co_firstlineno
+        and tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names
+    ]
+    if len(found) > 1 and hasattr(code, "co_positions"):
+        places = {(line, column) for line, _, column, _ in code.co_positions() if column}
+        found = [each for each in found if (each.body.lineno, each.body.col_offset) in places] or found
+    if len(found) != 1:
+        raise LookupError("the source of a lambda cannot be told from others")
+    return found[0], lines
+
+
+@lru_cache(maxsize=4096)
+def scope_of(tree: Any) -> ScopeOf:
+    """The names of a function's tree, a lambda's or a comprehension's."""
+    stored: set[str] = set()
+    outer: set[str] = set()
+    loads: dict[str, list[tuple[int, int]]] = {}
+    readable = True
+    for node in _own(tree):
+        match node:
+            case gast.Name(id=name, ctx=gast.Load()):
+                loads.setdefault(name, []).append((node.lineno, node.col_offset))
+            case gast.Name(id=name) if getattr(node, "scope", tree) is tree:
+                stored.add(name)
+            case gast.FunctionDef(name=name) if node is not tree:
+                stored.add(name)
+            case gast.Nonlocal(names=names):
+                outer.update(names)
+            case gast.MatchAs(name=str(name)) | gast.MatchStar(name=str(name)):
+                stored.add(name)
+        if isinstance(node, UNREADABLE):
+            readable = False
+    if isinstance(tree, gast.FunctionDef | gast.Lambda):
+        stored |= {each.id for each in parameters_of(tree)}
+    for inner in gast.walk(tree):
+        if isinstance(inner, gast.Name) and isinstance(inner.ctx, gast.Load):
+            loads.setdefault(inner.id, []).append((inner.lineno, inner.col_offset))
+    places = {name: tuple(sorted(set(found))) for name, found in loads.items()}
+    return ScopeOf(frozenset(stored - outer), frozenset(outer), places, readable)
+
+
+def parameters_of(tree: Any) -> list[Any]:
+    """The parameters of a function, stars included."""
+    given = tree.args
+    stars = [each for each in (given.vararg, given.kwarg) if each is not None]
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *stars]
+
+
+def _own(tree: Any) -> Iterator[Any]:
+    """The nodes of a function that are in its own scope."""
+    body = tree.body if isinstance(tree, gast.FunctionDef) else [tree]
+    waiting = list(body) if isinstance(body, list) else [body]
+    if isinstance(tree, gast.Lambda):
+        waiting = [tree.body]
+    elif isinstance(tree, COMPREHENSIONS):
+        waiting = [*([tree.key, tree.value] if isinstance(tree, gast.DictComp) else [tree.elt])]
+        for place, generator in enumerate(tree.generators):
+            waiting += [generator.target, *generator.ifs, *([generator.iter] if place else [])]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, SCOPES):
+            if isinstance(node, gast.FunctionDef | gast.Lambda):
+                waiting += [each for each in (*node.args.defaults, *node.args.kw_defaults) if each is not None]
+            continue
+        if isinstance(node, COMPREHENSIONS):
+            waiting.append(node.generators[0].iter)
+            waiting += [each for each in gast.walk(node) if isinstance(each, gast.NamedExpr)]
+            continue
+        waiting += list(gast.iter_child_nodes(node))

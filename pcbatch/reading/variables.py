@@ -1,0 +1,136 @@
+"""Variables: what a name means where it stands, in frames that are interpreted and in the world around them."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+import gast
+
+from pcbatch.reading.containers import Containers
+from pcbatch.reading.joins import unassigned
+from pcbatch.reading.places import Place
+from pcbatch.reading.sources import scope_of
+from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Undefined, Value
+
+
+class Variables(Containers):
+    """Names."""
+
+    loops: list[Any]
+
+    def lookup(self, name: str, node: Any = None) -> Value:
+        """The value of a name; refused where it has none."""
+        frame: Frame | None = self.frame
+        is_own = True
+        while frame is not None:
+            found = self.state.names.get((frame.number, name))
+            if found is not None:
+                if isinstance(found, Undefined):
+                    self.node = node or self.node
+                return self.known(found)
+            if name in scope_of(frame.function.tree).locals and is_own:
+                self.node = node or self.node
+                return self.known(unassigned(name))
+            is_own = False
+            if frame.function.frame is None:
+                return self.outside(frame.function.live, name, node)
+            frame = frame.function.frame
+        raise AssertionError(name)
+
+    def outside(self, function: FunctionType | None, name: str, node: Any = None) -> Value:
+        """What a name means around a live function: in its closure, its module, or among the built-ins."""
+        if function is not None:
+            if name in function.__code__.co_freevars:
+                cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+                try:
+                    value = cell.cell_contents
+                except ValueError:
+                    self.refuse("PCB208", f"`{name}` is not assigned yet in the function around", node=node)
+                return self.named(value, Place("cell", cell, "cell_contents", name), name)
+            if name in function.__globals__:
+                return self.named(function.__globals__[name], Place("global", function.__globals__, name, name), name)
+        if hasattr(builtins, name):
+            return Host(getattr(builtins, name), path=name)
+        self.refuse("PCB208", f"`{name}` is not defined", node=node)
+
+    def named(self, value: Any, place: Place, name: str) -> Value:
+        """A captured value that the user knows by a name."""
+        found = self.captured(value, place)
+        if isinstance(found, Host):
+            return Host(found.value, place, name, value)
+        return found
+
+    def assign(self, name: str, value: Value) -> None:
+        """Give a variable of the call that is interpreted a value."""
+        frame = self.frame
+        if name in scope_of(frame.function.tree).nonlocals:
+            outer = frame.function.frame
+            while outer is not None and name not in scope_of(outer.function.tree).locals:
+                outer = outer.function.frame
+            if outer is None:
+                self.refuse("PCB103", f"`nonlocal {name}` changes a variable around the batched function", "return it")
+            frame = outer
+        self.state.names[frame.number, name] = value
+
+    def unbind(self, name: str) -> None:
+        """Take a variable's value away."""
+        self.lookup(name)
+        self.state.names.pop((self.frame.number, name), None)
+
+    def leave(self, frame: Frame) -> None:
+        """Forget the variables of a call that is over, unless a function that is left refers to them."""
+        if frame.escapes:
+            return
+        for name in [each for each in self.state.names if each[0] == frame.number]:
+            del self.state.names[name]
+
+    def living(self) -> Iterator[Value]:
+        """The values of variables that may be read after what is interpreted now."""
+        here = self._place()
+        numbers = {frame.number: frame for frame in self.frames}
+        for (number, name), value in self.state.names.items():
+            frame = numbers.get(number)
+            if frame is None or frame.escapes:
+                yield value
+                continue
+            loads = scope_of(frame.function.tree).loads.get(name, ())
+            at = here if frame is self.frame else self._call_place(frame)
+            begins = self._loop_begin(frame)
+            if any(place > at or (begins is not None and place >= begins) for place in loads):
+                yield value
+
+    def _place(self) -> tuple[int, int]:
+        node = self.node
+        if node is None or getattr(node, "lineno", None) is None:
+            return (0, 0)
+        return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+    def _call_place(self, frame: Frame) -> tuple[int, int]:
+        place = self.frames.index(frame)
+        inner = self.frames[place + 1] if place + 1 < len(self.frames) else None
+        if inner is None or inner.span is None:
+            return (0, 0)
+        return inner.span.line, inner.span.column
+
+    def _loop_begin(self, frame: Frame) -> tuple[int, int] | None:
+        """Where the outermost loop of a call that is around here begins: what it reads is read again."""
+        for loop in self.loops:
+            if loop.frame is frame and loop.node is not None and getattr(loop.node, "lineno", None) is not None:
+                return loop.node.lineno, loop.node.col_offset
+        return None
+
+    def escape(self, value: Value) -> None:
+        """A function that refers to frames has been made."""
+        if isinstance(value, Function | Generator):
+            frame = value.frame
+            while frame is not None:
+                frame.escapes.append(True)
+                frame = frame.function.frame
+        elif isinstance(value, Bound) and isinstance(value.function, Function):
+            self.escape(value.function)
+
+
+__all__ = ["Variables", "gast"]
