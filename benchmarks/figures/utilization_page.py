@@ -175,8 +175,8 @@ def seen(cells: Cells) -> list[str]:
     others, ours = (cells[most].get(name) for name in ("tfp", "earliest"))
     if others and ours and others.trajectories and (times := mean(others) / mean(ours)) > 2:
         found.append(
-            f"Trajectories of TensorFlow Probability's sampler are {times:.0f} times as long. Its U-turn criterion sums "
-            "the momenta of leaves, several leapfrog steps apart, and takes the sum for the distance travelled."
+            f"Trajectories of TensorFlow Probability's sampler are {times:.0f} times as long. Its U-turn criterion "
+            "sums the momenta of leaves, several leapfrog steps apart, and takes the sum for the distance travelled."
         )
     pairs = [
         (cell["switch"].rows, cell["earliest"].rows)
