@@ -135,8 +135,13 @@ def share(figures: Figures | None) -> str:
 
 
 def length(figures: Figures | None) -> str:
-    """Gradients a trajectory."""
-    return f"{figures.needed / figures.trajectories:.1f}" if figures and figures.trajectories else ""
+    """Gradients a trajectory, in the table."""
+    return f"{mean(figures):.1f}" if figures and figures.trajectories else ""
+
+
+def mean(figures: Figures) -> float:
+    """Gradients a trajectory, of which there is one at least."""
+    return figures.needed / figures.trajectories
 
 
 def bound(figures: Figures, name: str) -> str:
@@ -166,6 +171,12 @@ def seen(cells: Cells) -> list[str]:
         found.append(
             f"Of {most:,} trajectories made side by side the longest is {ratio:.1f} times as long as the mean: that is "
             "what local and lockstep pay."
+        )
+    others, ours = (cells[most].get(name) for name in ("tfp", "earliest"))
+    if others and ours and others.trajectories and (times := mean(others) / mean(ours)) > 2:
+        found.append(
+            f"Trajectories of TensorFlow Probability's sampler are {times:.0f} times as long. Its U-turn criterion "
+            "sums the momenta of leaves, several leapfrog steps apart, and takes the sum for the distance travelled."
         )
     pairs = [
         (cell["switch"].rows, cell["earliest"].rows)

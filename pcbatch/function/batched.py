@@ -18,7 +18,7 @@ from pcbatch.function import carried, methods
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.cache import Cache
 from pcbatch.function.calls import Calls
-from pcbatch.function.naming import by_name, restored, short_signature
+from pcbatch.function.naming import by_name, of_receiver, restored, restored_method, short_signature
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import SIGNATURES, Session
 from pcbatch.function.stats import Stats
@@ -220,8 +220,12 @@ class Batched(Calls[P, R]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`.
 
-        By the plain function of its namesake, too, where there are picklers that take such apart; see `carried`.
+        By the plain function of its namesake, too, where there are picklers that take such apart; see `carried`. One
+        that is bound is pickled with its object.
         """
+        bound = None if self.receiver is None else of_receiver(self, self.receiver)
+        if bound is not None:
+            return restored_method, (self.receiver, *bound)
         name, namesake, changes = by_name(self)
         if not carried.is_by_value(self.function, self.__module__):
             return restored, (self.__module__, name, changes)

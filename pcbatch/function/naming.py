@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pickle
 import sys
+from types import ModuleType
 from typing import Any
 
 from pcbatch.errors import UsageError
@@ -29,8 +30,7 @@ def by_name(batched: Linkable) -> tuple[str, Any, dict[str, Any]]:
     for name in (batched.__qualname__, *_names(batched)):
         found = _find(module, name) if namesake is None else namesake
         if batched.is_relative(found):
-            changes = {k: v for k, v in batched.all_options().items() if v != found.all_options()[k]}
-            return name, found, changes
+            return name, found, _changes(batched, found)
     what = (
         "it was defined inside a function" if "<locals>" in batched.__qualname__ else "that name is something else now"
     )
@@ -52,10 +52,42 @@ def restored(module: str, name: str, changes: dict[str, Any]) -> Linkable:
     return found.under(changes) if changes else found
 
 
+def of_receiver(batched: Linkable, receiver: Any) -> tuple[str, dict[str, Any]] | None:
+    """The name of a bound function in its `receiver`, and the options in which it differs; None if it has none there.
+
+    Python pickles methods so, too.
+    """
+    classes = receiver.__mro__ if isinstance(receiver, type) else type(receiver).__mro__
+    others = (name for each in classes for name, value in vars(each).items() if isinstance(value, Linkable))
+    for name in (batched.function.__name__, *others):
+        found = getattr(receiver, name, None)
+        if isinstance(found, Linkable) and found.function is batched.function:
+            return name, _changes(batched, found)
+    return None
+
+
+def restored_method(receiver: Any, name: str, changes: dict[str, Any]) -> Linkable:
+    """The batched function `name` of an object or a class, under its options with `changes`."""
+    found: Linkable = getattr(receiver, name)
+    return found.under(changes) if changes else found
+
+
+def _changes(batched: Linkable, found: Linkable) -> dict[str, Any]:
+    """The options of `batched` that `found` has not."""
+    return {k: v for k, v in batched.all_options().items() if v != found.all_options()[k]}
+
+
 def _names(batched: Linkable) -> list[str]:
-    """Other names of the function in its module, such as `fast` after `fast = autobatch(slow)`."""
-    module = sys.modules.get(batched.__module__)
-    return [name for name, value in vars(module).items() if batched.is_relative(value)] if module is not None else []
+    """Other names of the function in its module or class, such as `fast` after `fast = autobatch(slow)`."""
+    outer = batched.__qualname__.rpartition(".")[0]
+    places = [("", sys.modules.get(batched.__module__)), (f"{outer}.", _find(batched.__module__, outer))]
+    return [
+        f"{prefix}{name}"
+        for prefix, place in places
+        if isinstance(place, ModuleType | type)
+        for name, value in vars(place).items()
+        if batched.is_relative(value)
+    ]
 
 
 def _find(module: str, qualname: str) -> Any:

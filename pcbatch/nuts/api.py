@@ -20,9 +20,10 @@ from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import programs, resuming, starts
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.settings import Settings
+from pcbatch.runtime.backends.tensorflow.operands import UNCAST
 
-MIXED = re.compile(r"is (float32|float64) and .* is (float32|float64), and nothing is cast")
-"""The message about floats of two dtypes that meet."""
+_FLOATS = re.compile(r"\bb?float\d+\b")
+"""The floats that a message names."""
 
 
 def sample(
@@ -185,10 +186,10 @@ def _naming_dtype(dtype: str) -> Iterator[None]:
 
 
 def _with_dtype(found: Diagnostic, dtype: str) -> Diagnostic:
-    met = MIXED.search(found.message)
-    other = next((each for each in met.groups() if each != dtype), None) if met else None
-    if other is None or not found.help:
+    floats = {*_FLOATS.findall(found.message)} if UNCAST in f"{found.message} {found.help}" else set()
+    if dtype not in floats or len(floats) != 2:
         return found
+    (other,) = floats - {dtype}
     return replace(found, help=f"{found.help}, or have the sampler compute in it: nuts.sample(.., dtype=tf.{other})")
 
 

@@ -56,6 +56,16 @@ class Model:
     @pcbatch.autobatch
     def scaled(self, x):
         return self.w * x
+
+    def plainly(self, x):
+        return self.w + x
+
+    moved = pcbatch.autobatch(plainly)
+
+    @pcbatch.autobatch
+    @classmethod
+    def named(cls, x):
+        return len(cls.__name__) * x
 """
 
 
@@ -103,6 +113,20 @@ def test_functions_of_main_by_value(main):
     again = pickle.loads(cloudpickle.dumps(fib))  # from a worker to the next one
     assert (again.__qualname__, repr(again)) == ("fib", repr(fib))
     assert np.asarray(again([5])).tolist() == [8]
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+def test_methods_with_their_objects(main, by_value):
+    model = main.Model(3.0)
+    bound = (model.scaled, model.scaled.options(max_steps=9), model.moved, main.Model.named)
+    sent = (cloudpickle if by_value else pickle).dumps((model, *bound))
+    if by_value:
+        main.worker()
+    again, scaled, limited, moved, named = pickle.loads(sent)
+    assert again.scaled is scaled is not bound[0]
+    assert (limited is scaled.options(max_steps=9), moved is again.moved) == (True, True)
+    for function, wanted in ((scaled, [3.0, 6.0]), (limited, [3.0, 6.0]), (moved, [4.0, 5.0]), (named, [5.0, 10.0])):
+        assert np.asarray(function([1.0, 2.0])).tolist() == wanted
 
 
 def test_modules_that_cloudpickle_is_to_take_apart(monkeypatch):
@@ -174,6 +198,11 @@ def test_runs_without_their_program(kind):
     assert copy.deepcopy([run])[0] is run
 
 
+def _positive(x):
+    assert x > 0
+    return x
+
+
 def test_errors_keep_their_runs():
     """And nothing is run anew for them."""
     with pytest.raises(LaneError) as caught:
@@ -184,6 +213,10 @@ def test_errors_keep_their_runs():
     assert error.run.status.tolist() == [LaneStatus.OK, LaneStatus.ASSERTION]
     with pytest.raises(UsageError, match=r"PCB576: .*what its blocks did, which was not counted"):
         error.run.executions  # noqa: B018
+    with pytest.raises(LaneError) as caught:
+        pcbatch.autobatch(_positive, form="lockstep")([3, -1])
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert repr(error.run) == "<pcbatch.Run of _positive: 1 of 2 lanes failed, from a pickle>"
     stopped = pcbatch.RunInterruptedError(made("native"))
     again = pickle.loads(pickle.dumps(stopped))
     assert (str(again), again.run.status.tolist()) == (str(stopped), stopped.run.status.tolist())

@@ -10,8 +10,11 @@ import functools
 import importlib
 from pathlib import Path
 
+import keras
+import numpy as np
 import pytest
 
+import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
@@ -53,6 +56,18 @@ def test_inferred_types(name):
 def test_refusals(name):
     text = str(refused(name)).replace(str(FOLDER / "refusals") + "/", "")
     check_golden(FOLDER / "golden" / f"{name}.error.txt", text + "\n")
+
+
+def test_a_layer_of_keras_without_its_batch_axis():
+    """In Keras's words, which are others in each version."""
+    layer = keras.layers.Dense(2)
+
+    @pcbatch.autobatch
+    def layered(row):
+        return layer(row)
+
+    with pytest.raises(CompileError, match=r"(?s)PCB401: .*min_ndim=2.*layer\(row\).*layers of Keras expect"):
+        layered.check(np.ones((2, 2), np.float32))
 
 
 @pytest.mark.parametrize("name", REFUSALS)

@@ -69,6 +69,25 @@ def test_leaves_may_be_several_leapfrogs_apart():
     assert len(calls) == 28
 
 
+def test_trajectories_of_such_leaves_are_no_longer():
+    """Of 60 scales from 1 to 8; sums over coarse points that count ends in full made them 30 times as long."""
+    scales = tf.constant(np.geomspace(1.0, 8.0, 60))
+
+    def wide(q, data):
+        return -0.5 * tf.reduce_sum((q / scales) ** 2)
+
+    q = scales * tf.stack([random.normal(random.key(seed), (60,), tf.float64) for seed in range(16)])
+    points = q, -q / scales**2, -0.5 * tf.reduce_sum((q / scales) ** 2, axis=1)
+    metric = Metric(tf.ones(60, tf.float64), tf.ones(60, tf.float64))
+    taken = []
+    for leapfrogs in (1, 4):
+        kernel = multinomial(wide, dimensions=60, dtype=tf.float64, max_tree_depth=10, leapfrogs_per_leaf=leapfrogs)
+        transition = kernel.transition.options(in_axes=(0, 0, 0, None, None, None, 0, None))
+        _, statistics = transition(*points, tf.constant(0.7, tf.float64), metric, 10, random.keys(1, 16), DATA)
+        taken.append(leapfrogs * named(statistics)["n_leaves"].mean())
+    assert taken[1] < 2 * taken[0]
+
+
 def test_a_diverging_leaf_ends_the_trajectory():
     def steep(q, data):
         return -1e6 * tf.reduce_sum(q**4)

@@ -115,7 +115,22 @@ def test_choose_keeps_the_structure():
     assert (float(vector), int(number)) == (3.0, 4)
 
 
-def test_a_log_density_is_a_scalar():
-    q = tf.zeros(3)
-    with pytest.raises(ValueError, match=r"scalar, not of shape \(3,\): sum its terms"):
-        dynamics.value_and_gradient(lambda q, data: -q * q, q, None)
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (lambda q: -q * q, r"scalar, not of shape \(3,\): sum its terms"),
+        (lambda q: "x", "is a number, not of dtype string"),
+        (lambda q: None, "is a number, not NoneType"),
+        (lambda q: {"lp": q[0]}, "is a number, not dict"),
+        (lambda q: tf.complex(q[0], q[1]), "is a number, not of dtype complex64"),
+    ],
+)
+def test_a_log_density_is_a_real_scalar(value, message):
+    with pytest.raises(ValueError, match=message):
+        dynamics.value_and_gradient(lambda q, data: value(q), tf.zeros(3), None)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float64])
+def test_a_log_density_may_be_computed_in_another_float(dtype):
+    lp, g = dynamics.value_and_gradient(lambda q, data: tf.reduce_sum(tf.cast(q, dtype) ** 2), tf.ones(3), None)
+    assert (lp.dtype, float(lp), g.dtype, g.numpy().tolist()) == (tf.float32, 3.0, tf.float32, [2.0] * 3)

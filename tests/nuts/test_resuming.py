@@ -110,6 +110,20 @@ def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
     assert_same(resume(tmp_path / "part.npz"), expected)
 
 
+def test_nothing_is_compiled_after_ctrl_c(monkeypatch):
+    """Not even to report on: it came while the program was made."""
+    asked = []
+
+    def stopping(*given):
+        asked.append(given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver.programs, "chain_of", stopping)
+    with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
+        part = sample(draws=5)
+    assert (len(asked), part.stats.compilations) == (1, 0)
+
+
 @pytest.mark.slow
 def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeypatch):
     options = {"warmup": 60, "draws": 5, "adapt": "pooled", "save_warmup": True}

@@ -280,6 +280,9 @@ def test_what_cannot_be_cast_says_so():
     seen = tf.constant([1.0], tf.float64)
     with pytest.raises(pcbatch.CompileError, match=r"(?s)`seen` is float64.*test_sampling.*dtype=tf.float64\)"):
         nuts.sample(lambda q: -tf.reduce_sum((q - seen) ** 2), 0.0, progress=False)
+    for mixed in (lambda q: tf.concat([q, seen], 0)[0], lambda q: tf.tensordot(q, seen, 1)):
+        with pytest.raises(pcbatch.CompileError, match=r"(?s)test_sampling.*dtype=tf.float64\)"):
+            nuts.sample(mixed, np.zeros(1, np.float32), progress=False)
 
 
 def test_an_improper_posterior_is_said_to_be_one():

@@ -26,7 +26,7 @@ def stretch(*momenta):
 def turns(before, after, inverse_mass=None):
     """Whether two stretches turn; the metric is the unit matrix unless another is given."""
     inverse_mass = np.ones(before.shape[1]) if inverse_mass is None else inverse_mass
-    return bool(turning.turning(tf.constant(inverse_mass), before, after))
+    return bool(turning.turning_by(1, tf.constant(inverse_mass), before, after))
 
 
 def turns_in_stan(inverse_mass, before, after):

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.errors import PrimitiveError
+from pcbatch import random
 from pcbatch.runtime.backends.tensorflow.expansion import Expansion
 
 
@@ -59,11 +59,39 @@ def test_what_cannot_be_written_out_runs_for_its_lanes_alone():
     np.testing.assert_allclose(endless(X, N), single(endless, 5), rtol=1e-6)
 
 
-def test_without_it_xla_refuses(monkeypatch):
-    """Sabotage: nothing is written out."""
+def test_without_it_lanes_run_one_after_another(monkeypatch):
     monkeypatch.setattr(Expansion, "_expand", lambda self, operation: None)
-    with pytest.raises(PrimitiveError, match="PCB440"):
-        looped.options(in_axes={"k": None}, name="not_written_out")(X, N, tf.constant(1))
+    run = looped.options(in_axes={"k": None}, name="not_written_out").run(X, N, tf.constant(1))
+    np.testing.assert_allclose(run.value[:4], single(looped, 4, 1), rtol=1e-6)
+
+
+@pcbatch.primitive(batched=lambda x: 100.0 * tf.ones_like(x))
+def batched_otherwise(x):
+    """A batched form that shows where it is taken."""
+    return x + 1.0
+
+
+@pcbatch.fallback
+def doubled_until_ten(x):
+    return tf.while_loop(lambda v: v < 10.0, lambda v: (2.0 * v,), [x])[0]
+
+
+@pcbatch.autobatch(form="lockstep")
+def with_rules_of_their_own(key, x):
+    """Arms that call what has a rule of its own; a turn of the loop would not end for a lane below 0."""
+    drawn = tf.cond(x > 1.0, lambda: random.poisson(key, x), lambda: 0)
+    y = tf.cond(x > 0.2, lambda: batched_otherwise(x), lambda: x)
+    y += tf.switch_case(drawn % 2, [lambda: batched_otherwise(x), lambda: -x])
+    return drawn, y, tf.cond(x > 0.0, lambda: doubled_until_ten(x), lambda: 0.0)
+
+
+def test_rules_of_their_own_hold_in_arms():
+    keys, x = random.keys(3, 4), np.array([0.5, 2.0, -3.0, 12.0], np.float32)
+    drawn, y, doubled = with_rules_of_their_own.options(output="numpy")(keys, x)
+    for key, each, number, found in zip(keys, x, drawn, y, strict=True):
+        assert number == (int(random.poisson(key, each)) if each > 1.0 else 0)
+        assert found == (100.0 if each > 0.2 else each) + (-each if number % 2 else 100.0)
+    assert doubled.tolist() == [16.0, 16.0, 0.0, 12.0]
 
 
 @pcbatch.autobatch

@@ -20,6 +20,7 @@ schedule decides.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -39,7 +40,7 @@ from pcbatch.nuts.kernel.dynamics import (
     outweighs,
 )
 from pcbatch.nuts.kernel.metrics import Metric, momentum
-from pcbatch.nuts.kernel.turning import LAST, joined, momenta_at, reversed_if, turning
+from pcbatch.nuts.kernel.turning import LAST, joined, momenta_at, reversed_if, turning_by
 
 Proposal = tuple[Tensor, Tensor, Tensor, Tensor]
 """`(q, g, lp, energy)` of a point of the trajectory."""
@@ -85,6 +86,7 @@ def multinomial(
     waits: bool = True,
 ) -> Kernel:
     """The sampler with points drawn by their weights; arguments as those of `make_sampler`."""
+    turning = partial(turning_by, leapfrogs_per_leaf)
 
     @autobatch
     def build_tree(

@@ -25,20 +25,31 @@ DIVERGENCE_THRESHOLD = 1000.0
 def value_and_gradient(log_density: LogDensity, q: Tensor, data: Any) -> tuple[Tensor, Tensor]:
     """The log density at `q` and its gradient.
 
-    NaN where a batched function that the density calls fails. A `PlacedError`, a ValueError, if the density is not a
-    scalar, or no TensorFlow operation leads from `q` to it.
+    Both are of the dtype of `q`. NaN where a batched function that the density calls fails. A `PlacedError`, a
+    ValueError, if the density is not a real scalar, or no TensorFlow operation leads from `q` to it.
     """
     with calls_as_operations() as fine, tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(q)
-        lp = log_density(q, data)
-    if tf.convert_to_tensor(lp).shape.rank not in (0, None):
-        raise _fault(log_density, f"the log density of one example is a scalar, not of shape {lp.shape}: sum its terms")
+        lp = _scalar(log_density, log_density(q, data), q.dtype)
     g = tape.gradient(lp, q)
     if g is None:  # zeros instead would be a sampler that goes straight on, without a word
         raise _fault(
             log_density, "the log density has no gradient: compute it from the parameters with TensorFlow operations"
         )
     return tf.where(tf.reduce_all(fine), lp, float("nan")) if fine else lp, g
+
+
+def _scalar(log_density: LogDensity, value: Any, dtype: tf.DType) -> Tensor:
+    """A log density as a scalar of `dtype`: it may have been computed in another float."""
+    try:
+        lp = tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise _fault(log_density, f"the log density of one example is a number, not {type(value).__name__}") from None
+    if lp.shape.rank not in (0, None):
+        raise _fault(log_density, f"the log density of one example is a scalar, not of shape {lp.shape}: sum its terms")
+    if not (lp.dtype.is_floating or lp.dtype.is_integer):
+        raise _fault(log_density, f"the log density of one example is a number, not of dtype {lp.dtype.name}")
+    return tf.cast(lp, dtype)
 
 
 def _fault(log_density: LogDensity, message: str) -> ValueError:

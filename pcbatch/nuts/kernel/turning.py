@@ -36,7 +36,7 @@ def reversed_if(condition: Tensor, momenta: Tensor) -> Tensor:
     return tf.where(condition, tf.gather(momenta, (SUM, LAST, FIRST)), momenta)
 
 
-def turning(inverse_mass: Tensor, before: Tensor, after: Tensor) -> Tensor:
+def turning_by(leapfrogs: int, inverse_mass: Tensor, before: Tensor, after: Tensor) -> Tensor:
     """Tell whether the ends of two adjacent stretches have begun to approach each other; NaN counts as yes.
 
     For a stretch the criterion to go on is `p_sharp . rho > 0` at both ends, `rho` being the sum of its momenta and
@@ -44,10 +44,17 @@ def turning(inverse_mass: Tensor, before: Tensor, after: Tensor) -> Tensor:
     `p . drift` is the same, `drift` being the velocity of `rho`. It is asked of both stretches together, and of each
     with the nearest point of the other: without these checks across the seam, trajectories of half a period go on for
     a whole one (Stan, 2019).
+
+    Where points are `leapfrogs` steps apart, both ends count for less: `rho` is the distance travelled, and a sum over
+    few points has half a point too much of each end, to which that end is never opposed. Uncorrected, trajectories of
+    four steps a point were 20 times as long.
     """
-    drifts = velocities(inverse_mass, tf.gather(before, (SUM, SUM, LAST)) + tf.gather(after, (SUM, FIRST, SUM)))
-    first = tf.gather(before, (FIRST, FIRST, LAST)) * drifts
-    last = tf.gather(after, (LAST, FIRST, LAST)) * drifts
+    firsts, lasts = tf.gather(before, (FIRST, FIRST, LAST)), tf.gather(after, (LAST, FIRST, LAST))
+    sums = tf.gather(before, (SUM, SUM, LAST)) + tf.gather(after, (SUM, FIRST, SUM))
+    if leapfrogs > 1:
+        sums -= (0.5 - 0.5 / leapfrogs) * (firsts + lasts)
+    drifts = velocities(inverse_mass, sums)
+    first, last = firsts * drifts, lasts * drifts
     # As a matrix product: XLA's CPU compiler adds up the elements of a plain sum one after the other.
     products = tf.linalg.matvec(tf.concat([first, last], axis=0), tf.ones_like(first[0]))
     return tf.logical_not(tf.reduce_all(products > 0))

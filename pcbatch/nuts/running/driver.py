@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
+from pcbatch.function.stats import Stats
 from pcbatch.nuts.adaptation import pooling, windows
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
@@ -321,7 +322,8 @@ class Course:
         wanted = GROUPS if settings.save_warmup else GROUPS[:2]
         nothing = {} if all(found[group] for group in wanted) else self.nothing()
         groups = {group: _joined(parts) if parts else nothing.get(group, {}) for group, parts in found.items()}
-        stats = self.chain.stats()
+        # Where Ctrl-C came before there was a program, none is made to report on it.
+        stats = self.chain.stats() if "chain" in vars(self) else Stats(0, 0, 0.0, 0.0)
         return Samples(
             **groups,
             cost=standing.cost,

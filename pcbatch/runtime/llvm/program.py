@@ -60,7 +60,10 @@ class LlvmProgram(WholeRuns):
 
     @property
     def stack_entries(self) -> int:
-        return self._whole.workspaces.capacity + 1 if self._whole.interface.storage.has_calls else 0
+        whole: NativeCode | None = vars(self).get("_whole")  # nothing is compiled for who asks
+        interface = Interface(self.program, counts=False) if whole is None else whole.interface
+        workspaces = Workspaces(interface, 0, self.limits.max_depth) if whole is None else whole.workspaces
+        return workspaces.capacity + 1 if interface.storage.has_calls else 0
 
     @property
     def rooms(self) -> Rooms:

@@ -1,8 +1,9 @@
 """Conditionals of TensorFlow's under XLA of which lanes take different arms: both for all, and each lane's results.
 
-pfor runs each arm for the lanes that take it, whose number is not known beforehand: XLA cannot compile that within a
-loop. So `Expansion` writes the arms out, as it does where a derivative is taken. An arm that may never end for a lane
-that does not take it, or that it cannot write out for another reason, stays as it is.
+pfor runs each arm for the lanes that take it, whose number is not known beforehand: XLA compiles little of that, and
+none within a loop. So `Expansion` writes the arms out, as it does where a derivative is taken. A conditional that it
+cannot write out is run lane after lane (`rules.loops.refuse_arms`): an arm may never end for a lane that does not take
+it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, work
+from pcbatch.runtime.backends.tensorflow import marked, private, work
 from pcbatch.runtime.backends.tensorflow.unrolling import LISTS, Unexpandable, Value, folded, listed, static
 
 TURNS, OPERATIONS = 64, 4000
@@ -47,7 +47,7 @@ class Expansion:
 
         With `arms_only` it is the conditionals of which lanes may take different arms, and what is in these.
         """
-        self.graph = graph
+        self.graph, self.arms_only = graph, arms_only
         self.of_lane = {id(tensor) for tensor in reads}
         self.predicates: dict[str, tf.Tensor] = {}
         """By the name of an operation in an arm, a scalar bool: whether the lane takes it."""
@@ -100,7 +100,7 @@ class Expansion:
         if any(isinstance(each, list) for each in given) and operation.type not in _CONTROL:
             raise Unexpandable
         match operation.type:
-            case kind if kind in _CALLS:
+            case kind if kind in _CALLS and not (self.arms_only and private.has_rule(operation)):
                 return self._copied(self._body(operation, "f"), given, predicate)
             case kind if kind in _CONDITIONALS:
                 arms = [self._body(operation, name) for name in ("else_branch", "then_branch")]
@@ -136,7 +136,8 @@ class Expansion:
         self, operation: Any, tensors: list[tf.Tensor], predicate: tf.Tensor | None, *, alike: bool = True
     ) -> Sequence[tf.Tensor]:
         """The same operation on other inputs, of the same shapes if these are `alike`."""
-        if private.has_own_gradient(operation) or private.has_rule(operation):
+        is_batched = self.arms_only and marked.is_batched_form(operation)
+        if not is_batched and (private.has_own_gradient(operation) or private.has_rule(operation)):
             raise Unexpandable
         self._count += 1
         if self._count > OPERATIONS:
@@ -152,6 +153,8 @@ class Expansion:
             if alike and new.dtype != tf.variant:
                 new.set_shape(known.shape)
             self._note(new, tensors, predicate)
+        if is_batched:
+            marked.mark_alike(found[0].op, operation)
         return found
 
     def _note(self, tensor: tf.Tensor, inputs: Sequence[tf.Tensor], predicate: tf.Tensor | None) -> None:

@@ -248,6 +248,17 @@ def is_run(operation: Any) -> bool:
     return getattr(operation, "pcbatch_run", False)
 
 
+def is_batched_form(operation: Any) -> bool:
+    """Tell whether an operation is computed by a form of its own for the whole batch, see `Whole`."""
+    return hasattr(operation, "pcbatch_whole") and not is_run(operation)
+
+
+def mark_alike(copy: Any, operation: Any) -> None:
+    """Let the same call on other inputs be vectorised as `operation` is."""
+    private.copy_rule(copy, operation)
+    copy.pcbatch_whole, copy.pcbatch_run = operation.pcbatch_whole, operation.pcbatch_run
+
+
 def runs(graph: Any) -> list[str]:
     """The names of the batched functions that are run by operations of a graph."""
     return [operation.pcbatch_whole for operation in graph.get_operations() if is_run(operation)]

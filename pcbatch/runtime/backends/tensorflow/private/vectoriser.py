@@ -92,6 +92,12 @@ def set_rule(operation: Any, rule: Callable[[Any], Iterable[tuple[tf.Tensor, boo
         operation.pfor_converter = lambda inputs: [wrap(*output) for output in rule(inputs)]
 
 
+def copy_rule(copy: Any, operation: Any) -> None:
+    """Let the same operation on other inputs be converted by the rule that `operation` has."""
+    if has_rule(operation):
+        copy.pfor_converter = operation.pfor_converter
+
+
 def has_rule(operation: Any) -> bool:
     """Whether an operation has a rule of its own."""
     return hasattr(operation, "pfor_converter")

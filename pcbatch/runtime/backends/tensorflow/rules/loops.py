@@ -32,13 +32,21 @@ def refusal() -> PieceRefusalError:
     return PieceRefusalError("PCB414", message, _HELP)
 
 
-def refuse_case(inputs: Any) -> Any:
-    """Of lanes that take different arms of a `tf.switch_case`: run it lane after lane, see `arms`."""
+def refuse_arms(inputs: Any) -> Any:
+    """Of lanes that take different arms of what `arms` could not write out: run it lane after lane.
+
+    pfor runs an arm of `tf.cond` for the lanes that take it. XLA does not know their number, and compiles little of it.
+    """
     raise NotImplementedError(f"{inputs.op_type} of lanes that take different arms")
 
 
+def _are_apart(inputs: Any) -> bool:
+    return inputs.input(0).is_stacked
+
+
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
-    "StatelessCase": (lambda inputs: inputs.input(0).is_stacked, refuse_case)
+    "StatelessCase": (_are_apart, refuse_arms),
+    **{name: (lambda inputs: _are_apart(inputs) and in_outer_xla(), refuse_arms) for name in ("If", "StatelessIf")},
 }
 
 
