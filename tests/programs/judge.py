@@ -1,0 +1,111 @@
+"""Runs generated programs under one reading: `python -m tests.programs.judge --reading reference --count 500`.
+
+A reading is a set of options of pcbatch (`reference` is the cheapest way through the front end) or the dotted name of a
+function, `package.module:run`, which is called as `run(function, arguments)`: see `tests/programs/judging.py`.
+
+Prints one line for each kind of constructs: how many programs are right, refused, wrong (a silent wrong answer) and raw
+(an error without a code). With `--alone`, `--count` programs of each kind by itself; else programs of all `--kinds` at
+once, each counted under every kind that it has. `--smaller TRIES` makes what fails smaller before it is printed;
+`--out FOLDER` keeps it. Exit code 1: a program is wrong or raw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.programs.generator import KINDS, arguments, function_of, kinds_of, program_of
+from tests.programs.judging import NoProgramError, Outcome, Run, judge
+from tests.programs.readings import reading
+from tests.smaller import smaller
+
+OUTCOMES = ("right", "refused", "wrong", "raw")
+
+
+def main(given: list[str] | None = None) -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.programs.judge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--reading", default="reference")
+    parser.add_argument("--kinds", type=_kinds, default=list(KINDS), metavar="KIND,..", help="`-KIND,..`: all others")
+    parser.add_argument("--alone", action="store_true", help="each kind by itself")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--smaller", type=int, default=0, metavar="TRIES")
+    parser.add_argument("--show", type=int, default=5, help="how many failing programs are printed")
+    parser.add_argument("--codes", action="store_true", help="print the codes of refusals")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args(given)
+    run, started = reading(options.reading), time.process_time()
+    table: dict[str, Counter[str]] = {}
+    codes: Counter[str] = Counter()
+    failed = 0
+    for kinds, seed in numbered(options.kinds, options.alone, options.seed, options.count):
+        source = program_of(seed, kinds)
+        outcome = outcome_of(source, run)
+        codes[outcome.detail] += outcome.kind == "refused"
+        for kind in kinds if options.alone else ["all", *kinds_of(source)]:
+            table.setdefault(kind, Counter())[outcome.kind] += 1
+        if outcome.kind in ("wrong", "raw"):
+            failed += 1
+            if failed <= options.show or options.out:
+                text = smaller(source, like(outcome, run), options.smaller, 30.0) if options.smaller else source
+                detail = outcome_of(text, run).detail
+                if options.out:
+                    options.out.mkdir(parents=True, exist_ok=True)
+                    name = f"{outcome.kind}_{'_'.join(kinds) if options.alone else 'all'}_{seed}.py".replace(" ", "_")
+                    (options.out / name).write_text(f"{text}\n# {detail}\n", encoding="utf-8")
+                print(f"-- program {seed} of {','.join(kinds)}: {outcome.kind}, {detail}\n{text}\n", flush=True)
+    print("\n".join(lines_of(table)))
+    if options.codes:
+        print(", ".join(f"{code} {number}" for code, number in codes.most_common() if number))
+    print(f"{time.process_time() - started:.0f} s of CPU")
+    return 1 if failed else 0
+
+
+def _kinds(text: str) -> list[str]:
+    named = text.removeprefix("-").split(",")
+    if unknown := set(named) - {*KINDS}:
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    return [kind for kind in KINDS if (kind in named) != text.startswith("-")]
+
+
+def numbered(kinds: list[str], alone: bool, seed: int, count: int) -> Iterator[tuple[list[str], int]]:
+    """The programs to run, by their kinds and numbers."""
+    for group in [[kind] for kind in kinds] if alone else [kinds]:
+        yield from ((group, number) for number in range(seed, seed + count))
+
+
+def outcome_of(source: str, run: Run) -> Outcome:
+    """The outcome of one program."""
+    return judge(function_of(source), arguments(), run)
+
+
+def like(outcome: Outcome, run: Run) -> Callable[[str], bool]:
+    """Tells whether another program fails in the same way."""
+
+    def fails(source: str) -> bool:
+        try:
+            other = outcome_of(source, run)
+        except (NoProgramError, SyntaxError):
+            return False
+        same_error = outcome.kind == "wrong" or other.detail.split(":")[0] == outcome.detail.split(":")[0]
+        return other.kind == outcome.kind and same_error
+
+    return fails
+
+
+def lines_of(table: dict[str, Counter[str]]) -> Iterator[str]:
+    """The table as text."""
+    yield f"{'kind':16}" + "".join(f"{name:>9}" for name in OUTCOMES)
+    for kind, counts in sorted(table.items(), key=lambda item: [*KINDS, "plain", "all"].index(item[0])):
+        yield f"{kind:16}" + "".join(f"{counts[name]:9}" for name in OUTCOMES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
