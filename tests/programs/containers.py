@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.programs.objects import Objects
-from tests.programs.writer import KEYS, NUMBER, ROW, WHOLE, Array, Dict, List, Object, Pair, Type
+from tests.programs.writer import KEYS, MATRIX, NUMBER, ROW, WHOLE, Array, Dict, List, Object, Pair, Type, Variable
 
 HELD: tuple[Type, ...] = (NUMBER, Object("Point"), ROW)
 """What containers hold."""
+IN_PAIRS: tuple[Type, ...] = (ROW, Object("Point"), Object("Grid"))
+"""What named tuples hold besides a number."""
 KEY = "key=lambda o: o.x"
 
 
@@ -124,18 +126,27 @@ class Containers(Objects):
             ]
         self.pick(forms)()
 
-    def tuple_(self) -> None:
-        """A named tuple that holds a number and an array or an object; taken apart, or changed through."""
-        right: Type = self.pick([ROW, Object("Point"), Object("Grid")])
+    def a_pair(self, right: Type) -> str:
+        """A named tuple that holds a number and something else: one in scope, or a new one."""
         type_ = Pair(NUMBER, right)
         found = self.leading_to(type_)
-        text = self.pick(found) if found and not self.chance(2) else self.new(type_, self.made(type_))
+        return self.pick(found) if found and not self.chance(2) else self.new(type_, self.made(type_))
+
+    def tuple_(self) -> None:
+        """A named tuple that holds an array or an object, which changes under one of its names."""
+        right = self.pick(IN_PAIRS)
+        pair = self.a_pair(right)
         if self.chance(3):
-            name, other = self.module.fresh("u"), self.module.fresh("u")
-            self.line(f"{name}, {other} = {text}")
-            self.scope += [type(self.scope[0])(name, NUMBER), type(self.scope[0])(other, right)]
-        elif self.chance(3):
-            self.new(type_, f"{text}._replace(left={self.number(0)})")
+            self.new(Pair(NUMBER, right), f"{pair}._replace(left={self.number(0)})")
+        self.touched(right)
+
+    def unpack(self) -> None:
+        """A tuple taken apart, and a change of what it holds."""
+        right = self.pick(IN_PAIRS)
+        number, other = self.module.fresh("u"), self.module.fresh("u")
+        pair = self.a_pair(right) if self.chance(7) else f"{self.number(0)}, {self.value(right, shared=True)}"
+        self.line(f"{number}, {other} = {pair}")
+        self.scope += [Variable(number, NUMBER), Variable(other, right)]
         self.touched(right)
 
     # -- choices -------------------------------------------------------------------------------------------------------
@@ -146,7 +157,7 @@ class Containers(Objects):
         if self.chance(4):
             listed, _ = self.a_list(point)
         else:
-            listed = f"[{self.an_object('Point')}, {self.an_object('Point')}]"
+            listed = f"[{', '.join(self.two_points())}]"
         arrays = [self.pick(self.leading_to(ROW) or ["np.zeros(4, np.float32)"]) for _ in range(2)]
         forms: list[tuple[Type, str]] = [
             (point, f"max({listed}, {KEY})"),
@@ -172,7 +183,6 @@ class Containers(Objects):
     def swap(self) -> None:
         """Places change their values at once: attributes, elements, rows, names, elements that the lane chooses."""
         rows = [text for text, shape in self.arrays() if len(shape) == 1]
-        matrices = [text for text, shape in self.arrays() if shape == (3, 3)]
         wholes = self.leading_to(WHOLE)
         forms: list[Callable[[], None]] = []
         if rows:
@@ -180,10 +190,7 @@ class Containers(Objects):
         if rows and wholes:
             place = lambda: f"{self.pick(rows)}[{self.pick(wholes)} % 2]"  # noqa: E731
             forms += [lambda: self.exchange(place(), f"{self.pick(rows)}[1]")]
-        if matrices:
-            forms += [lambda: self.exchange(f"{self.pick(matrices)}[0]", f"{self.pick(matrices)}[1]")]
-            forms += [lambda: self.exchange(f"{self.pick(matrices)}[:, 0]", f"{self.pick(matrices)}[:, 2]")]
-        one, other = (self.an_object("Point") for _ in range(2))
+        one, other = self.two_points()
         forms += [lambda: self.exchange(f"{one}.x", f"{other}.{self.pick(['x', 'y'])}")] * 2
         if self.may_rebind():
             for type_ in (Object("Point"), ROW):
@@ -191,6 +198,14 @@ class Containers(Objects):
                 if len(places) > 1:
                     forms += [lambda places=places: self.exchange(self.pick(places), self.pick(places))]
         self.pick(forms)()
+
+    def swap_rows(self) -> None:
+        """Rows or columns of a matrix exchanged: views, so that one value is there twice in the end."""
+        matrix = self.pick(
+            [text for text, shape in self.arrays() if shape == (3, 3)] or [self.new(MATRIX, self.made(MATRIX))]
+        )
+        one, other = self.pick([("0", "1"), ("2", "k % 3" if self.leads_to_k() else "0"), (":, 0", ":, 2")])
+        self.exchange(f"{matrix}[{one}]", f"{matrix}[{other}]")
 
     def exchange(self, one: str, other: str) -> None:
         """An assignment of two places to each other."""

@@ -86,7 +86,7 @@ class Control(Effects):
         point, name = Object("Point"), self.module.fresh("e")
         forms: list[tuple[str, list[Variable]]] = [
             (f"for {name} in range({self.draw(2, 3)}):", [Variable(name, WHOLE)]),
-            (f"for {name} in ({self.an_object('Point')}, {self.an_object('Point')}):", [Variable(name, point)]),
+            (f"for {name} in ({', '.join(self.two_points())}):", [Variable(name, point)]),
         ]
         lists = [place.text for place in self.lists() if place.type.of == point]
         if lists:

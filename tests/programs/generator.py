@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 
 from tests.generator_names import Draw
 from tests.programs.control import Control
+from tests.programs.effects import HELPERS
+from tests.programs.objects import CHANGING, OPERATORS
 from tests.programs.writer import MATRIX, NUMBER, ROW, WHOLE, Module, Object, Type, Variable
 
 LANES = 5
@@ -36,11 +38,13 @@ PARAMETERS: tuple[tuple[str, Type], ...] = (
 )
 KINDS: dict[str, str] = {
     "attributes": "methods that read and change attributes of their object or of another one",
-    "properties": "properties that compute, change and set",
+    "properties": "properties that compute and set",
+    "changing properties": "properties that change their object",
     "inheritance": "methods of a subclass that call those of its base",
     "fields": "arrays as attributes, stored into by methods and shared with other names",
     "links": "objects that lead to other objects",
-    "operators": "operators of classes, which give a new object, their own or another one, and may change it",
+    "operators": "operators of classes that return a new object or a number",
+    "changing operators": "operators of classes that change their object, or return it or another one",
     "aliases": "second names and second places of arrays and objects",
     "branches": "another object or array under a name in one arm of an `if` on the lane's values",
     "helpers": "helpers that return a view, an argument or one of two, and change what they get",
@@ -57,6 +61,7 @@ KINDS: dict[str, str] = {
     "lists": "lists of numbers, objects and arrays, which grow and have several names",
     "dicts": "dicts of numbers, objects and arrays",
     "tuples": "named tuples that hold arrays and objects",
+    "unpacking": "tuples that are taken apart",
     "choices": "`max`, `min` and `sorted` of objects, arrays and tuples, and a change of what was chosen",
     "comprehensions": "comprehensions and generators over objects and lists",
     "identity": "`is` of objects",
@@ -65,6 +70,8 @@ KINDS: dict[str, str] = {
     "failures": "asserts, indices and divisions that fail some lanes",
 }
 """The kinds of constructs, and what each is. All programs have numbers, stores into arrays and branches besides."""
+LENGTHS = (1, 2, 2, 3, 4, 5)
+"""How many statements `main` has besides its blocks; a short program is refused for one reason only."""
 WEIGHT = 3
 """How many times as often as a plain statement one of the kinds is drawn, when few kinds are used."""
 
@@ -87,11 +94,13 @@ class Program(Control):
         """Any statement of the kinds that may be used."""
         kinds: dict[str, Callable[[], object]] = {
             "attributes": self.attribute,
-            "properties": self.property_,
+            "properties": lambda: self.property_(self.pick(["size", "rest"])),
+            "changing properties": lambda: self.property_("next"),
             "inheritance": self.inherited,
             "fields": self.field,
             "links": self.link,
-            "operators": self.operator,
+            "operators": lambda: self.operator(OPERATORS),
+            "changing operators": lambda: self.operator(CHANGING),
             "aliases": self.aliased,
             "branches": self.rebound,
             "helpers": self.helper,
@@ -100,13 +109,14 @@ class Program(Control):
             "closures": self.pick([self.closure, self.closure, self.made_by_function]),
             "views": lambda: self.viewed("views"),
             "rare views": lambda: self.viewed("rare views"),
-            "rows": lambda: self.viewed("rows"),
+            "rows": self.pick([lambda: self.viewed("rows"), self.swap_rows]),
             "array +=": self.added,
             "order": self.ordered,
             "swaps": self.swap,
             "lists": self.listed,
             "dicts": self.dict_,
             "tuples": self.tuple_,
+            "unpacking": self.unpack,
             "choices": self.pick([self.choice, self.choice, self.sorted_]),
             "comprehensions": self.comprehended,
             "identity": lambda: self.new(NUMBER, f"1.0 if {self.same_object()} else 2.0"),
@@ -171,15 +181,19 @@ def program(draw: Draw, kinds: Iterable[str]) -> str:
     module = Module()
     writer = Program(draw, frozenset(kinds), module, [Variable(name, type_) for name, type_ in PARAMETERS])
     early = writer.has("returns") and writer.chance(5)
-    for number in range(writer.draw(2, 5)):
+    for number in range(writer.pick(LENGTHS)):
         writer.statement(2)
-        if early and number == 1:
+        if early and number == 0:
             module.used.add("returns")
             with writer.block(f"if {writer.condition()}:"):
                 writer.line(writer.early())
     writer.line(writer.early() if early else f"return {writer.results()}")
-    main = f"def main({', '.join(name for name, _ in PARAMETERS)}):\n" + "\n".join(writer.lines) + "\n"
-    return assembled(module, main)
+    drawn = "".join(text for name, _, text in module.functions if name not in HELPERS)
+    inside = [text for name, _, text in module.functions if name in HELPERS and f"{name}(" not in drawn]
+    inside = inside if writer.chance(5) else []
+    module.functions = [each for each in module.functions if each[2] not in inside]
+    body = textwrap.indent("\n".join(inside), "    ") + "\n".join(writer.lines)
+    return assembled(module, f"def main({', '.join(name for name, _ in PARAMETERS)}):\n{body}\n")
 
 
 def assembled(module: Module, main: str) -> str:

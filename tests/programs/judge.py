@@ -102,9 +102,9 @@ def like(outcome: Outcome, run: Run) -> Callable[[str], bool]:
 
 def lines_of(table: dict[str, Counter[str]]) -> Iterator[str]:
     """The table as text."""
-    yield f"{'kind':16}" + "".join(f"{name:>9}" for name in OUTCOMES)
+    yield f"{'kind':20}" + "".join(f"{name:>9}" for name in OUTCOMES)
     for kind, counts in sorted(table.items(), key=lambda item: [*KINDS, "plain", "all"].index(item[0])):
-        yield f"{kind:16}" + "".join(f"{counts[name]:9}" for name in OUTCOMES)
+        yield f"{kind:20}" + "".join(f"{counts[name]:9}" for name in OUTCOMES)
 
 
 if __name__ == "__main__":

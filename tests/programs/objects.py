@@ -66,36 +66,32 @@ PROPERTIES = {
     "next": "@property\ndef next(self):\n    self.y += 1.0\n    return self.y",
     "rest": "@property\ndef rest(self):\n    return self.y - 1.0\n\n@rest.setter\ndef rest(self, v):\n    self.y = v",
 }
-OPERATORS: dict[str, tuple[tuple[str, ...], str]] = {
-    "__add__": (
-        (
-            "return Vec(self.a + other.a)",
-            "self.a = self.a + other.a\nreturn self",
-            "self.n += other.n\nreturn Vec(self.a)",
-        ),
-        "{s} + {o}",
-    ),
-    "__iadd__": (
-        ("self.a += other.a\nreturn self", "self.n += other.n\nreturn self", "return Vec(self.a + other.a)"),
-        "",
-    ),
-    "__getitem__": (("return self.a[other]", "self.n += 1.0\nreturn self.a[other]"), "{s}[{i}]"),
-    "__call__": (("self.a[0] = other\nreturn self", "return Vec(self.a * 0.5 + other)"), "{s}({v})"),
-    "__eq__": (
-        ("return bool(self.a[0] == other.a[0])", "self.n += 1.0\nreturn bool(self.a[0] > other.a[0])"),
-        "(1.0 if {s} == {o} else 2.0)",
-    ),
-    "__lt__": (
-        ("return self.a[0] < other.a[0]", "self.n -= 1.0\nreturn self.n < other.n"),
-        "(1.0 if {s} < {o} else 2.0)",
-    ),
-    "__contains__": (("self.n = other\nreturn self.a[0] > other",), "(1.0 if {v} in {s} else 2.0)"),
-    "__pos__": (("return self", "self.n += 1.0\nreturn self"), "+{s}"),
-    "__neg__": (("return Vec(-self.a)", "self.a = -self.a\nreturn self"), "-{s}"),
-    "__matmul__": (("return self if self.n > other.n else other", "return other"), "{s} @ {o}"),
+OPERATORS: dict[str, tuple[str, str]] = {
+    "__add__": ("return Vec(self.a + other.a)", "{s} + {o}"),
+    "__iadd__": ("return Vec(self.a + other.a)", ""),
+    "__getitem__": ("return self.a[other]", "{s}[{i}]"),
+    "__call__": ("return Vec(self.a * 0.5 + other)", "{s}({v})"),
+    "__eq__": ("return self.a[0] == other.a[0]", "(1.0 if {s} == {o} else 2.0)"),
+    "__lt__": ("return self.a[0] < other.a[0]", "(1.0 if {s} < {o} else 2.0)"),
+    "__neg__": ("return Vec(-self.a)", "-{s}"),
 }
-"""The variants of each operator, and an expression that uses it."""
-OF_VECTORS = ("__add__", "__call__", "__pos__", "__neg__", "__matmul__")
+"""The body of each operator, and an expression that uses it."""
+CHANGING: dict[str, tuple[str, str]] = {
+    "__add__": ("self.a = self.a + other.a\nreturn self", "{s} + {o}"),
+    "__sub__": ("self.n += other.n\nreturn Vec(self.a)", "{s} - {o}"),
+    "__iadd__": ("self.n += other.n\nreturn self", ""),
+    "__isub__": ("self.a[0] -= other.a[1]\nreturn self", ""),
+    "__getitem__": ("self.n += 1.0\nreturn self.a[other]", "{s}[{i}]"),
+    "__call__": ("self.a[0] = other\nreturn self", "{s}({v})"),
+    "__eq__": ("self.n += 1.0\nreturn self.a[0] > other.a[0]", "(1.0 if {s} == {o} else 2.0)"),
+    "__lt__": ("self.n -= 1.0\nreturn self.n < other.n", "(1.0 if {s} < {o} else 2.0)"),
+    "__contains__": ("self.n = other\nreturn self.a[0] > other", "(1.0 if ({v}) in {s} else 2.0)"),
+    "__pos__": ("return self", "+{s}"),
+    "__neg__": ("self.a = -self.a\nreturn self", "-{s}"),
+    "__matmul__": ("return self if self.n > other.n else other", "{s} @ {o}"),
+}
+"""The same of operators that change their object, or return it or another one."""
+OF_VECTORS = ("__add__", "__sub__", "__call__", "__pos__", "__neg__", "__matmul__")
 """Those that give a vector; the others give a number."""
 
 
@@ -106,6 +102,12 @@ class Objects(Expressions):
         """An object of a class: one in scope, or a new one."""
         found = self.leading_to(Object(name))
         return self.pick(found) if found and not self.chance(2) else self.new(Object(name), self.new_object(name))
+
+    def two_points(self) -> tuple[str, str]:
+        """Two points, mostly different ones."""
+        one = self.an_object("Point")
+        others = [text for text in self.leading_to(Object("Point")) if text != one]
+        return one, self.pick(others) if others else self.new(Object("Point"), self.new_object("Point"))
 
     def call_of(self, name: str, methods: tuple[str, ...] = ()) -> tuple[str, Type | None]:
         """A call of a method of an object, and the type of its result."""
@@ -179,33 +181,30 @@ class Objects(Expressions):
         self.an_object("Spot")
         self.keep(*self.call_of("Spot", ("bump", "twice", "best", "move")))
 
-    def property_(self) -> None:
+    def property_(self, name: str) -> None:
         """A property, read or set."""
-        point, name = self.an_object("Point"), self.pick(list(PROPERTIES))
+        point = self.an_object("Point")
         self.member("Point", name, PROPERTIES[name])
         if name == "rest":
             return self.line(f"{point}.rest {self.pick(['=', '+='])} {self.number(0)}")
         return self.keep(f"{point}.{name} + {self.number(0)}", NUMBER)
 
-    def operator(self) -> None:
-        """An operator of a class, which gives a new object, its object or another one, and may change it."""
-        vector, name = self.an_object("Vec"), self.pick(list(OPERATORS))
-        variants, use = OPERATORS[name]
+    def operator(self, table: dict[str, tuple[str, str]]) -> None:
+        """An operator of a class."""
+        vector, name = self.an_object("Vec"), self.pick(list(table))
+        body, use = table[name]
         unary = name in ("__pos__", "__neg__")
-        if name not in self.module.members["Vec"]:
-            body = self.pick(variants).replace("\n", "\n    ")
-            self.member("Vec", name, f"def {name}(self{'' if unary else ', other'}):\n    {body}")
-            if name == "__eq__":
-                self.member("Vec", "__hash__", "__hash__ = None")
-        if name == "__iadd__":
+        lines = body.replace("\n", "\n    ")
+        self.member("Vec", name, f"def {name}(self{'' if unary else ', other'}):\n    {lines}")
+        if name == "__eq__":
+            self.member("Vec", "__hash__", "__hash__ = None")
+        if not use:
             targets = self.leading_to(Object("Vec"), storable=True)
             if targets and self.may_rebind():
-                self.line(f"{self.pick(targets)} += {self.an_object('Vec')}")
+                self.line(f"{self.pick(targets)} {'+=' if name == '__iadd__' else '-='} {self.an_object('Vec')}")
             return
         other = self.an_object("Vec") if "{o}" in use else ""
         text = use.format(s=vector, o=other, v=self.number(0), i=self.position(4))
-        if name == "__contains__":
-            text = use.format(s=vector, o=other, v=f"({self.number(0)})", i="0")
         self.keep(text, Object("Vec") if name in OF_VECTORS else NUMBER, dropped=False)
 
     # -- arrays --------------------------------------------------------------------------------------------------------
