@@ -37,6 +37,8 @@ class Containers(Objects):
             lambda: self.element_set(text, list_),
             lambda: self.element_changed(text, list_),
         ]
+        if of == NUMBER:
+            forms += [lambda: self.nested(text, list_)]
         if self.may_rebind():
             forms += [
                 lambda: self.line(f"{text}.reverse()"),
@@ -75,6 +77,13 @@ class Containers(Objects):
             list_.fixed = list_.fixed or self.lanes > 0
         else:
             self.new(List(list_.of, list_.length), self.pick([f"{text}[:]", f"list({text})", f"{text}.copy()"]))
+
+    def nested(self, text: str, list_: List) -> None:
+        """A list that holds a list twice, or a copy of it, and a change of an element in it."""
+        list_.fixed = True
+        second = self.pick([text, f"{text}[:]"])
+        name = self.new(List(list_, 2, fixed=True), f"[{text}, {second}]")
+        self.line(f"{name}[{self.position(2)}][{self.draw(0, list_.length - 1)}] = {self.number(0)}")
 
     def resized(self, text: str, list_: List) -> None:
         """A list gets longer or shorter, in place."""

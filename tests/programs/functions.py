@@ -60,6 +60,20 @@ class Functions(Containers):
         self.module.functions.append((name, function, text))
         return name, function
 
+    def method(self, name: str) -> None:
+        """A call of a new method of a class, with a drawn body."""
+        if self.inside:
+            return
+        self.an_object(name)
+        method = self.module.fresh("do")
+        writer = replace(self, scope=[Variable("self", Object(name))], lines=[], indent=1, outside=1, lanes=0, loops=0)
+        writer.inside = 1
+        function, parameters = writer.signature()
+        writer.body(function)
+        self.member(name, method, f"def {method}({', '.join(['self', *parameters])}):\n" + "\n".join(writer.lines))
+        for _ in range(self.draw(1, 2)):
+            self.called(f"{self.pick(self.leading_to(Object(name)))}.{method}", function)
+
     def signature(self) -> tuple[Function, list[str]]:
         """Drawn parameters, which come into scope, and the type of the result."""
         takes = [self.pick(TAKEN) for _ in range(self.draw(1, 3))]

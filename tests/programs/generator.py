@@ -38,6 +38,7 @@ PARAMETERS: tuple[tuple[str, Type], ...] = (
 )
 KINDS: dict[str, str] = {
     "attributes": "methods that read and change attributes of their object or of another one",
+    "dataclasses": "points that are objects of a dataclass",
     "properties": "properties that compute and set",
     "changing properties": "properties that change their object",
     "inheritance": "methods of a subclass that call those of its base",
@@ -93,11 +94,12 @@ class Program(Control):
     def statement(self, depth: int) -> None:
         """Any statement of the kinds that may be used."""
         kinds: dict[str, Callable[[], object]] = {
-            "attributes": self.attribute,
+            "attributes": self.pick([self.attribute, self.attribute, lambda: self.method("Point")]),
+            "dataclasses": self.data,
             "properties": lambda: self.property_(self.pick(["size", "rest"])),
             "changing properties": lambda: self.property_("next"),
             "inheritance": self.inherited,
-            "fields": self.field,
+            "fields": self.pick([self.field, self.field, lambda: self.method("Grid")]),
             "links": self.link,
             "operators": lambda: self.operator(OPERATORS),
             "changing operators": lambda: self.operator(CHANGING),
@@ -129,6 +131,14 @@ class Program(Control):
         forms += [("", lambda: self.branch(depth))] if depth else []
         forms += [(kind, kinds[kind]) for kind in chosen] * (1 + WEIGHT * (len(chosen) < 4))
         self.either(forms)
+
+    def data(self) -> None:
+        """A point of a dataclass, made anew from another one sometimes."""
+        self.module.dataclass = True
+        point = self.an_object("Point")
+        if self.chance(4):
+            self.new(Object("Point"), f"dataclasses.replace({point}, x={self.number(0)})")
+        self.attribute()
 
     def same_object(self) -> str:
         """A question whether two places have one object."""
@@ -198,16 +208,17 @@ def program(draw: Draw, kinds: Iterable[str]) -> str:
 
 def assembled(module: Module, main: str) -> str:
     """The text of a module: what `main` needs, and a first line with its kinds."""
-    functions = "\n\n".join(text for _, _, text in module.functions)
-    parts = ["import numpy as np\n"]
-    if "Pair(" in functions + main:
-        parts = ['import collections\n\nimport numpy as np\n\nPair = collections.namedtuple("Pair", "left right")\n']
+    parts = []
     for name, members in module.members.items():
+        decorated = name == "Point" and module.dataclass
+        members = members | {"__init__": "x: float\ny: float"} if decorated else members
         body = "\n\n".join(textwrap.indent(text, "    ") for text in members.values())
-        parts.append(f"class {name}:\n{body}\n")
-    return "\n\n".join(
-        [f"# {', '.join(sorted(module.used)) or 'plain'}", *parts, *([functions] if functions else []), main]
-    )
+        parts.append("@dataclasses.dataclass\n" * decorated + f"class {name}:\n{body}\n")
+    text = "\n\n".join([*parts, *(text for _, _, text in module.functions), main])
+    pair = 'Pair = collections.namedtuple("Pair", "left right")\n'
+    imports = ["collections"] * ("Pair(" in text) + ["dataclasses"] * module.dataclass
+    head = "".join(f"import {name}\n" for name in imports) + "\n" * bool(imports) + "import numpy as np\n"
+    return "\n\n".join([f"# {', '.join(sorted(module.used)) or 'plain'}\n{head}", *[pair] * ("Pair(" in text), text])
 
 
 def kinds_of(source: str) -> list[str]:
@@ -223,7 +234,7 @@ def function_of(source: str) -> Callable[..., Any]:
     file = f"<generated {zlib.crc32(source.encode()):08x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace: dict[str, Any] = {"__name__": "generated"}
-    exec(compile(source, file, "exec"), namespace)
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
     return namespace["main"]
 
 

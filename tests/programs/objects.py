@@ -70,6 +70,7 @@ OPERATORS: dict[str, tuple[str, str]] = {
     "__add__": ("return Vec(self.a + other.a)", "{s} + {o}"),
     "__iadd__": ("return Vec(self.a + other.a)", ""),
     "__getitem__": ("return self.a[other]", "{s}[{i}]"),
+    "__setitem__": ("self.a[other] = value", "{s}[{i}] = {v}"),
     "__call__": ("return Vec(self.a * 0.5 + other)", "{s}({v})"),
     "__eq__": ("return self.a[0] == other.a[0]", "(1.0 if {s} == {o} else 2.0)"),
     "__lt__": ("return self.a[0] < other.a[0]", "(1.0 if {s} < {o} else 2.0)"),
@@ -82,6 +83,7 @@ CHANGING: dict[str, tuple[str, str]] = {
     "__iadd__": ("self.n += other.n\nreturn self", ""),
     "__isub__": ("self.a[0] -= other.a[1]\nreturn self", ""),
     "__getitem__": ("self.n += 1.0\nreturn self.a[other]", "{s}[{i}]"),
+    "__setitem__": ("self.n += value\nself.a[other] = self.a[0]", "{s}[{i}] = {v}"),
     "__call__": ("self.a[0] = other\nreturn self", "{s}({v})"),
     "__eq__": ("self.n += 1.0\nreturn self.a[0] > other.a[0]", "(1.0 if {s} == {o} else 2.0)"),
     "__lt__": ("self.n -= 1.0\nreturn self.n < other.n", "(1.0 if {s} < {o} else 2.0)"),
@@ -193,9 +195,9 @@ class Objects(Expressions):
         """An operator of a class."""
         vector, name = self.an_object("Vec"), self.pick(list(table))
         body, use = table[name]
-        unary = name in ("__pos__", "__neg__")
+        others = {"__pos__": "", "__neg__": "", "__setitem__": ", other, value"}.get(name, ", other")
         lines = body.replace("\n", "\n    ")
-        self.member("Vec", name, f"def {name}(self{'' if unary else ', other'}):\n    {lines}")
+        self.member("Vec", name, f"def {name}(self{others}):\n    {lines}")
         if name == "__eq__":
             self.member("Vec", "__hash__", "__hash__ = None")
         if not use:
@@ -205,7 +207,8 @@ class Objects(Expressions):
             return
         other = self.an_object("Vec") if "{o}" in use else ""
         text = use.format(s=vector, o=other, v=self.number(0), i=self.position(4))
-        self.keep(text, Object("Vec") if name in OF_VECTORS else NUMBER, dropped=False)
+        result = Object("Vec") if name in OF_VECTORS else NUMBER
+        self.keep(text, None if name == "__setitem__" else result, dropped=False)
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 

@@ -118,6 +118,8 @@ class Module:
     functions: list[tuple[str, Function, str]] = field(default_factory=list)
     names: int = 0
     used: set[str] = field(default_factory=set)
+    dataclass: bool = False
+    """Whether points are of a dataclass."""
 
     def fresh(self, letter: str) -> str:
         """A name that is not taken."""
