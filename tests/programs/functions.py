@@ -77,9 +77,9 @@ class Functions(Containers):
     def signature(self) -> tuple[Function, list[str]]:
         """Drawn parameters, which come into scope, and the type of the result."""
         takes = [self.pick(TAKEN) for _ in range(self.draw(1, 3))]
-        if "fields" not in self.kinds:
+        if not {"fields", "methods"} & self.kinds:
             takes = [ROW if each == Object("Grid") else each for each in takes]
-        if not {"attributes", "aliases", "links"} & self.kinds:
+        if not {"attributes", "methods", "aliases", "links"} & self.kinds:
             takes = [ROW if each == Object("Point") else each for each in takes]
         names = [self.module.fresh("p") for _ in takes]
         self.scope += map(Variable, names, takes)

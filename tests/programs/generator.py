@@ -38,6 +38,7 @@ PARAMETERS: tuple[tuple[str, Type], ...] = (
 )
 KINDS: dict[str, str] = {
     "attributes": "methods that read and change attributes of their object or of another one",
+    "methods": "methods with any body, which return a view or an argument and change what they get",
     "dataclasses": "points that are objects of a dataclass",
     "properties": "properties that compute and set",
     "changing properties": "properties that change their object",
@@ -94,12 +95,13 @@ class Program(Control):
     def statement(self, depth: int) -> None:
         """Any statement of the kinds that may be used."""
         kinds: dict[str, Callable[[], object]] = {
-            "attributes": self.pick([self.attribute, self.attribute, lambda: self.method("Point")]),
+            "attributes": self.attribute,
+            "methods": lambda: self.method(self.pick(["Point", "Grid"])),
             "dataclasses": self.data,
             "properties": lambda: self.property_(self.pick(["size", "rest"])),
             "changing properties": lambda: self.property_("next"),
             "inheritance": self.inherited,
-            "fields": self.pick([self.field, self.field, lambda: self.method("Grid")]),
+            "fields": self.field,
             "links": self.link,
             "operators": lambda: self.operator(OPERATORS),
             "changing operators": lambda: self.operator(CHANGING),
@@ -211,8 +213,9 @@ def assembled(module: Module, main: str) -> str:
     parts = []
     for name, members in module.members.items():
         decorated = name == "Point" and module.dataclass
-        members = members | {"__init__": "x: float\ny: float"} if decorated else members
-        body = "\n\n".join(textwrap.indent(text, "    ") for text in members.values())
+        first = "x: float\ny: float" if decorated else members["__init__"]
+        texts = [first, *(text for member, text in members.items() if member != "__init__")]
+        body = "\n\n".join(textwrap.indent(text, "    ") for text in texts)
         parts.append("@dataclasses.dataclass\n" * decorated + f"class {name}:\n{body}\n")
     text = "\n\n".join([*parts, *(text for _, _, text in module.functions), main])
     pair = 'Pair = collections.namedtuple("Pair", "left right")\n'

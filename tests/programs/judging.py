@@ -23,6 +23,8 @@ Run = Callable[[Callable[..., Any], tuple[np.ndarray, ...]], list[Lane]]
 Kind = Literal["right", "refused", "wrong", "raw"]
 FAILURES = (ArithmeticError, AssertionError, LookupError, ValueError)
 """The exceptions by which a program fails a lane; any other one says that the program is no program."""
+PLAIN = (np.int32, np.float32, np.bool_)
+"""The dtypes whose scalars are Python's numbers; int64 and float64 scalars are NumPy's, which are not weak."""
 TOLERANCE = 1e-5
 
 
@@ -88,7 +90,7 @@ def truth(function: Callable[..., Any], arguments: tuple[np.ndarray, ...]) -> li
 def examples(arguments: tuple[np.ndarray, ...]) -> Iterator[tuple[Any, ...]]:
     """The arguments of each lane: int32, float32 and bool scalars as Python's numbers, arrays as copies."""
     for values in zip(*arguments, strict=True):
-        yield tuple(np.array(value) if np.ndim(value) else value.item() for value in values)
+        yield tuple(value.item() if value.shape == () and value.dtype in PLAIN else value.copy() for value in values)
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------------

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+MODULES = ("order", "shared", "attributes", "operators", "helpers", "functions", "names", "elements", "rows")
+"""The modules of `tests/programs/cases/`."""
 
 A = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [-1.0, 0.0, 2.0, 9.0]], np.float32)
 B = A[::-1].copy()
@@ -40,3 +44,9 @@ class Table(list[Case]):
             return function
 
         return enter
+
+
+def cases() -> dict[str, Case]:
+    """All cases, by module and name."""
+    tables = {module: importlib.import_module(f"tests.programs.cases.{module}").program for module in MODULES}
+    return {f"{module}.{case.function.__name__}": case for module, table in tables.items() for case in table}

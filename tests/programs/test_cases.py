@@ -7,7 +7,6 @@ file. Read it then.
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,10 @@ import pytest
 from tests.goldens import check_golden
 from tests.programs.judging import judge
 from tests.programs.readings import OPTIONS, reading
-from tests.programs.table import Case
+from tests.programs.table import cases
 
 FOLDER = Path(__file__).parent
-MODULES = ("order", "shared", "attributes", "operators", "helpers", "functions", "names", "elements", "rows")
-CASES: dict[str, Case] = {
-    f"{module}.{case.function.__name__}": case
-    for module in MODULES
-    for case in importlib.import_module(f"tests.programs.cases.{module}").program
-}
+CASES = cases()
 GOLDEN = FOLDER / "outcomes.txt"
 KNOWN = dict(line.split(": ") for line in GOLDEN.read_text(encoding="utf-8").splitlines())
 QUICK = 12

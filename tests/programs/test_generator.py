@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
-from tests.programs.generator import KINDS, arguments, function_of, kinds_of, program_of
+from tests.programs.generator import KINDS, arguments, function_of, kinds_of, program_of, programs
 from tests.programs.judge import lines_of, outcome_of
 from tests.programs.judging import Outcome, truth
 from tests.programs.readings import OPTIONS, reading
@@ -20,7 +21,7 @@ from tests.programs.wrong_today import KNOWN_RAW_TODAY, KNOWN_WRONG_TODAY, MENDE
 RIGHT_TODAY = [kind for kind in KINDS if kind not in KNOWN_WRONG_TODAY]
 QUICK, SLOW = range(30), range(40)
 """Numbers of programs: of all kinds in turns, and of each kind."""
-MIXED = 200
+MIXED = 100
 """How many programs of all kinds at once."""
 
 
@@ -51,7 +52,15 @@ def test_programs_of_one_kind_at_length(kind: str, record_property: Callable[[st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", OPTIONS)
+@settings(suppress_health_check=list(HealthCheck), max_examples=300)
+@given(programs(RIGHT_TODAY))
+def test_programs_at_length(source: str) -> None:
+    outcome = outcome_of(source, reading("reference"))
+    assert allowed(outcome), f"{source}\n{outcome.detail}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [name for name in OPTIONS if name != "reference"])
 def test_programs_of_all_kinds(options: str, record_property: Callable[[str, object], None]) -> None:
     table: dict[str, Counter[str]] = {}
     for seed in range(MIXED):
