@@ -96,7 +96,11 @@ def _kinds(text: str) -> list[str]:
 
 def outcome_of(source: str, run: Run) -> Outcome:
     """The outcome of one program."""
-    return judge(function_of(source), arguments(), run)
+    try:
+        function = function_of(source)
+    except Exception as error:  # a class statement may fail in any way, once it has been made smaller
+        raise NoProgramError(str(error)) from error
+    return judge(function, arguments(), run)
 
 
 def like(outcome: Outcome, run: Run) -> Callable[[str], bool]:
@@ -105,7 +109,7 @@ def like(outcome: Outcome, run: Run) -> Callable[[str], bool]:
     def fails(source: str) -> bool:
         try:
             other = outcome_of(source, run)
-        except (NoProgramError, SyntaxError):
+        except NoProgramError:
             return False
         same_error = outcome.kind == "wrong" or other.detail.split(":")[0] == outcome.detail.split(":")[0]
         return other.kind == outcome.kind and same_error

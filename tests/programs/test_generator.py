@@ -19,7 +19,7 @@ from tests.programs.readings import OPTIONS, reading
 from tests.programs.wrong_today import KNOWN_RAW_TODAY, KNOWN_WRONG_TODAY, MENDED, WRONG_TODAY, Fault
 
 RIGHT_TODAY = [kind for kind in KINDS if kind not in KNOWN_WRONG_TODAY]
-QUICK, SLOW = range(30), range(40)
+QUICK, SLOW = range(30), range(20)
 """Numbers of programs: of all kinds in turns, and of each kind."""
 MIXED = 100
 """How many programs of all kinds at once."""
