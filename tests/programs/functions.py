@@ -11,7 +11,8 @@ from tests.programs.containers import Containers
 from tests.programs.writer import NUMBER, ROW, WHOLE, Array, Function, Object, Pair, Type, Variable
 
 TAKEN: tuple[Type, ...] = (ROW, NUMBER, Object("Point"), Object("Grid"), ROW, WHOLE)
-GIVEN: tuple[Type, ...] = (NUMBER, ROW, Array((2,)), Object("Point"), Pair(NUMBER, ROW))
+PART = Array((2,))
+GIVEN: tuple[Type, ...] = (NUMBER, ROW, PART, PART, Object("Point"), Pair(NUMBER, ROW))
 RECURSIVE = {
     "fill": (
         "def fill(a, i, v):\n    if i < 3:\n        a[i] = v\n        fill(a, i + 1, v + 1.0)\n",
@@ -87,11 +88,11 @@ class Functions(Containers):
 
     def body(self, function: Function) -> None:
         """Statements, an early return sometimes, and a return of what may be a parameter or a view of one."""
-        for _ in range(self.draw(1, 2)):
-            self.statement(1)
-        if not self.lines:
-            self.plain()
         gives = function.gives
+        for _ in range(self.draw(0, 2)):
+            self.statement(1)
+        if not self.lines and gives is None:
+            self.plain()
         if gives is None:
             return
         if (self.has("returns") and self.chance(5)) or (self.has("branches") and self.chance(3)):
@@ -101,16 +102,17 @@ class Functions(Containers):
 
     def given(self, type_: Type) -> str:
         """What a function returns: what leads to it from around, or a view, rather than a new value."""
-        if type_ == Array((2,)) and self.leading_to(ROW) and not self.chance(3):
-            self.module.used.add("helpers")
+        if type_ == PART and self.leading_to(ROW) and not self.chance(1):
             return self.pick(["{}[:2]", "{}[2:]", "{}[1:3]"]).format(self.pick(self.leading_to(ROW)))
         return self.value(type_, shared=True)
 
     def called(self, name: str, function: Function) -> None:
         """A statement that calls a function, then a store that what it gave may show."""
-        self.keep(f"{name}({', '.join(map(self.argument, function.takes))})", function.gives, dropped=False)
-        if isinstance(function.gives, Array) and self.leading_to(function.gives):
-            self.touched(self.pick([function.gives, ROW]) if self.leading_to(ROW) else function.gives)
+        gives, arguments = function.gives, list(map(self.argument, function.takes))
+        self.keep(f"{name}({', '.join(arguments)})", gives, dropped=False)
+        if isinstance(gives, Array | Object) and self.leading_to(gives):
+            places = [each for each in zip(arguments, function.takes, strict=True) if isinstance(each[1], type(gives))]
+            self.store(*self.pick([(self.leading_to(gives)[-1], gives), *places]))
 
     def argument(self, type_: Type) -> str:
         """An argument of a call: what has a name rather than a new value."""

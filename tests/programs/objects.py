@@ -230,7 +230,10 @@ class Objects(Expressions):
 
     def touched(self, type_: Type) -> None:
         """A store through one of the places of a type."""
-        place = self.pick(self.leading_to(type_))
+        self.store(self.pick(self.leading_to(type_)), type_)
+
+    def store(self, place: str, type_: Type) -> None:
+        """A store through a place."""
         if isinstance(type_, Array):
             self.line(f"{place}[{self.index(type_.shape)}] {self.pick(['=', '+='])} {self.number(0)}")
         elif isinstance(type_, Object):

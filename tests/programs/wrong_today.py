@@ -13,18 +13,19 @@ from dataclasses import dataclass
 MENDED = False
 """Whether the programs below are to be right or refused, which today they are not."""
 KNOWN_WRONG_TODAY: dict[str, str] = {
-    "changing properties": "a change that a property makes is lost",
-    "changing operators": "so is one that an operator makes, and what returns its object is taken for a copy",
-    "fields": "a store by a method does not show under other names of the array, nor in arrays made from it before",
+    "methods": "a view or an argument that a method returns is taken for a new array",
+    "changing properties": "a property that changes its object is read once",
+    "fields": "a store by a method does not show under other names of the array",
+    "changing operators": "a change by an operator is lost where nobody reads its result",
     "helpers": "a view or an argument that a helper returns is taken for a new array",
+    "closures": "so is one that a function inside returns",
     "representation": "a helper sees a lane's value as something else than a Python number",
+    "rare views": "views by attributes, by `None` and by slice objects are taken for new arrays",
     "rows": "a row is a value: documented, and to become a view",
     "array +=": "an array changed in place is changed under one name only: documented, and to become all names",
-    "choices": "what `max` and `min` of tuples return is taken for a copy",
     "order": "an operand is read after a later one has changed it",
-    "unpacking": "an object that a tuple holds is another one than that which the tuple is taken apart into",
-    "rare views": "views by attributes, by `None` and by slice objects are taken for new arrays",
-    "closures": "so is an argument or a view that a function inside returns",
+    "unpacking": "an object that a tuple holds differs from the one that it is taken apart into",
+    "choices": "what `max` and `min` of tuples return is taken for a copy",
 }
 """The kinds of constructs in which the generator finds wrong answers, and why; quick tests leave these out."""
 
