@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from tests.programs.writer import KEYS, NUMBER, WHOLE, Array, Dict, Function, List, Object, Pair, Type, Writer
 
 LITERALS = ("1.0", "2.0", "-1.0", "0.5", "3.0", "-2.5", "0.0")
@@ -216,6 +218,4 @@ class Expressions(Writer):
 
 def shape_of_view(form: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of a view, by making one."""
-    import numpy as np
-
     return eval(form.format("array"), {"np": np, "array": np.zeros(shape, np.float32), "k": 0}).shape

@@ -212,10 +212,6 @@ class Objects(Expressions):
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 
-    def an_array(self, shape: tuple[int, ...] = ROW.shape) -> str:
-        """An array of a shape: one in scope, or a new one."""
-        return self.value(Array(shape), shared=True) if self.leading_to(Array(shape)) else self.new_array(shape)
-
     def aliased(self) -> None:
         """A second name, or a second place, of an array, a point or a list; then a store through one of them."""
         shared: Type = self.pick([ROW, ROW, MATRIX, Object("Point")])
@@ -251,13 +247,9 @@ class Objects(Expressions):
         if not forms:
             return
         array, shape, form = self.pick(forms)
-        view = self.new(*self.view_of(form, array, shape))
-        stored = self.pick([(view, self.scope[-1].type.shape), (array, shape)])
-        self.line(f"{stored[0]}[{self.index(stored[1])}] {self.pick(['=', '+='])} {self.number(0)}")
-
-    def view_of(self, form: str, array: str, shape: tuple[int, ...]) -> tuple[Type, str]:
-        """A view with its type."""
-        return Array(shape_of_view(form, shape)), form.format(array)
+        part = Array(shape_of_view(form, shape))
+        view = self.new(part, form.format(array))
+        self.store(*self.pick([(view, part), (array, Array(shape))]))
 
     def added(self) -> None:
         """An array changed in place by an operator, under all its names."""

@@ -1,4 +1,4 @@
-"""The ways to run a program that the judge may judge: options of pcbatch, or any function by its dotted name."""
+"""The ways to run a program that the judge knows: options of pcbatch, `f.single`, any function by its dotted name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus
-from tests.programs.judging import Lane, Run, numbers
+from tests.programs.judging import FAILURES, Lane, Run, examples, numbers
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "reference": {"backend": "reference"},
@@ -31,8 +32,24 @@ def run_with(options: dict[str, Any], function: Callable[..., Any], arguments: t
     ]
 
 
+def run_singly(function: Callable[..., Any], arguments: tuple[np.ndarray, ...]) -> list[Lane]:
+    """One call of `f.single` for each lane."""
+    single = pcbatch.autobatch(function).single
+    lanes: list[Lane] = []
+    for example in examples(arguments):
+        try:
+            lanes.append(numbers(single(*example)))
+        except pcbatch.PcbatchError:
+            raise
+        except (*FAILURES, tf.errors.InvalidArgumentError):
+            lanes.append(None)
+    return lanes
+
+
 def reading(name: str) -> Run:
-    """A way to run by its name in `OPTIONS`, or by `package.module:function`."""
+    """A way to run by its name: `single`, one of `OPTIONS`, or `package.module:function`."""
+    if name == "single":
+        return run_singly
     if name in OPTIONS:
         return partial(run_with, OPTIONS[name])
     module, _, function = name.partition(":")
