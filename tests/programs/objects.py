@@ -173,7 +173,7 @@ class Objects(Expressions):
         """An object that leads to another one, which has other names."""
         holder = self.an_object("Link")
         if self.chance(6):
-            return self.keep(*self.call_of("Link"))
+            return self.keep(*self.call_of("Link", ("push", "end", "turn") if self.has("methods") else ("push", "end")))
         if self.may_rebind() and self.chance(5):
             return self.line(f"{holder}.other = {self.value(Object('Point'), shared=True)}")
         return self.line(f"{holder}.other.{self.pick(['x', 'y'])} += {self.number(0)}")

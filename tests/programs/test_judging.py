@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from pcbatch.errors import PcbatchError
 from tests.programs import judge as command
-from tests.programs.generator import KINDS, arguments, function_of, kinds_of, program_of
+from tests.programs.generator import KINDS, arguments, function_of, kinds_of, program_of, programs
 from tests.programs.judging import Lane, NoProgramError, Outcome, examples, judge, numbers, truth
 from tests.smaller import smaller
 
@@ -76,6 +77,13 @@ def test_the_arguments_of_a_lane_are_its_own() -> None:
     row[0] = 7.0
     assert isinstance(x, float)
     assert ROWS[0, 0] == 0.0
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=40)
+@given(programs())
+def test_python_runs_every_program(source: str) -> None:
+    """Lanes end with a result or by an exception that a lane may have; any other one is `NoProgramError`."""
+    assert any(truth(function_of(source), arguments()))
 
 
 def test_programs_have_their_kinds() -> None:

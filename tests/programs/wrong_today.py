@@ -92,6 +92,31 @@ def main(n, k, x, y, a, b, m):
         (-0.5, 1.0, 0.25, -2.5, -3.0),
     ),
     Fault(
+        "an object that a method exchanges for its argument",
+        """
+class Point:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+class Link:
+    def __init__(self, other):
+        self.other = other
+
+    def turn(self, point):
+        self.other, point = point, self.other
+        return point
+
+def main(n, k, x, y, a, b, m):
+    o = Link(Point(x, y))
+    p = Point(y, x)
+    q = o.turn(p)
+    p.y = q.y
+    return o.other.y
+""",
+        (-0.5, 1.0, 0.25, -2.5, -3.0),
+    ),
+    Fault(
         "a view by an attribute",
         """
 def main(n, k, x, y, a, b, m):
