@@ -73,8 +73,11 @@ def _change(tree: ast.Module, number: int) -> ast.Module | None:
 
 
 def _changes(tree: ast.Module) -> Iterator[Callable[[], Any]]:
-    """All that can be made smaller in functions: statements, big ones first, then expressions."""
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    """All that can be made smaller in functions and classes: results, statements, big ones first, then expressions."""
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            yield from (_setter(node, "value", part) for part in node.value.elts)
     yield from (lambda function=function: tree.body.remove(function) for function in functions[:-1])
     nodes = [node for function in functions for node in ast.walk(function) if node not in function.decorator_list]
     for node in nodes:
