@@ -100,13 +100,14 @@ def _arrays(value: Any) -> list[Array]:
 
 def sharing(found: Any, *given: Any) -> Any:
     """A result of NumPy's as the function sees it: a view of an argument is one."""
-    if isinstance(found, np.ndarray) and found.ndim:
+    if isinstance(found, np.ndarray) and found.dtype.kind not in "OUSMm":
         for array in _arrays(given):
             owner = array if array.owner is None else array.owner
             if found is array.value:
                 return array
             if found.base is not None and (found.base is owner.value or found.base is owner.value.base):
                 return view(found, owner)
+        return Array(found)
     return shown(found)
 
 
@@ -152,9 +153,19 @@ def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
             found = found.astype(np.int32)
         if isinstance(found, np.generic) and not _has_dtype([*raw, *raw_options.values()]):
             return found.item()
-        return sharing(found, *given, *options.values())
+        made = sharing(found, *given, *options.values())
+        if isinstance(made, Array) and not _has_values([*given, *options.values()]):
+            made.is_constant = True
+        return made
 
     return call
+
+
+def _has_values(value: Any) -> bool:
+    """Whether a number or an array of ours, that is no constant, is among arguments."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_values, value))
+    return isinstance(value, Number) or (isinstance(value, Array) and not value.is_constant)
 
 
 def _has_dtype(value: Any) -> bool:
@@ -286,6 +297,9 @@ def _given(value: Any) -> Any:
 
 
 def _tensor_or_number(value: Any) -> Any:
+    """What TensorFlow gets: a constant array as it is written, which takes the dtype that TensorFlow likes."""
+    if isinstance(value, Array) and value.is_constant and value.watched() is None:
+        return value.value.copy()
     return tensor(value)
 
 

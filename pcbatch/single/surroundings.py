@@ -181,7 +181,7 @@ class Surroundings:
                 plain = self.substitute(value.func)
                 return functools.partial(plain, *value.args, **value.keywords)
             case np.ndarray():
-                return Array(value) if value.dtype.kind in "biufc" and value.ndim else seen(value)
+                return Array(value, is_constant=True) if value.dtype.kind in "biufc" and value.ndim else seen(value)
             case tf.Tensor() | np.generic():
                 return seen(value)
         if callable(value) and type(value).__module__.startswith("tensorflow.python.eager.polymorphic"):

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.ir.dtypes import casts_into
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import OPERATORS, PYTHONS, Operator, apply, as_tensor, wrapped
+from pcbatch.single.meeting import OPERATORS, PYTHONS, Operator, apply, as_tensor, dtype_of, is_pythons, wrapped
 from pcbatch.single.shapes import Shape, places, resolved
 from pcbatch.single.windows import refuse_cut
 
@@ -197,12 +198,19 @@ class Array(Value):
     """An array that can be changed: `value` is its memory, `owner` the array whose memory a view shares."""
 
     __hash__ = None  # type: ignore[assignment]
-    __slots__ = ("__weakref__", "owner", "tensor", "value")
+    __slots__ = ("__weakref__", "is_constant", "owner", "tensor", "value")
 
-    def __init__(self, value: np.ndarray, owner: Array | None = None, tensor: tf.Tensor | None = None):
+    def __init__(
+        self,
+        value: np.ndarray,
+        owner: Array | None = None,
+        tensor: tf.Tensor | None = None,
+        is_constant: bool = False,
+    ):
+        """`is_constant`: made of nothing that differs by lane, so that it takes the dtype of what it meets."""
         if owner is None and not value.flags.c_contiguous:
             value = value.copy()
-        self.value, self.owner, self.tensor = value, owner, tensor
+        self.value, self.owner, self.tensor, self.is_constant = value, owner, tensor, is_constant
 
     @property
     def shape(self) -> Shape:
@@ -223,6 +231,15 @@ class Array(Value):
             return None
         return tf.gather(tf.reshape(owner.tensor, [-1]), places(self.value, owner.value))
 
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        return within(int(self.value))
+
+    def __index__(self) -> int:
+        return operator.index(self.value)
+
     def __len__(self) -> int:
         return len(self.value)
 
@@ -241,7 +258,7 @@ class Array(Value):
 
     def __copy__(self) -> Any:
         found = self.watched()
-        return Array(self.value.copy(), None, found)
+        return Array(self.value.copy(), None, found, self.is_constant)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.__copy__()
@@ -427,7 +444,19 @@ def operate(op: Operator, left: Any, right: Any) -> Any:
         if not isinstance(other, (list, tuple)) or not any(isinstance(each, Array) for each in (left, right)):
             return NotImplemented
         a, b = (np.asarray(each) if each is other else found for each, found in ((left, a), (right, b)))
+    if isinstance(left, Array) and left.is_constant:
+        a = _beside(a, b, right)
+    elif isinstance(right, Array) and right.is_constant:
+        b = _beside(b, a, left)
     return seen(apply(op, a, b))
+
+
+def _beside(constant: Any, other: Any, value: Any) -> Any:
+    """A constant array of the dtype of what it meets, where its numbers stay what they are."""
+    if not isinstance(constant, np.ndarray) or is_pythons(other) or (isinstance(value, Array) and value.is_constant):
+        return constant
+    dtype = dtype_of(other)
+    return constant.astype(dtype) if casts_into(constant.dtype.name, dtype.name) else constant
 
 
 def _methods(op: Operator) -> tuple[Callable[[Any, Any], Any], ...]:
