@@ -9,7 +9,7 @@ arguments is an array, or arguments are passed by name, the others are not check
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -221,11 +221,10 @@ class Calls(Linkable, Generic[P, R]):
         try:
             with asking(lambda: self._unrolling(examples)):
                 found = singly(self.receiver, bound.args, bound.kwargs)
+            found = as_results(found, as_tensor)
             if self._output == "numpy":
-                found = as_results(found, as_tensor)
                 found = backend.mapped(lambda leaf: as_numpy(self.__name__, backend, [leaf])[0], found)
-                return found  # type: ignore[no-any-return]
-            result: R = as_results(found, as_tensor)
+            result: R = found
             return result
         except Exception as error:
             known = backend.as_python(error)

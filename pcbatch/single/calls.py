@@ -230,7 +230,7 @@ class _AsPython(type):
     original: type
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.original)
+        return isinstance(value, cls.original) or (cls.original is float and isinstance(value, Followed))
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.original)
@@ -250,7 +250,7 @@ class Float(float, metaclass=_AsPython):
 
     original = float
 
-    def __new__(cls, *given: Any) -> Any:  # type: ignore[misc]
+    def __new__(cls, *given: Any) -> Any:
         return followed.to_float(*map(_scalar, given)) if given else 0.0
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
+from pcbatch.installed import OWN
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow.mapping import checked_count
 from pcbatch.single.calls import library, shown
@@ -72,9 +73,7 @@ def mapping(empty: Callable[[Place, int], Any]) -> Callable[..., Any]:
         if results:
             return _stacked(results, len(elements))
         if count is None:
-            raise UsageError(
-                "PCB556", "`pcbatch.map` goes over no elements: nobody knows what the results would be"
-            )
+            raise UsageError("PCB556", "`pcbatch.map` goes over no elements: nobody knows what the results would be")
         return shown(empty(_place(), len(elements)))
 
     return map
@@ -82,7 +81,9 @@ def mapping(empty: Callable[[Place, int], Any]) -> Callable[..., Any]:
 
 def _place() -> Place:
     """Where the user's code calls the map."""
-    frame = sys._getframe(2)
+    frame: Any = inspect.currentframe()
+    while frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
     line, file = frame.f_lineno, frame.f_code.co_filename
     if hasattr(frame.f_code, "co_positions"):
         first, last, start, end = [*frame.f_code.co_positions()][frame.f_lasti // 2]
@@ -102,7 +103,7 @@ def _stacked(results: Sequence[Any], length: int) -> Any:
         kinds = {type(each) for each in results}
         dtype = np.float32 if float in kinds else np.int32 if int in kinds else np.bool_
         if kinds <= {bool, int, float}:
-            found = np.zeros(length, dtype)
+            found: Any = np.zeros(length, dtype)
             found[: len(results)] = results
             return Array(found)
     rows = library(tf.stack)([*results])

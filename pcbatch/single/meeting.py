@@ -151,14 +151,18 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     is_seen = any(isinstance(each, (tf.Tensor, tf.Variable, Followed)) for each in (a, b))
     if _kind(dtype) in "iu":
         _check(op, a, b)
-    elif _kind(dtype) == "b" and not op.compares and op.name not in ("and_", "or_", "xor", "matmul"):
-        if np.ndim(a) == np.ndim(b) == 0:
-            dtype = np.dtype(np.int32)
+    elif _counts(op, dtype) and np.ndim(a) == np.ndim(b) == 0:
+        dtype = np.dtype(np.int32)
     if not is_seen:
         if op.name == "truediv" and dtype.kind in "iub":
             dtype = np.dtype(np.float64)
         return op.python(_as_numpy(a, dtype), _as_numpy(b, dtype))
     return op.tensors(as_tensor(a, dtype), as_tensor(b, dtype))
+
+
+def _counts(op: Operator, dtype: np.dtype) -> bool:
+    """Whether an operator takes bools for numbers."""
+    return dtype.kind == "b" and not op.compares and op.name not in ("and_", "or_", "xor", "matmul")
 
 
 def _check(op: Operator, a: Any, b: Any) -> None:

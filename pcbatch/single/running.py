@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir import records
+from pcbatch.runtime.backends.tensorflow import followed
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.single.surroundings import OF, Surroundings
 from pcbatch.single.values import TENSORS, Value, seen, shares_views, tensor
@@ -18,7 +19,9 @@ from pcbatch.single.values import TENSORS, Value, seen, shares_views, tensor
 class Singly:
     """Runs the plain function of a batched one; see `Surroundings` for what it is given."""
 
-    def __init__(self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any], *, views: bool):
+    def __init__(
+        self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any], *, views: bool
+    ):
         self.views = views
         self.around = Surroundings(function, plain_of, empty)
 
@@ -34,6 +37,7 @@ class Singly:
             with np.errstate(all="ignore"):
                 found = around.function(*given, **{name: self._taken(each) for name, each in kwargs.items()})
         finally:
+            followed.forget()
             shares_views.reset(token)
         around.keep()
         return found
@@ -51,7 +55,7 @@ class Singly:
         fields = records.fields_of(value)
         if fields is None:
             return self.around.substitute(value) if callable(value) or records.is_record_class(type(value)) else value
-        kind = self.around.type(type(value))
+        kind = self.around.class_of(type(value))
         return records.made(kind, {name: self._taken(each) for name, each in fields.items()})
 
 

@@ -1,4 +1,4 @@
-"""The surroundings in which the user's code runs for one example: it is unchanged, the libraries that it names are ours.
+"""The surroundings in which the user's code runs for one example: unchanged, with libraries that take our values.
 
 A function runs by its own code object. Only what its names lead to is another one: modules and functions of TensorFlow,
 NumPy and `math` take values of ours, batched functions are plain ones, and so on through helpers, closures, classes
@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -96,7 +97,16 @@ class _View:
                 self.real[name] = self.names[name] = self.shown[name]
 
 
-_BUILTINS = {**vars(builtins), "float": Float, "sorted": sorted_numbers}
+def _super(*given: Any) -> Any:
+    """`super`; a class that it is given stands before the user's own one, which it is asked about."""
+    if given:
+        return super(vars(given[0]).get(OF, given[0]), *given[1:])
+    here: Any = inspect.currentframe()
+    frame = here.f_back
+    return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
+
+
+_BUILTINS = {**vars(builtins), "float": Float, "sorted": sorted_numbers, "super": _super}
 
 
 class Surroundings:
@@ -204,16 +214,16 @@ class Surroundings:
         if kind is float:
             return Float
         if issubclass(kind, np.generic) and kind.__module__ == "numpy" and kind in _NUMBERS:
-            return number_type(kind)
-        return self.type(kind) if records.is_record_class(kind) else kind
+            return number_type(kind)  # type: ignore[arg-type]
+        return self.class_of(kind) if records.is_record_class(kind) else kind
 
-    def type(self, kind: type) -> type:
-        """A class of the user's whose methods run in these surroundings: a class below it, and below those of its bases."""
+    def class_of(self, kind: type) -> type:
+        """The class below one of the user's, and below those of its bases, whose methods run in these surroundings."""
         if kind in self._classes:
             return self._classes[kind]
         if OF in vars(kind) or not self._is_users_class(kind):
             return kind
-        bases = tuple(each for base in kind.__bases__ if (each := self.type(base)) is not base)
+        bases = tuple(each for base in kind.__bases__ if (each := self.class_of(base)) is not base)
         if kind in self._classes:  # made meanwhile, for a method of a base that names it
             return self._classes[kind]
         names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, OF: kind}
@@ -244,7 +254,7 @@ class Surroundings:
             case property():
                 parts = [each and self._attribute(each) for each in (value.fget, value.fset, value.fdel)]
                 same = all(new is old for new, old in zip(parts, (value.fget, value.fset, value.fdel), strict=True))
-                return value if same else property(*parts, value.__doc__)
+                return value if same else property(parts[0], parts[1], parts[2], value.__doc__)
         return value
 
     def shadow(self, value: Any) -> Any:
@@ -252,10 +262,10 @@ class Surroundings:
         kind = type(value)
         if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or not records.is_record_class(kind):
             return value
-        made = self.type(kind)
+        made = self.class_of(kind)
         if made is kind or isinstance(value, tuple):
             return value
-        found = object.__new__(made)
+        found: Any = object.__new__(made)
         found.__dict__ = value.__dict__
         return found
 
@@ -270,9 +280,7 @@ class Surroundings:
         names = function.__code__.co_freevars
         pairs = zip(names, function.__closure__ or (), strict=True)
         cells = tuple(cell if name == "__class__" else self._cell(cell) for name, cell in pairs)
-        copy = FunctionType(
-            function.__code__, view.shown, function.__name__, function.__defaults__, cells or None
-        )
+        copy = FunctionType(function.__code__, view.shown, function.__name__, function.__defaults__, cells or None)
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         copy.__dict__.update(function.__dict__)
         self._copies[function] = copy

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.single.calls import plain, shown
-from pcbatch.single.values import Array, Number, Value, Watched, operand, tensor
+from pcbatch.single.values import Array, Number, Value, Watched, constant, operand, tensor
 
 
 class Tape(tf.GradientTape):  # type: ignore[misc]
@@ -33,16 +33,16 @@ class Tape(tf.GradientTape):  # type: ignore[misc]
 def watched(value: Any) -> tf.Tensor:
     """The tensor of a value, which it is from now on."""
     if type(value) is Number:
-        found = tf.constant(value.value)
+        found = constant(value.value)
         value.__class__ = Watched
-        value.tensor = found
+        value.tensor = found  # type: ignore[attr-defined]
     elif isinstance(value, Array) and value.watched() is None:
         if value.owner is not None:
             value.value, value.owner = value.value.copy(), None
-        value.tensor = tf.constant(value.value)
+        value.tensor = constant(value.value)
     return _source(value)
 
 
 def _source(value: Any) -> tf.Tensor:
     found = operand(value) if isinstance(value, Value) else value
-    return found if isinstance(found, tf.Tensor) else tf.constant(found)
+    return found if isinstance(found, tf.Tensor) else constant(found)

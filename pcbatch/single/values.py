@@ -62,7 +62,7 @@ class Value:
         return Value.member(self, name)
 
     def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other  # type: ignore[operator]
+        return self // other, self % other
 
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
@@ -164,7 +164,7 @@ class Watched(Number):
         self.tensor = tensor
 
     @property
-    def value(self) -> Any:  # type: ignore[override]
+    def value(self) -> Any:
         """The NumPy scalar; TensorFlow's error where there is none yet."""
         return bool(self.tensor) if tf.is_symbolic_tensor(self.tensor) else self.tensor.numpy()
 
@@ -295,7 +295,7 @@ class Array(Value):
         return at
 
     def _watched_at(self, at: Any, owner: Array) -> Any:
-        if _is_symbolic(at):
+        if _is_symbolic(at) or owner.tensor is None:
             return seen(tensor(self)[at])
         part = self.value[at]
         if isinstance(part, np.ndarray) and _is_basic(at):
@@ -326,7 +326,7 @@ class Array(Value):
         if len(last) < flat.size:
             kept = flat.size - 1 - last
             flat, stored = flat[kept], tf.gather(stored, kept)
-        whole = tf.constant(owner.value) if owner.tensor is None else owner.tensor
+        whole = constant(owner.value) if owner.tensor is None else owner.tensor
         changed = tf.tensor_scatter_nd_update(tf.reshape(whole, [-1]), flat[:, None], stored)
         owner.tensor = tf.reshape(changed, whole.shape)
         if not tf.is_symbolic_tensor(owner.tensor):
@@ -415,7 +415,12 @@ def _of_tensor(found: tf.Tensor) -> Any:
 def tensor(value: Any) -> tf.Tensor:
     """A value as a tensor."""
     found = operand(value)
-    return found if isinstance(found, tf.Tensor) else tf.constant(found)
+    return found if isinstance(found, tf.Tensor) else constant(found)
+
+
+def constant(value: Any) -> tf.Tensor:
+    """A raw value as a tensor; a zero keeps its sign, though TensorFlow knows eager scalars by their value."""
+    return tf.convert_to_tensor(value) if isinstance(value, tf.Variable) else tf.constant(np.asarray(value))
 
 
 def known(value: Any) -> Any:

@@ -6,8 +6,8 @@ Which slices are of fixed length says the way they are written, so where one is 
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
-import sys
 from types import FrameType
 from typing import Any
 
@@ -22,7 +22,7 @@ def refuse_cut(at: Any, shape: tuple[int, ...]) -> None:
     axis = 0
     for number, part in enumerate(parts):
         if isinstance(part, slice) and axis < len(shape) and _is_cut(part, shape[axis]):
-            written = _written(sys._getframe(1))
+            written = _written(inspect.currentframe())
             if written is not None and number < len(written) and _is_fixed(written[number]):
                 window = Window(part.start, part.stop, part.step or 1, part.stop - part.start)
                 window.resolve(shape[axis])
