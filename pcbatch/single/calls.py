@@ -19,7 +19,8 @@ from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equival
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.single.meeting import OPERATORS
-from pcbatch.single.values import TENSORS, Array, Number, Value, Watched, known, operand, operate, seen, tensor, view
+from pcbatch.single.operating import operate
+from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor, view
 
 _EQUIVALENTS = {
     id(function): numpy_equivalents.EQUIVALENTS[name] for name, function in named(np, numpy_equivalents.NAMES)
@@ -292,12 +293,20 @@ def of_library(function: Callable[..., Any]) -> Callable[..., Any]:
         return call
 
 
+def case(pred_fn_pairs: Any, *given: Any, **options: Any) -> Any:
+    """`tf.case`, which takes no bools of Python's."""
+    pairs = [(tf.constant(each) if isinstance(each, bool) else each, arm) for each, arm in pred_fn_pairs]
+    return of_library(tf.case)(pairs, *given, **options)
+
+
 def _given(value: Any) -> Any:
     return _with_callbacks(plain(value, _tensor_or_number))
 
 
 def _tensor_or_number(value: Any) -> Any:
     """What TensorFlow gets: a constant array as it is written, which takes the dtype that TensorFlow likes."""
+    if isinstance(value, Variable):
+        return value.variable
     if isinstance(value, Array) and value.is_constant and value.watched() is None:
         return value.value.copy()
     return tensor(value)
@@ -305,8 +314,8 @@ def _tensor_or_number(value: Any) -> Any:
 
 def _with_callbacks(value: Any) -> Any:
     """Arguments in which the user's functions take values, whatever the library hands them."""
-    if isinstance(value, tuple):
-        return tuple(map(_with_callbacks, value)) if type(value) is tuple else value
+    if type(value) in (tuple, list):
+        return type(value)(map(_with_callbacks, value))
     if type(value) is dict:
         return {key: _with_callbacks(each) for key, each in value.items()}
     return callback(value) if isinstance(value, FunctionType) else value
@@ -344,6 +353,11 @@ def library(function: Any) -> Callable[..., Any]:
 
 def member(value: Any, name: str) -> Any:
     """An attribute, or a method, of a number or an array, as of NumPy's."""
+    if isinstance(value, Variable):
+        found = getattr(value.variable, name, None) if name not in members.MEMBERS_OF_LANES else None
+        if found is None:
+            return member(value.read(), name)
+        return library(found) if callable(found) else shown(found)
     if name in ("astype", "view") and isinstance(value, Value):
         return functools.partial(_astype, value)
     if name in ("numpy", "get_shape"):

@@ -74,6 +74,8 @@ def result(value: Any, leaf: Callable[[Any], Any]) -> Any:
             return leaf(each)
         if isinstance(each, Followed):
             return each.committed()
+        if isinstance(each, (np.ndarray, np.generic)) and each.dtype.kind in "biufc":
+            return leaf(each)
         if isinstance(each, list):
             return [part(one) for one in each]
         if isinstance(each, dict):

@@ -11,6 +11,7 @@ import builtins
 import dis
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -24,9 +25,9 @@ from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import helpers
-from pcbatch.single.calls import Float, library, number_type, of_library, sorted_numbers
+from pcbatch.single.calls import Float, case, library, number_type, of_library, sorted_numbers
 from pcbatch.single.tapes import Tape
-from pcbatch.single.values import Array, seen
+from pcbatch.single.values import Array, Variable, seen
 
 OF = "_pcb_of"
 """The attribute of a class that stands for one of the user's: that one."""
@@ -36,6 +37,8 @@ _MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "clear", "reverse", "sort", "update", "setdefault", "popitem", "remove"}
     | {"add", "discard", "fill", "partition", "put", "resize", "itemset"}
 )
+_STEADY = frozenset({FunctionType, ModuleType, BuiltinFunctionType, type, int, float, bool, str, type(None), object})
+"""The types of what stands for itself, or is stood for by one thing, as long as its name means it."""
 _STORES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR"})
 
 
@@ -82,7 +85,7 @@ class _View:
         real, shown = self.real, self.shown
         for name in [*self.names]:
             value = real.get(name, _MISSING)
-            if value is self.names[name] and not isinstance(shown.get(name), Array):
+            if value is self.names[name] and type(value) in _STEADY:
                 continue
             self.names[name] = value
             if value is _MISSING:
@@ -123,12 +126,15 @@ class Surroundings:
         self._copies: dict[FunctionType, FunctionType] = {}
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
+        self._shadows: dict[int, tuple[Any, Any]] = {}
         self._cells: list[tuple[CellType, Any, CellType]] = []
-        self._special = {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty), tf.GradientTape: Tape}
+        self._special: dict[Any, Any] = {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty)}
+        self._special |= {tf.GradientTape: Tape, tf.case: case}
         self.function = self.copy(root)
 
     def refresh(self) -> None:
         """Let names mean what they mean now."""
+        self._shadows.clear()
         while True:
             before = len(self._copies), len(self._classes)
             for view in [*self._views.values()]:
@@ -137,7 +143,7 @@ class Surroundings:
                 copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
             for place, (cell, known, own) in enumerate(self._cells):
                 now = _contents(cell)
-                if now is not known or isinstance(_contents(own), Array):
+                if now is not known or type(now) not in _STEADY:
                     self._cells[place] = cell, now, own
                     own.cell_contents = self.substitute(now)
             if before == (len(self._copies), len(self._classes)):
@@ -194,6 +200,13 @@ class Surroundings:
                 return Array(value, is_constant=True) if value.dtype.kind in "biufc" and value.ndim else seen(value)
             case tf.Tensor() | np.generic():
                 return seen(value)
+            case tf.Variable():
+                return Variable(value)
+            case list() | tuple() if type(value) in (list, tuple):
+                parts = [self.substitute(each) for each in value]
+                return value if all(map(operator.is_, parts, value)) else type(value)(parts)
+        if isinstance(getattr(value, "value", None), tf.Variable):  # Keras's own
+            return Variable(value)
         if callable(value) and type(value).__module__.startswith("tensorflow.python.eager.polymorphic"):
             return of_library(value)
         if type(value).__module__ == "numpy" and callable(value):
@@ -258,15 +271,18 @@ class Surroundings:
         return value
 
     def shadow(self, value: Any) -> Any:
-        """An object of the user's as one of the class that stands for its own, with the same attributes."""
+        """An object of the user's as one of the class that stands for its own."""
         kind = type(value)
         if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or not records.is_record_class(kind):
             return value
         made = self.class_of(kind)
         if made is kind or isinstance(value, tuple):
             return value
+        if id(value) in self._shadows:
+            return self._shadows[id(value)][1]
         found: Any = object.__new__(made)
-        found.__dict__ = value.__dict__
+        self._shadows[id(value)] = value, found
+        found.__dict__.update((name, self.substitute(each)) for name, each in [*vars(value).items()])
         return found
 
     # -- functions -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.single.calls import plain, shown
-from pcbatch.single.values import Array, Number, Value, Watched, constant, operand, tensor
+from pcbatch.single.values import Array, Number, Value, Variable, Watched, constant, operand, tensor
 
 
 class Tape(tf.GradientTape):  # type: ignore[misc]
@@ -43,6 +43,8 @@ def watched(value: Any) -> tf.Tensor:
     return _source(value)
 
 
-def _source(value: Any) -> tf.Tensor:
+def _source(value: Any) -> Any:
+    if isinstance(value, Variable):
+        return value.variable
     found = operand(value) if isinstance(value, Value) else value
     return found if isinstance(found, tf.Tensor) else constant(found)

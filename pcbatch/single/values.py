@@ -18,22 +18,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import casts_into
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import OPERATORS, PYTHONS, Operator, apply, as_tensor, dtype_of, is_pythons, wrapped
+from pcbatch.single.meeting import PYTHONS, as_tensor, wrapped
 from pcbatch.single.shapes import Shape, places, resolved
 from pcbatch.single.windows import refuse_cut
 
 TENSORS = (tf.Tensor, tf.Variable)
 shares_views: ContextVar[bool] = ContextVar("shares_views", default=True)
 """A row or another view shares its array's memory, as in NumPy, and `a += v` changes `a`; else arrays are values."""
-_new = object.__new__
-_FLOATS = {dtype: frozenset((dtype, float, int, bool)) for dtype in (np.float16, np.float32, np.float64)}
-_INTS = {dtype: frozenset((dtype, int, bool)) for dtype in (np.int8, np.int16, np.int32, np.int64)}
-_DIRECT: dict[Any, frozenset[Any]] = {**_FLOATS, **_INTS}
-"""The types of numbers beside which NumPy's own operator gives what a lane has."""
-_NOTHING: frozenset[Any] = frozenset()
 
 
 class Value:
@@ -339,6 +332,53 @@ def view(memory: np.ndarray, owner: Array) -> Array:
     return found if shares_views.get() else found.__copy__()
 
 
+class Variable(Value):
+    """A variable that the function reads from around it."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Any):
+        self.variable = variable
+
+    def read(self) -> Any:
+        """Its value now, as a number or an array."""
+        return seen(tf.convert_to_tensor(self.variable))
+
+    def __len__(self) -> int:
+        return len(self.read())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.read()[index]
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __float__(self) -> float:
+        return float(self.read())
+
+    def __int__(self) -> int:
+        return int(self.read())
+
+    def __index__(self) -> int:
+        return operator.index(self.read())
+
+    def __neg__(self) -> Any:
+        return -self.read()
+
+    def __abs__(self) -> Any:
+        return abs(self.read())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(known(self), dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return repr(self.variable)
+
+
 def _wraps(value: Any, dtype: np.dtype) -> bool:
     return type(value) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
@@ -373,6 +413,8 @@ def operand(value: Any) -> Any:
     if kind is Array:
         found = value.watched()
         return value.value if found is None else found
+    if kind is Variable:
+        return operand(value.read())
     if isinstance(value, (PYTHONS, np.generic, np.ndarray)):
         return value
     if isinstance(value, TENSORS):
@@ -436,94 +478,3 @@ def within(number: int) -> int:
     if not -(2**31) <= number < 2**31:
         raise OverflowError(f"cannot convert to an int of 32 bits: {number} is too large")
     return number
-
-
-# -- operators ---------------------------------------------------------------------------------------------------------
-
-
-def operate(op: Operator, left: Any, right: Any) -> Any:
-    """An operator on two values."""
-    a, b = operand(left), operand(right)
-    if a is NotImplemented or b is NotImplemented:
-        other = left if a is NotImplemented else right
-        if not isinstance(other, (list, tuple)) or not any(isinstance(each, Array) for each in (left, right)):
-            return NotImplemented
-        a, b = (np.asarray(each) if each is other else found for each, found in ((left, a), (right, b)))
-    if isinstance(left, Array) and left.is_constant:
-        a = _beside(a, b, right)
-    elif isinstance(right, Array) and right.is_constant:
-        b = _beside(b, a, left)
-    return seen(apply(op, a, b))
-
-
-def _beside(constant: Any, other: Any, value: Any) -> Any:
-    """A constant array of the dtype of what it meets, where its numbers stay what they are."""
-    if not isinstance(constant, np.ndarray) or is_pythons(other) or (isinstance(value, Array) and value.is_constant):
-        return constant
-    dtype = dtype_of(other)
-    return constant.astype(dtype) if casts_into(constant.dtype.name, dtype.name) else constant
-
-
-def _methods(op: Operator) -> tuple[Callable[[Any, Any], Any], ...]:
-    """The method of an operator for numbers that nobody watches, that of all others, and their reflected form."""
-    python, is_division = op.python, op.name in ("floordiv", "mod")
-
-    def general(self: Any, other: Any) -> Any:
-        return operate(op, self, other)
-
-    def reflected(self: Any, other: Any) -> Any:
-        return operate(op, other, self)
-
-    def arithmetic(self: Any, other: Any) -> Any:
-        a, b = self.value, other.value if type(other) is Number else other
-        if type(b) in _DIRECT.get(type(a), _NOTHING):
-            try:
-                made: Any = _new(Number)
-                made.value = python(a, b)
-                return made
-            except OverflowError:  # an int of Python's that the dtype cannot hold
-                pass
-        return operate(op, self, other)
-
-    def division(self: Any, other: Any) -> Any:
-        a, b = self.value, other.value if type(other) is Number else other
-        if type(b) in _DIRECT.get(type(a), _NOTHING) and (b or type(a) in _FLOATS):
-            try:
-                made: Any = _new(Number)
-                made.value = python(a, b)
-                return made
-            except OverflowError:
-                pass
-        return operate(op, self, other)
-
-    def comparison(self: Any, other: Any) -> Any:
-        a, b = self.value, other.value if type(other) is Number else other
-        if type(b) in _DIRECT.get(type(a), _NOTHING):
-            return bool(python(a, b))
-        return operate(op, self, other)
-
-    if op.name in ("truediv", "pow", "lshift", "rshift", "matmul"):
-        return general, general, reflected
-    return comparison if op.compares else division if is_division else arithmetic, general, reflected
-
-
-def _in_place(op: Operator) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        if not shares_views.get():
-            return NotImplemented
-        self[...] = operate(op, self, other)
-        return self
-
-    return method
-
-
-for _name, _op in OPERATORS.items():
-    _fast, _general, _reflected = _methods(_op)
-    _plain = _name.rstrip("_")
-    setattr(Number, f"__{_plain}__", _fast)
-    setattr(Watched, f"__{_plain}__", _general)
-    setattr(Array, f"__{_plain}__", _general)
-    if not _op.compares:
-        for _kind in (Number, Array):
-            setattr(_kind, f"__r{_plain}__", _reflected)
-        setattr(Array, f"__i{_plain}__", _in_place(_op))
