@@ -122,6 +122,19 @@ def wrapped(number: int, dtype: np.dtype) -> Any:
     return dtype.type(number - (1 << bits) if dtype.kind == "i" and number >> (bits - 1) else number)
 
 
+def stored(value: Any, dtype: np.dtype) -> Any:
+    """A raw value as NumPy stores it into an array of `dtype`: an int that is too large wraps."""
+    is_int = type(value) is int and dtype.kind in "iu"
+    return wrapped(value, dtype) if is_int and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max else value
+
+
+def within(number: int) -> int:
+    """`number`, if a lane can have it: ints of Python's have 32 bits there."""
+    if not -(2**31) <= number < 2**31:
+        raise OverflowError(f"cannot convert to an int of 32 bits: {number} is too large")
+    return number
+
+
 def _dtype(op: Operator, a: Any, b: Any) -> np.dtype:
     if is_pythons(a):
         return beside(a, dtype_of(b))

@@ -68,3 +68,9 @@ def _part(part: Any, position: Callable[[Any], Any]) -> Any:
 
 def _bound(bound: Any) -> Any:
     return None if bound is None else operator.index(bound)
+
+
+def is_basic(at: Any) -> bool:
+    """Whether an index takes no array of positions, and no mask."""
+    parts = at if isinstance(at, tuple) else (at,)
+    return not any(isinstance(part, (list, np.ndarray, bool, np.bool_)) for part in parts)

@@ -14,6 +14,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -70,8 +71,8 @@ class Library(ModuleType):
 class _View:
     """The globals of a module as copies of its functions see them: the names that these use."""
 
-    def __init__(self, real: dict[str, Any]):
-        self.real, self.shown = real, {"__builtins__": _BUILTINS}
+    def __init__(self, real: dict[str, Any], builtin: dict[str, Any]):
+        self.real, self.shown = real, {"__builtins__": builtin}
         self.names: dict[str, Any] = {"__name__": _MISSING}
         self.stored: set[str] = set()
 
@@ -110,6 +111,7 @@ def _super(*given: Any) -> Any:
 
 
 _BUILTINS = {**vars(builtins), "float": Float, "sorted": sorted_numbers, "super": _super}
+"""What a lane has otherwise than Python, or what must be asked here about classes."""
 
 
 class Surroundings:
@@ -121,11 +123,14 @@ class Surroundings:
 
     def __init__(self, root: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any]):
         self.plain_of = plain_of
-        self._is_own = root.__code__.co_filename.startswith(OWN)
+        self._folder = _own_folder(root.__code__.co_filename)
+        self._builtins = _BUILTINS | {"__import__": self._import}
         self._views: dict[int, _View] = {}
         self._copies: dict[FunctionType, FunctionType] = {}
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
+        self._attributes: dict[type, dict[str, Any]] = {}
+        """What the classes that are stood for had when it was looked at."""
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._cells: list[tuple[CellType, Any, CellType]] = []
         self._special: dict[Any, Any] = {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty)}
@@ -139,6 +144,8 @@ class Surroundings:
             before = len(self._copies), len(self._classes)
             for view in [*self._views.values()]:
                 view.refresh(self)
+            for kind in [*self._attributes]:
+                self._refresh_class(kind, self._classes[kind])
             for function, copy in [*self._copies.items()]:
                 copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
             for place, (cell, known, own) in enumerate(self._cells):
@@ -156,20 +163,26 @@ class Surroundings:
 
     # -- what stands for what ------------------------------------------------------------------------------------------
 
+    def _is_in(self, file: str) -> bool:
+        """Whether a file of pcbatch belongs to the part that the function is of, such as the sampler."""
+        return self._folder is not None and file.startswith(self._folder)
+
+    def _import(self, *given: Any, **options: Any) -> Any:
+        """`import` in a function."""
+        return self.substitute(builtins.__import__(*given, **options))
+
     def is_library(self, value: Any) -> bool:
         """Whether a module, or what has one, belongs to a library that is to get values of ours."""
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
         if name.partition(".")[0] in ("math", "tensorflow", "numpy", "keras"):
             return True
         file = getattr(value, "__file__", None) or ""
-        return "site-packages" in file or "dist-packages" in file or file.startswith(OWN)
+        return "site-packages" in file or "dist-packages" in file or (file.startswith(OWN) and not self._is_in(file))
 
     def is_users(self, function: FunctionType) -> bool:
         """Whether a function is part of what runs, and not of a library."""
         file = function.__code__.co_filename
-        if file.startswith(OWN):
-            return self._is_own and "nuts" in file
-        return not is_installed(file)
+        return self._is_in(file) if file.startswith(OWN) else not is_installed(file)
 
     def substitute(self, value: Any) -> Any:
         """What the user's code gets for a value that a name leads to."""
@@ -243,17 +256,31 @@ class Surroundings:
         if issubclass(kind, tuple):
             names["__slots__"] = ()
         made = self._classes[kind] = type(kind)(kind.__name__, (kind, *bases), names)
-        for name, each in vars(kind).items():
-            own = each if name in _NOT_OWN else self._attribute(each)
+        self._attributes[kind] = {}
+        self._refresh_class(kind, made)
+        return made
+
+    def _refresh_class(self, kind: type, made: type) -> None:
+        """Let a class have the attributes that the user's has now."""
+        known, now = self._attributes[kind], dict(vars(kind))
+        for name in known.keys() - now.keys():
+            known.pop(name)
+            if name in vars(made):
+                delattr(made, name)
+        for name, each in now.items():
+            if name in _NOT_OWN or known.get(name, _MISSING) is each:
+                continue
+            known[name], own = each, self._attribute(each)
             if own is not each:
                 setattr(made, name, own)
+            elif name in vars(made):
+                delattr(made, name)
         if "__eq__" in vars(made):
             made.__hash__ = kind.__hash__  # type: ignore[method-assign]
-        return made
 
     def _is_users_class(self, kind: type) -> bool:
         file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-        if kind.__module__ == "builtins" or is_installed(file) or (file.startswith(OWN) and not self._is_own):
+        if kind.__module__ == "builtins" or is_installed(file) or (file.startswith(OWN) and not self._is_in(file)):
             return False
         return records.is_record_class(kind)
 
@@ -292,7 +319,7 @@ class Surroundings:
         known = self._copies.get(function)
         if known is not None and known.__code__ is function.__code__:
             return known
-        view = self._views.setdefault(id(function.__globals__), _View(function.__globals__))
+        view = self._views.setdefault(id(function.__globals__), _View(function.__globals__, self._builtins))
         names = function.__code__.co_freevars
         pairs = zip(names, function.__closure__ or (), strict=True)
         cells = tuple(cell if name == "__class__" else self._cell(cell) for name, cell in pairs)
@@ -338,6 +365,11 @@ def _is_another(value: Any, around: Surroundings) -> bool:
 
 _NOT_OWN = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__hash__"})
 _NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
+
+
+def _own_folder(file: str) -> str | None:
+    """The folder of a part of pcbatch that has `file`; None for files of others."""
+    return str(Path(OWN, Path(file).relative_to(OWN).parts[0])) if file.startswith(OWN) else None
 
 
 def _contents(cell: CellType) -> Any:

@@ -20,8 +20,8 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import PYTHONS, as_tensor, wrapped
-from pcbatch.single.shapes import Shape, places, resolved
+from pcbatch.single.meeting import PYTHONS, as_tensor, stored, within, wrapped
+from pcbatch.single.shapes import Shape, is_basic, places, resolved
 from pcbatch.single.windows import refuse_cut
 
 TENSORS = (tf.Tensor, tf.Variable)
@@ -53,6 +53,18 @@ class Value:
         if name.startswith("__"):
             raise AttributeError(name)
         return Value.member(self, name)
+
+    def __float__(self) -> float:
+        return float(known(self))
+
+    def __int__(self) -> int:
+        return within(int(known(self)))
+
+    def __index__(self) -> int:
+        return operator.index(known(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(known(self), dtype, copy=copy)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -224,15 +236,6 @@ class Array(Value):
             return None
         return tf.gather(tf.reshape(owner.tensor, [-1]), places(self.value, owner.value))
 
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __int__(self) -> int:
-        return within(int(self.value))
-
-    def __index__(self) -> int:
-        return operator.index(self.value)
-
     def __len__(self) -> int:
         return len(self.value)
 
@@ -246,12 +249,8 @@ class Array(Value):
     def __repr__(self) -> str:
         return repr(self.value)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(known(self), dtype, copy=copy)
-
     def __copy__(self) -> Any:
-        found = self.watched()
-        return Array(self.value.copy(), None, found, self.is_constant)
+        return Array(self.value.copy(), None, self.watched(), self.is_constant)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.__copy__()
@@ -278,7 +277,7 @@ class Array(Value):
             return self._watched_at(at, owner)
         found = self.value[at]
         if isinstance(found, np.ndarray):
-            return view(found, owner) if found.base is not None and _is_basic(at) else Array(found)
+            return view(found, owner) if found.base is not None and is_basic(at) else Array(found)
         return bool(found) if type(found) is np.bool_ else Number(found)
 
     def _at(self, index: Any) -> Any:
@@ -291,9 +290,9 @@ class Array(Value):
         if _is_symbolic(at) or owner.tensor is None:
             return seen(tensor(self)[at])
         part = self.value[at]
-        if isinstance(part, np.ndarray) and _is_basic(at):
+        if isinstance(part, np.ndarray) and is_basic(at):
             return view(part, owner)
-        if owner is self and _is_basic(at):
+        if owner is self and is_basic(at):
             return seen(owner.tensor[at])
         return seen(tf.gather(tf.reshape(owner.tensor, [-1]), places(self.value, owner.value)[at]))
 
@@ -306,7 +305,7 @@ class Array(Value):
         if owner.tensor is not None or isinstance(what, (*TENSORS, Followed)):
             self._store_watched(at, what, owner)
         else:
-            self.value[at] = wrapped(what, self.value.dtype) if _wraps(what, self.value.dtype) else what
+            self.value[at] = stored(what, self.value.dtype)
 
     def _store_watched(self, at: Any, what: Any, owner: Array) -> None:
         """Let the owner be what TensorFlow makes of it; of several values for one place the last counts."""
@@ -357,40 +356,18 @@ class Variable(Value):
     def __bool__(self) -> bool:
         return bool(self.read())
 
-    def __float__(self) -> float:
-        return float(self.read())
-
-    def __int__(self) -> int:
-        return int(self.read())
-
-    def __index__(self) -> int:
-        return operator.index(self.read())
-
     def __neg__(self) -> Any:
         return -self.read()
 
     def __abs__(self) -> Any:
         return abs(self.read())
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(known(self), dtype, copy=copy)
-
     def __repr__(self) -> str:
         return repr(self.variable)
 
 
-def _wraps(value: Any, dtype: np.dtype) -> bool:
-    return type(value) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
-
-
 def _is_symbolic(at: Any) -> bool:
     return any(map(tf.is_symbolic_tensor, at if isinstance(at, tuple) else (at,)))
-
-
-def _is_basic(at: Any) -> bool:
-    """Whether an index takes no array of positions, and no mask."""
-    parts = at if isinstance(at, tuple) else (at,)
-    return not any(isinstance(part, (list, np.ndarray, bool, np.bool_)) for part in parts)
 
 
 def _position(part: Any) -> Any:
@@ -471,10 +448,3 @@ def known(value: Any) -> Any:
     if isinstance(found, TENSORS):
         return bool(found) if tf.is_symbolic_tensor(found) else found.numpy()
     return found
-
-
-def within(number: int) -> int:
-    """`number`, if a lane can have it: ints of Python's have 32 bits there."""
-    if not -(2**31) <= number < 2**31:
-        raise OverflowError(f"cannot convert to an int of 32 bits: {number} is too large")
-    return number

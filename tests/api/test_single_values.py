@@ -93,7 +93,9 @@ def floats(value):
 
 
 @pytest.mark.parametrize(
-    "function", [stores, functions_of_math, methods, taken, of_variables, indices, called_back], ids=lambda f: f.__name__
+    "function",
+    [stores, functions_of_math, methods, taken, of_variables, indices, called_back],
+    ids=lambda f: f.__name__,
 )
 def test_a_tape_sees_all_that_the_function_does(function):
     batched, x = pcbatch.autobatch(function), tf.constant(X)
@@ -211,7 +213,7 @@ def own_code(n, x):
 def test_it_is_the_users_code_object_that_runs():
     LOG.clear()
     found, count = own_code.single(np.int32(2), np.float32([1.0, 2.0]))
-    assert LOG == [own_code.function.__code__]
+    assert [own_code.function.__code__] == LOG
     assert type(found) is Pair
     assert (int(found.a), float(found.b), int(count)) == (2, 5.0, 0)
 
