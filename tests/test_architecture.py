@@ -19,6 +19,7 @@ LEVELS = (
     ("random",),
     ("caching", "saving", "api", "function"),
     ("reading",),
+    ("single",),
     ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
@@ -70,7 +71,7 @@ def room_of(name):
     return ROOMS.index(max(rooms, key=len))
 
 
-TENSORFLOW = tuple(f"pcbatch.{room}." for room in ("runtime.backends.tensorflow", "random", "nuts"))
+TENSORFLOW = tuple(f"pcbatch.{room}." for room in ("runtime.backends.tensorflow", "single", "random", "nuts"))
 """The rooms that may know the array library."""
 PRIVATE = "pcbatch.runtime.backends.tensorflow.private"
 """The one room that may know its insides."""
