@@ -42,6 +42,13 @@ def test_cases(name: str, options: str) -> None:
     assert outcome(name, options) == KNOWN[name]
 
 
+@pytest.mark.parametrize(
+    "name", [n if k % (2 * QUICK) == 0 else pytest.param(n, marks=pytest.mark.slow) for k, n in enumerate(CASES)]
+)
+def test_the_interpreter_gives_no_wrong_answer(name: str) -> None:
+    assert outcome(name, "interpreted").partition(" ")[0] in ("right", "refused")
+
+
 @pytest.mark.slow
 def test_known_outcomes() -> None:
     check_golden(GOLDEN, "".join(f"{name}: {outcome(name, 'reference')}\n" for name in CASES))
