@@ -18,6 +18,7 @@ LEVELS = (
     ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "nuts.settings"),
     ("random",),
     ("caching", "saving", "api", "function"),
+    ("single",),
     ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
     ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
@@ -69,7 +70,7 @@ def room_of(name):
     return ROOMS.index(max(rooms, key=len))
 
 
-TENSORFLOW = tuple(f"pcbatch.{room}." for room in ("runtime.backends.tensorflow", "random", "nuts"))
+TENSORFLOW = tuple(f"pcbatch.{room}." for room in ("runtime.backends.tensorflow", "single", "random", "nuts"))
 """The rooms that may know the array library."""
 PRIVATE = "pcbatch.runtime.backends.tensorflow.private"
 """The one room that may know its insides."""

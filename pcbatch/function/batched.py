@@ -17,7 +17,7 @@ from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.function import carried, methods
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.cache import Cache
-from pcbatch.function.calls import Calls
+from pcbatch.function.calls import Calls, running_singly
 from pcbatch.function.naming import by_name, restored, short_signature
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import SIGNATURES, Session
@@ -96,6 +96,9 @@ class Batched(Calls[P, R]):
             return self
         if instance is None or self.receiver is not None:
             return self
+        around = running_singly()
+        if around is not None:
+            return around.called(self.function, instance)  # type: ignore[return-value]
         with self._lock:
             return self._binder.bind(self, instance)
 

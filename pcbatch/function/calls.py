@@ -9,10 +9,9 @@ arguments is an array, or arguments are passed by name, the others are not check
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pcbatch.errors import PieceRefusalError
@@ -22,10 +21,9 @@ from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
 from pcbatch.function.inside import compiling, noting
 from pcbatch.function.linkable import Linkable
-from pcbatch.function.mapped import as_batch, asking
+from pcbatch.function.mapped import as_batch, asking, empty_map
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session
-from pcbatch.function.singly import Plainly
 from pcbatch.function.whole import Whole
 from pcbatch.ir.records import fields_of
 from pcbatch.options import Options
@@ -34,6 +32,9 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
 from pcbatch.runtime.report.results import as_numpy, require_numbers
 from pcbatch.runtime.report.run import Run
+from pcbatch.single.running import Singly, as_tensor
+from pcbatch.single.running import result as as_results
+from pcbatch.single.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from pcbatch.runtime.backends.tensorflow.types import Tensor
@@ -43,7 +44,8 @@ R = TypeVar("R")
 Number = TypeVar("Number", bound=complex)
 """A type of numbers that a function of one example returns: `int`, `float`, `bool` or `complex`."""
 
-_running_singly: ContextVar[bool] = ContextVar("running_singly", default=False)
+_running_singly: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
+"""Those of the function that runs one example right now."""
 
 
 class Array(Protocol):
@@ -108,8 +110,9 @@ class Calls(Linkable, Generic[P, R]):
         `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
         """
         try:
-            if _running_singly.get():
-                return self.plain(*args, **kwargs)
+            around = _running_singly.get()
+            if around is not None:
+                return around.called(self.function, self.receiver)(*args, **kwargs)
             if compiling() is not None:
                 return self._called_inside_piece(args, kwargs)
             warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
@@ -213,13 +216,15 @@ class Calls(Linkable, Generic[P, R]):
         require_numbers(f"{self.__name__}.single", backend, self._output)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.arguments = self._as_examples(bound.arguments)
-        token, examples = _running_singly.set(True), dict(bound.arguments)
+        singly, examples = self.singly, dict(bound.arguments)
+        token = _running_singly.set(singly.around)
         try:
             with asking(lambda: self._unrolling(examples)):
-                found = self.plain(*bound.args, **bound.kwargs)
-            result: R = backend.plain_result(found)
+                found = singly(self.receiver, bound.args, bound.kwargs)
+            found = as_results(found, as_tensor)
             if self._output == "numpy":
-                result = backend.mapped(lambda leaf: as_numpy(self.__name__, backend, [leaf])[0], result)
+                found = backend.mapped(lambda leaf: as_numpy(self.__name__, backend, [leaf])[0], found)
+            result: R = found
             return result
         except Exception as error:
             known = backend.as_python(error)
@@ -254,25 +259,23 @@ class Calls(Linkable, Generic[P, R]):
         axes = self._options.axes(tuple(self.__signature__.parameters))
         backend = backend_named(self._options.backend)
         given = as_batch(backend, examples, {name: each for name, each in axes.items() if name in examples})
-        token = _running_singly.set(False)
+        token = _running_singly.set(None)
         try:
             return self.session.pipeline((), given)[1].linked.built.unrolling
         finally:
             _running_singly.reset(token)
 
     @cached_property
-    def plain(self) -> Callable[..., Any]:
-        """The user's function with stores to arrays made on copies, and without pcbatch between it and its callees."""
-        plainly = Plainly(backend_named(self._options.backend), called_singly, Calls)
-        values = [name for name in self.__signature__.parameters if name not in self.static_argnames]
-        plain = plainly.function(self.function, self._source, self.namespace, values)
-        return plain if self.receiver is None else MethodType(plain, self.receiver)
+    def singly(self) -> Singly:
+        """What runs one example."""
+        return Singly(self.function, _plain_of, empty_map, views=False)
 
 
-def called_singly(callee: Any) -> Any:
-    """What a function of one example calls while it runs as plain Python: of a batched function the plain one.
+def _plain_of(value: Any) -> tuple[Any, Any] | None:
+    """The plain function of a batched one, and the object that it is bound to."""
+    return (value.function, value.receiver) if isinstance(value, Calls) else None
 
-    Called through this, and not through `Calls.__call__`, each level of a recursion takes one of Python's frames, as
-    it does without pcbatch.
-    """
-    return callee.plain if isinstance(callee, Calls) else callee
+
+def running_singly() -> Surroundings | None:
+    """What a function of one example finds around it, while one runs."""
+    return _running_singly.get()

@@ -15,6 +15,7 @@ from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.backends.tensorflow.mapping import padded
 
 Asked = Callable[[], Unrolling]
 """What the program knows of its maps for arguments like those that a function is run on."""
@@ -32,14 +33,9 @@ def asking(asked: Asked) -> Iterator[None]:
             _asked.reset(token)
 
 
-def counted(
-    backend: Backend, function: Callable[..., Any], place: tuple[Any, ...], arrays: tuple[Any, ...], count: Any
-) -> Any:
-    """What the map at a place in the source gives: `function` of the first `count` elements, and zeros behind them."""
-    checked, padded = (backend.plain_builtins[name] for name in ("checked_count", "padded"))
-    elements = list(zip(*arrays, strict=True))
-    results = [function(*each) for each in elements[: checked(count, len(elements))]]
-    return padded(results, len(elements), None if results else _type(Span(*place)))
+def empty_map(place: tuple[Any, ...], length: int) -> Any:
+    """What the map at a place in the source gives over no elements of `length`: rows of zeros."""
+    return padded([], length, _type(Span(*place)))
 
 
 def _type(span: Span) -> Type:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents, plainly
+from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.weak import Weak
+from pcbatch.single.values import Number
 
 DOUBLES = (0.3, 0.75, -0.5, 1.0, 1.5, 2.5, -2.5, 7.25, 0.0)
 OF_TWO = ("atan2", "copysign", "fmod", "hypot", "pow")
@@ -191,10 +192,5 @@ def test_one_examples_rounded_int_is_that_int(dtype):
     """Not by way of a float, in which large ones are others, and not as an int of 32 bits."""
     for number in (int(np.iinfo(dtype).max) // 3, 25, 35):
         for digits in ((), (0,), (-1,)):
-            given = plainly.PLAIN_BUILTINS["round"](tf.constant(number, dtype), *digits)
-            assert (given.dtype, int(given)) == (tf.as_dtype(dtype), round(number, *digits))
-
-
-def test_a_power_of_one_examples_bool_is_an_int():
-    assert int(plainly.PLAIN_BUILTINS["pow"](tf.constant(True), 2)) == 1
-    assert plainly.PLAIN_BUILTINS["pow"](3, 2, 5) == 4
+            given = round(Number(np.dtype(dtype).type(number)), *digits)
+            assert (given.dtype, given.value) == (tf.as_dtype(dtype), round(number, *digits))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from pcbatch.ir.types import TensorType, Type
@@ -16,10 +16,6 @@ class Host(Protocol):
     """A user's arrays, numbers and structures of them, and the names that users know the library's operations by."""
 
     name: str
-    plain_builtins: Mapping[str, Callable[..., Any]]
-    """Built-in functions, and operators, that do not know the library's values, as `single` needs them."""
-    plain_functions: Mapping[Any, Callable[..., Any]]
-    """Functions of others that leave open what lanes must agree on, and those that `single` calls instead."""
 
     def spelling(self, operation: str) -> str:
         """How users write one of `OPERATIONS` or the name of a dtype, for messages: "tf.cast"."""
@@ -69,9 +65,6 @@ class Host(Protocol):
 
     def wrap(self, value: Any, type_: Type) -> Any:
         """One example's `value`, arrays of exactly `type_`, with its weak numbers marked so that they act as weak."""
-
-    def plain_result(self, value: Any) -> Any:
-        """What `single` gives, of what the user's function has returned: what gradients know."""
 
     def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
         """One example's `value` with `function` of each of the library's arrays in it."""

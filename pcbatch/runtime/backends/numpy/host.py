@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,8 +25,6 @@ class NumPyHost:
     """See `host.Host`."""
 
     name = "numpy"
-    plain_builtins: Mapping[str, Callable[..., Any]] = {}  # all of them know NumPy's values
-    plain_functions: Mapping[Any, Callable[..., Any]] = {}
 
     def spelling(self, operation: str) -> str:
         return _SPELLINGS.get(operation, f"np.{operation}")
@@ -73,9 +71,6 @@ class NumPyHost:
 
     def wrap(self, value: Any, type_: Type) -> Any:
         return structures.wrap(value, type_)
-
-    def plain_result(self, value: Any) -> Any:
-        return value
 
     def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
         return value

@@ -22,18 +22,6 @@ def is_positions(part: Any) -> bool:
     return isinstance(part, list) or (isinstance(part, _ARRAYS) and len(part.shape) > 0)
 
 
-def elements_at(a: tf.Tensor, index: Any) -> tf.Tensor:
-    """`a[index]` of one example in plain Python; NumPy's own elements where arrays are in the index."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if not any(map(is_positions, parts)):
-        is_tensor = [isinstance(part, tf.Tensor) and part.dtype.is_integer for part in parts]
-        if sum(is_tensor) > 1:  # ints of one dtype, which TensorFlow wants
-            return a[tuple(tf.cast(p, tf.int64) if is_ else p for p, is_ in zip(parts, is_tensor, strict=True))]
-        return a[index]
-    plain = tuple(part.numpy() if isinstance(part, (tf.Tensor, tf.Variable)) else part for part in parts)
-    return _of_known(a, plain)
-
-
 def of_arrays(a: tf.Tensor, parts: list[Any], site: int) -> tf.Tensor:
     """`a` at an index for each axis of which some are arrays; a position that is not there is a fault at `site`."""
     parts = [_as_array(part) if isinstance(part, list) else part for part in parts]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from pcbatch.runtime.backends.tensorflow import plainly
 from pcbatch.runtime.backends.tensorflow.parts.arrays import TensorFlowArrays
 from pcbatch.runtime.backends.tensorflow.parts.control import TensorFlowControl
 from pcbatch.runtime.backends.tensorflow.parts.host import TensorFlowHost
@@ -17,5 +13,3 @@ class TensorFlowBackend(TensorFlowArrays, TensorFlowControl, TensorFlowPieces, T
 
     name = "tensorflow"
     ops_module = "pcbatch.runtime.backends.tensorflow.ops"
-    plain_builtins: Mapping[str, Callable[..., Any]] = plainly.PLAIN_BUILTINS
-    plain_functions: Mapping[Any, Callable[..., Any]] = plainly.PLAIN_FUNCTIONS

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import math_equivalents
 from pcbatch.runtime.backends.tensorflow.private import may_record
 from pcbatch.runtime.backends.tensorflow.recorder import recording
@@ -230,13 +228,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 """The functions of `math` that give floats, with what `single` calls instead."""
 
 
-def plainly(value: Any) -> Any:
-    """A structure with floats in place of numbers that are followed."""
-    return (
-        tf.nest.map_structure(_plain, value) if any(isinstance(x, Followed) for x in tf.nest.flatten(value)) else value
-    )
-
-
 def marked(value: Any, *made_of: Any) -> Any:
     """What an equivalent gives, its weak numbers as Python's: the floats followed."""
 
@@ -248,28 +239,6 @@ def marked(value: Any, *made_of: Any) -> Any:
     return tf.nest.map_structure(one, value)
 
 
-def result(value: Any) -> Any:
-    """What a function of one example gives, its numbers that are followed as tensors: a tape knows these."""
-    if not _made.get():
-        return value
+def forget() -> None:
+    """There are no such numbers any more."""
     _made.set(False)
-    with suppress(RecursionError):  # what contains itself is no result of a batch
-        return _committed(value)
-    return value
-
-
-def _committed(value: Any) -> Any:
-    if isinstance(value, Followed):
-        return value.committed()
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        parts = [_committed(each) for each in value]
-        same = all(new is old for new, old in zip(parts, value, strict=True))
-        return value if same else type(value)(parts)
-    if isinstance(value, dict):
-        found = {key: _committed(each) for key, each in value.items()}
-        return value if all(found[key] is value[key] for key in value) else found
-    fields = records.fields_of(value)
-    if not fields:
-        return value
-    found = {name: _committed(each) for name, each in fields.items()}
-    return value if all(found[name] is fields[name] for name in fields) else records.made(type(value), found)

@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.numpy_equivalents import EQUIVALENTS
@@ -98,12 +97,3 @@ _METHODS: dict[str, Callable[..., Any]] = {name: EQUIVALENTS[name] for name in _
 }
 MEMBERS_OF_LANES = frozenset({*_ATTRIBUTES, *_METHODS})
 """The names of all, which are `pcbatch.ir.members.MEMBERS`."""
-
-
-def plain_member(value: Any, name: str) -> Any:
-    """`value.name` in plain Python on one example, whose arrays are TensorFlow's."""
-    if not isinstance(value, (tf.Tensor, tf.Variable)):
-        return getattr(value, name)
-    if name in ("tolist", "item"):
-        return getattr(value.numpy() if value.shape.rank else np.asarray(value.numpy()), name)
-    return member(value, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -114,47 +113,6 @@ def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
             at = flat[last]
             updates = tf.gather(tf.reshape(updates, [len(flat), *array.shape[len(found) :]]), last)
     return tf.tensor_scatter_nd_update(array, at[None], updates[None])
-
-
-def store_indexed(array: Any, index: Any, value: Any) -> tf.Tensor:
-    """One example's `array` with `array[index] = value`, whatever NumPy takes for an index: masks, pairs of positions.
-
-    IndexError where it leaves the array. A tape around it sees the store.
-    """
-    array = tf.convert_to_tensor(array)
-    parts = index if isinstance(index, tuple) else (index,)
-    every = np.arange(array.shape.num_elements()).reshape(array.shape)
-    found = (_part(part, array.shape, axis) for part, axis in zip(parts, _axes(parts), strict=False))
-    at = every[tuple(found)]
-    updates = tf.reshape(spread(_element_of(array, value), at.shape), [-1])
-    _, last = np.unique(at.ravel()[::-1], return_index=True)
-    if len(last) < at.size:  # of what is stored to one place the last counts
-        kept = at.size - 1 - last
-        at, updates = at.ravel()[kept], tf.gather(updates, kept)
-    flat = tf.tensor_scatter_nd_update(tf.reshape(array, [-1]), at.reshape([-1, 1]), updates)
-    return tf.reshape(flat, array.shape)
-
-
-def _axes(parts: Sequence[Any]) -> list[int]:
-    """The axis of the array that each part of an index begins at."""
-    return list(itertools.accumulate((_rank_of_mask(part) or 1 for part in parts), initial=0))
-
-
-def _rank_of_mask(part: Any) -> int:
-    return len(part.shape) if getattr(part, "dtype", None) in (tf.bool, np.bool_) else 0
-
-
-def _part(part: Any, shape: tf.TensorShape, axis: int) -> Any:
-    """A part of an index, as NumPy takes it."""
-    if isinstance(part, Window):
-        return part.resolve(shape[axis])
-    if isinstance(part, slice):
-        bounds = (part.start, part.stop, part.step)
-        return slice(*(None if bound is None else operator.index(bound) for bound in bounds))
-    if part is ...:
-        return part
-    found = np.asarray(part.numpy() if isinstance(part, (tf.Tensor, tf.Variable)) else part)
-    return operator.index(part) if found.ndim == 0 and found.dtype != bool else found
 
 
 def masked(array: tf.Tensor, mask: tf.Tensor, element: tf.Tensor) -> tf.Tensor:

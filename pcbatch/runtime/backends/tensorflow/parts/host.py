@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, followed, given, gradients, private, structures
+from pcbatch.runtime.backends.tensorflow import arguments, given, gradients, private, structures
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 
@@ -55,9 +55,6 @@ class TensorFlowHost:
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
         rows = tf.cast(array, type_.dtype) if tf.is_tensor(array) else tf.convert_to_tensor(array, type_.dtype)
         return tf.broadcast_to(rows, [lanes, *type_.shape])
-
-    def plain_result(self, value: Any) -> Any:
-        return followed.result(value)
 
     def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
         return arguments.mapped(function, value)

@@ -1,0 +1,409 @@
+"""Calls of libraries with values: NumPy computes with arrays, TensorFlow with tensors, `math` with numbers.
+
+Where a tape looks on, functions of NumPy and of `math` are those that a batch has in their place, so that they have
+gradients, too; what is a view in NumPy stays one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents
+from pcbatch.runtime.backends.tensorflow.equivalents import named
+from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.single.meeting import OPERATORS
+from pcbatch.single.operating import operate
+from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor, view
+
+_EQUIVALENTS = {
+    id(function): numpy_equivalents.EQUIVALENTS[name] for name, function in named(np, numpy_equivalents.NAMES)
+}
+"""NumPy's functions that a batch has, too."""
+_UFUNCS = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.true_divide: "truediv",
+    np.floor_divide: "floordiv",
+    np.remainder: "mod",
+    np.power: "pow",
+    np.matmul: "matmul",
+    np.left_shift: "lshift",
+    np.right_shift: "rshift",
+    np.bitwise_and: "and_",
+    np.bitwise_or: "or_",
+    np.bitwise_xor: "xor",
+    np.less: "lt",
+    np.less_equal: "le",
+    np.greater: "gt",
+    np.greater_equal: "ge",
+    np.equal: "eq",
+    np.not_equal: "ne",
+}
+_VIEWS = frozenset(
+    {"asarray", "atleast_1d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"}
+    | {"ravel", "reshape", "squeeze", "swapaxes", "transpose", "T"}
+)
+"""What gives a view in NumPy, functions and methods, of a watched array as of any other."""
+_KEEP_DTYPE = frozenset({"sum", "prod", "cumsum", "cumprod", "trace"})
+"""Reductions of int32 that NumPy widens and lanes do not."""
+DTYPES: dict[Any, Any] = {int: np.int32, float: np.float32}
+"""What Python's types are as dtypes of a lane."""
+
+
+def plain(value: Any, take: Callable[[Any], Any]) -> Any:
+    """A structure of arguments with what `take` makes of each value of ours."""
+    if isinstance(value, Value):
+        return take(value)
+    if isinstance(value, (tuple, list)):
+        parts = [plain(each, take) for each in value]
+        if all(new is old for new, old in zip(parts, value, strict=True)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: plain(each, take) for key, each in value.items()}
+    if isinstance(value, slice):
+        return slice(*(plain(each, take) for each in (value.start, value.stop, value.step)))
+    return getattr(value, "original", value) if isinstance(value, type) else value
+
+
+def shown(value: Any) -> Any:
+    """A structure of results as the user's function sees it."""
+    if isinstance(value, (tuple, list)):
+        parts = [shown(each) for each in value]
+        if all(new is old for new, old in zip(parts, value, strict=True)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if type(value) is dict:
+        return {key: shown(each) for key, each in value.items()}
+    return seen(value)
+
+
+def is_watched(value: Any) -> bool:
+    """Whether something in a structure of arguments is a tensor that is seen."""
+    if isinstance(value, (tuple, list)):
+        return any(map(is_watched, value))
+    return isinstance(value, (*TENSORS, Followed))
+
+
+def _arrays(value: Any) -> list[Array]:
+    if isinstance(value, (tuple, list)):
+        return [found for each in value for found in _arrays(each)]
+    return [value] if isinstance(value, Array) else []
+
+
+def sharing(found: Any, *given: Any) -> Any:
+    """A result of NumPy's as the function sees it: a view of an argument is one."""
+    if isinstance(found, np.ndarray) and found.dtype.kind not in "OUSMm":
+        for array in _arrays(given):
+            owner = array if array.owner is None else array.owner
+            if found is array.value:
+                return array
+            if found.base is not None and (found.base is owner.value or found.base is owner.value.base):
+                return view(found, owner)
+        return Array(found)
+    return shown(found)
+
+
+def _memory(value: Any) -> Any:
+    return value.value if isinstance(value, Array) else known(value)
+
+
+def _dtype(value: Any) -> Any:
+    """A dtype as NumPy has it."""
+    if isinstance(value, tf.DType):
+        return value.as_numpy_dtype
+    original = getattr(value, "original", value) if isinstance(value, type) else value
+    return DTYPES.get(original, original) if isinstance(original, type) else original
+
+
+# -- NumPy -------------------------------------------------------------------------------------------------------------
+
+
+def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    name = getattr(function, "__name__", "")
+    operator = OPERATORS.get(_UFUNCS.get(function, "")) if isinstance(function, np.ufunc) else None
+    equivalent = _EQUIVALENTS.get(id(function))
+
+    @functools.wraps(function, updated=())
+    def call(*given: Any, **options: Any) -> Any:
+        if operator is not None and len(given) == 2 and not options:
+            found = operate(operator, *given)
+            if found is not NotImplemented:
+                return found
+        if "dtype" in options:
+            options["dtype"] = _dtype(options["dtype"])
+        if name in _VIEWS:
+            return sharing(function(*plain(given, _memory), **plain(options, _memory)), *given)
+        raw, raw_options = plain(given, operand), plain(options, operand)
+        if is_watched([*raw, *raw_options.values()]):
+            if function is np.take:
+                return _taken(*raw, **raw_options)
+            return _watched(function, equivalent, raw, raw_options)
+        if function is np.argsort:
+            raw_options["kind"] = "stable"
+        found = function(*(_dtype(each) for each in raw), **raw_options)
+        if name in _KEEP_DTYPE and "dtype" not in options and getattr(raw[0], "dtype", None) == np.int32:
+            found = found.astype(np.int32)
+        if isinstance(found, np.generic) and not _has_dtype([*raw, *raw_options.values()]):
+            return found.item()
+        made = sharing(found, *given, *options.values())
+        if isinstance(made, Array) and not _has_values([*given, *options.values()]):
+            made.is_constant = True
+        return made
+
+    return call
+
+
+def _has_values(value: Any) -> bool:
+    """Whether a number or an array of ours, that is no constant, is among arguments."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_values, value))
+    return isinstance(value, Number) or (isinstance(value, Array) and not value.is_constant)
+
+
+def _has_dtype(value: Any) -> bool:
+    """Whether there is an array, or a number with a dtype, among arguments: else numbers are Python's."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_dtype, value))
+    return isinstance(value, (np.ndarray, np.generic, type, np.dtype))
+
+
+def _taken(array: Any, indices: Any, axis: Any = None, **options: Any) -> Any:
+    """`np.take` of an array that is watched."""
+    found = tf.convert_to_tensor(array)
+    where = np.take(np.arange(found.shape.num_elements()).reshape(found.shape), plain_numbers(indices), axis, **options)
+    return shown(tf.gather(tf.reshape(found, [-1]), where))
+
+
+def _watched(function: Callable[..., Any], equivalent: Any, given: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    if equivalent is None:
+        return shown(function(*plain_numbers(given), **plain_numbers(options)))
+    return shown(followed.marked(equivalent(*given, **options), *_leaves([*given, *options.values()])))
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, (tuple, list)):
+        return [leaf for each in value for leaf in _leaves(each)]
+    return [value]
+
+
+def plain_numbers(value: Any) -> Any:
+    """A structure of raw values with their numbers."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(plain_numbers(each) for each in value)
+    if isinstance(value, Mapping):
+        return {key: plain_numbers(each) for key, each in value.items()}
+    if isinstance(value, Followed):
+        return value.number
+    return value.numpy() if isinstance(value, TENSORS) else value
+
+
+# -- `math` and Python -------------------------------------------------------------------------------------------------
+
+
+def _of_math(function: Callable[..., Any]) -> Callable[..., Any]:
+    seen_by_tapes = followed.FUNCTIONS.get(function)
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        if seen_by_tapes is not None and any(isinstance(each, (Watched, Followed)) for each in given):
+            return seen_by_tapes(*map(_scalar, given))
+        return function(*given, **options)
+
+    return call
+
+
+def _scalar(value: Any) -> Any:
+    return operand(value) if isinstance(value, Value) else value
+
+
+class _AsPython(type):
+    """The type of a class that stands for one of another library's, and has its instances."""
+
+    original: type
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.original) or (cls.original is float and isinstance(value, Followed))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.original)
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __repr__(cls) -> str:
+        return repr(cls.original)
+
+
+class Float(float, metaclass=_AsPython):
+    """`float`, whose results a tape follows."""
+
+    original = float
+
+    def __new__(cls, *given: Any) -> Any:
+        return followed.to_float(*map(_scalar, given)) if given else 0.0
+
+
+@functools.cache
+def number_type(kind: Any) -> Any:
+    """One of NumPy's types of numbers, as a function of values."""
+
+    def made(cls: Any, *given: Any) -> Any:
+        raw = plain(given, operand)
+        if is_watched(raw):
+            return shown(_EQUIVALENTS[id(kind)](*raw))
+        return shown(kind(*raw))
+
+    return _AsPython(kind.__name__, (kind,), {"original": kind, "__new__": made, "dtype": np.dtype(kind)})
+
+
+def sorted_numbers(xs: Any, *, key: Any = None, reverse: Any = False) -> list[Any]:
+    """`sorted`; of numbers NaN is last. Python has it where it happens to come."""
+    items = [*xs]
+    if key is not None or not any(isinstance(item, Number) for item in items):
+        return builtins.sorted(items, key=key, reverse=reverse)
+    lost = [item for item in items if item != item]
+    found = builtins.sorted((item for item in items if item == item), reverse=reverse)
+    return [*lost, *found] if reverse else [*found, *lost]
+
+
+# -- TensorFlow and all others -----------------------------------------------------------------------------------------
+
+
+def of_library(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of TensorFlow, or of another library, that gets tensors."""
+
+    def call(*given: Any, **options: Any) -> Any:
+        return shown(function(*_given(given), **_given(options)))
+
+    try:
+        return functools.wraps(function, updated=())(call)
+    except (AttributeError, TypeError):
+        return call
+
+
+def case(pred_fn_pairs: Any, *given: Any, **options: Any) -> Any:
+    """`tf.case`, which takes no bools of Python's."""
+    pairs = [(tf.constant(each) if isinstance(each, bool) else each, arm) for each, arm in pred_fn_pairs]
+    return of_library(tf.case)(pairs, *given, **options)
+
+
+def _given(value: Any) -> Any:
+    return _with_callbacks(plain(value, _tensor_or_number))
+
+
+def _tensor_or_number(value: Any) -> Any:
+    """What TensorFlow gets: a constant array as it is written, which takes the dtype that TensorFlow likes."""
+    if isinstance(value, Variable):
+        return value.variable
+    if isinstance(value, Array) and value.is_constant and value.watched() is None:
+        return value.value.copy()
+    return tensor(value)
+
+
+def _with_callbacks(value: Any) -> Any:
+    """Arguments in which the user's functions take values, whatever the library hands them."""
+    if type(value) in (tuple, list):
+        return type(value)(map(_with_callbacks, value))
+    if type(value) is dict:
+        return {key: _with_callbacks(each) for key, each in value.items()}
+    return callback(value) if isinstance(value, FunctionType) else value
+
+
+def callback(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user's that a library calls with tensors."""
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        return plain(function(*map(shown, given), **{name: shown(each) for name, each in options.items()}), tensor)
+
+    call.autograph_info__ = None  # type: ignore[attr-defined]
+    return call
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_library(function: Any) -> Callable[..., Any]:
+    module = getattr(function, "__module__", None) or ""
+    if isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy":
+        return _of_numpy(function)
+    return _of_math(function) if module == "math" else of_library(function)
+
+
+def library(function: Any) -> Callable[..., Any]:
+    """A library's function as one of values."""
+    try:
+        return _known_library(function)
+    except TypeError:  # which cannot be hashed
+        return of_library(function)
+
+
+# -- attributes and methods --------------------------------------------------------------------------------------------
+
+
+def member(value: Any, name: str) -> Any:
+    """An attribute, or a method, of a number or an array, as of NumPy's."""
+    if isinstance(value, Variable):
+        found = getattr(value.variable, name, None) if name not in members.MEMBERS_OF_LANES else None
+        if found is None:
+            return member(value.read(), name)
+        return library(found) if callable(found) else shown(found)
+    if name in ("astype", "view") and isinstance(value, Value):
+        return functools.partial(_astype, value)
+    if name in ("numpy", "get_shape"):
+        return (lambda: known(value)) if name == "numpy" else (lambda: value.shape)
+    if isinstance(value, Array) and name in _VIEWS:
+        attribute = getattr(value.value, name)
+        if name == "T":
+            return sharing(attribute, value)
+        return lambda *given, **options: sharing(attribute(*plain(given, known), **plain(options, known)), value)
+    raw = operand(value)
+    if isinstance(raw, tf.Tensor):
+        return _of_watched(raw, name)
+    attribute = getattr(raw, name)
+    if not callable(attribute):
+        return sharing(attribute, value)
+    return functools.partial(_method, value, name, attribute)
+
+
+def _method(value: Any, name: str, method: Callable[..., Any], *given: Any, **options: Any) -> Any:
+    if "dtype" in options:
+        options["dtype"] = _dtype(options["dtype"])
+    if name in ("item", "tolist"):
+        return method(*plain(given, known))
+    if name == "argsort":
+        options["kind"] = "stable"
+    if name == "copy":
+        return value.__copy__()
+    found = method(*plain(given, known), **plain(options, known))
+    if name in _KEEP_DTYPE and "dtype" not in options and value.dtype == tf.int32:
+        found = found.astype(np.int32)
+    return sharing(found, value)
+
+
+def _of_watched(raw: tf.Tensor, name: str) -> Any:
+    found = members.member(raw, name)
+    if not callable(found) or isinstance(found, tf.Tensor):
+        return shown(found)
+    return lambda *given, **options: shown(
+        followed.marked(found(*plain(given, operand), **plain(options, operand)), raw)
+    )
+
+
+def _astype(value: Any, dtype: Any, copy: bool = True) -> Any:
+    raw, wanted = operand(value), np.dtype(_dtype(dtype))
+    return shown(tf.cast(raw, wanted) if isinstance(raw, tf.Tensor) else raw.astype(wanted))
+
+
+Value.library = staticmethod(library)
+Value.member = staticmethod(member)

@@ -1,0 +1,100 @@
+"""A run of one example: arguments as values, the user's function in its surroundings, results as arrays again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.ir import records
+from pcbatch.runtime.backends.tensorflow import followed
+from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.single.surroundings import OF, Surroundings
+from pcbatch.single.values import TENSORS, Value, seen, shares_views, tensor
+
+
+class Singly:
+    """Runs the plain function of a batched one; see `Surroundings` for what it is given."""
+
+    def __init__(
+        self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any], *, views: bool
+    ):
+        self.views = views
+        self.around = Surroundings(function, plain_of, empty)
+
+    def __call__(self, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """What the function makes of arguments that nobody else has: tensors, Python's numbers, structures of these."""
+        around = self.around
+        around.refresh()
+        given = [self._taken(each) for each in args]
+        if receiver is not None:
+            given.insert(0, around.shadow(receiver))
+        token = shares_views.set(self.views)
+        try:
+            with np.errstate(all="ignore"):
+                found = around.function(*given, **{name: self._taken(each) for name, each in kwargs.items()})
+        finally:
+            followed.forget()
+            shares_views.reset(token)
+        around.keep()
+        return found
+
+    def _taken(self, value: Any) -> Any:
+        """An argument as the function sees it."""
+        if isinstance(value, TENSORS):
+            return seen(tf.convert_to_tensor(value)) if isinstance(value, tf.Tensor) else value
+        if isinstance(value, list):
+            return [self._taken(each) for each in value]
+        if isinstance(value, dict):
+            return {key: self._taken(each) for key, each in value.items()}
+        if isinstance(value, tuple) and not hasattr(value, "_fields"):
+            return tuple(self._taken(each) for each in value)
+        fields = records.fields_of(value)
+        if fields is None:
+            return self.around.substitute(value) if callable(value) or records.is_record_class(type(value)) else value
+        kind = self.around.class_of(type(value))
+        return records.made(kind, {name: self._taken(each) for name, each in fields.items()})
+
+
+def result(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """A result in the user's classes, `leaf` of each number and array of ours."""
+    known: dict[int, tuple[Any, Any]] = {}
+
+    def part(each: Any) -> Any:
+        if id(each) not in known:
+            known[id(each)] = each, each
+            known[id(each)] = each, again(each)
+        return known[id(each)][1]
+
+    def again(each: Any) -> Any:
+        if isinstance(each, Value):
+            return leaf(each)
+        if isinstance(each, Followed):
+            return each.committed()
+        if isinstance(each, (np.ndarray, np.generic)) and each.dtype.kind in "biufc":
+            return leaf(each)
+        if isinstance(each, list):
+            return [part(one) for one in each]
+        if isinstance(each, dict):
+            return {key: part(one) for key, one in each.items()}
+        if isinstance(each, tuple) and not hasattr(each, "_fields"):
+            return tuple(part(one) for one in each)
+        kind = vars(type(each)).get(OF) or type(each)
+        fields = records.fields_of(each) if kind is type(each) else _fields(each)
+        if fields is None:
+            return each
+        return records.made(kind, {name: part(one) for name, one in fields.items()})
+
+    return part(value)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return records.fields_of(value) or dict(vars(value))
+
+
+def as_tensor(value: Any) -> tf.Tensor:
+    """A number or an array as a tensor."""
+    return tensor(value)
