@@ -17,6 +17,8 @@ _INTS = {dtype: frozenset((dtype, int, bool)) for dtype in (np.int8, np.int16, n
 _DIRECT: dict[Any, frozenset[Any]] = {**_FLOATS, **_INTS}
 """The types of numbers beside which NumPy's own operator gives what a lane has."""
 _NOTHING: frozenset[Any] = frozenset()
+_ON_ARRAYS = frozenset({"add", "sub", "mul", "truediv"})
+"""The operators of which arrays of floats of one dtype need nothing but NumPy's."""
 
 
 def operate(op: Operator, left: Any, right: Any) -> Any:
@@ -43,14 +45,32 @@ def _beside(constant: Any, other: Any, value: Any) -> Any:
 
 
 def _methods(op: Operator) -> tuple[Callable[[Any, Any], Any], ...]:
-    """The method of an operator for numbers that nobody watches, that of all others, and their reflected form."""
+    """The methods of an operator: for numbers that nobody watches, for others, reflected, and for arrays."""
     python, is_division = op.python, op.name in ("floordiv", "mod")
+    is_general = op.name in ("truediv", "pow", "lshift", "rshift", "matmul")
 
     def general(self: Any, other: Any) -> Any:
         return operate(op, self, other)
 
     def reflected(self: Any, other: Any) -> Any:
+        b = self.value if type(self) is Number else None
+        if not (is_division or is_general) and type(other) in _DIRECT.get(type(b), _NOTHING):
+            try:
+                made: Any = _new(Number)
+                made.value = python(other, b)
+                return made
+            except OverflowError:
+                pass
         return operate(op, other, self)
+
+    def of_arrays(self: Any, other: Any) -> Any:
+        a, b = self.value, other
+        if a.dtype.kind == "f" and _is_bare(self):
+            if type(other) is Number or (type(other) is Array and _is_bare(other)):
+                b = other.value if other.value.dtype == a.dtype else None
+            if type(b) in (np.ndarray, float, a.dtype.type):
+                return Array(python(a, b))
+        return operate(op, self, other)
 
     def arithmetic(self: Any, other: Any) -> Any:
         a, b = self.value, other.value if type(other) is Number else other
@@ -80,9 +100,13 @@ def _methods(op: Operator) -> tuple[Callable[[Any, Any], Any], ...]:
             return bool(python(a, b))
         return operate(op, self, other)
 
-    if op.name in ("truediv", "pow", "lshift", "rshift", "matmul"):
-        return general, general, reflected
-    return comparison if op.compares else division if is_division else arithmetic, general, reflected
+    fast = comparison if op.compares else division if is_division else arithmetic
+    return general if is_general else fast, general, reflected, of_arrays if op.name in _ON_ARRAYS else general
+
+
+def _is_bare(array: Array) -> bool:
+    """Whether an array is its memory and no more: nobody watches it, and it has its own dtype."""
+    return array.tensor is None and array.owner is None and not array.is_constant
 
 
 def _in_place(op: Operator) -> Callable[[Any, Any], Any]:
@@ -96,11 +120,11 @@ def _in_place(op: Operator) -> Callable[[Any, Any], Any]:
 
 
 for _name, _op in OPERATORS.items():
-    _fast, _general, _reflected = _methods(_op)
+    _fast, _general, _reflected, _on_arrays = _methods(_op)
     _plain = _name.rstrip("_")
     setattr(Number, f"__{_plain}__", _fast)
     setattr(Watched, f"__{_plain}__", _general)
-    setattr(Array, f"__{_plain}__", _general)
+    setattr(Array, f"__{_plain}__", _on_arrays)
     setattr(Variable, f"__{_plain}__", _general)
     if not _op.compares:
         for _kind in (Number, Array, Variable):
