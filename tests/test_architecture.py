@@ -27,7 +27,6 @@ LEVELS = (
         "runtime.strategies",
         "runtime.llvm",
         "runtime.adjoint",
-        "runtime.native",
         "runtime.machine",
         "runtime.schedules",
     ),

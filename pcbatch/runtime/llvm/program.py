@@ -30,7 +30,7 @@ from pcbatch.runtime.llvm.types import ALIGNED
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
 from pcbatch.runtime.machine.rooms import Rooms
-from pcbatch.runtime.native.whole import WholeRuns
+from pcbatch.runtime.machine.whole import WholeRuns
 
 
 class LlvmProgram(WholeRuns):

@@ -192,18 +192,6 @@ class NumPyArrays:
         _agree(new, old)
         return np.where(condition, new, old)[()]
 
-    def element(self, array: Any, indices: Sequence[Any]) -> Any:
-        return array[_moved_inside(array, indices)]
-
-    def with_element(self, array: Any, indices: Sequence[Any], value: Any) -> Any:
-        _agree(array, value)
-        stored = array.copy()
-        stored[_moved_inside(array, indices)] = value
-        return stored
-
-    def other_than(self, array: Any) -> Any:
-        return ~array if array.dtype == bool else array + array
-
     def all_of_lane(self, mask: Any) -> Any:
         return np.all(mask, axis=tuple(range(1, mask.ndim)))
 
