@@ -247,9 +247,6 @@ class NumPyArrays:
         return [*vector]
 
 
-def _moved_inside(array: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape, strict=False))
-
 
 def _agree(*arrays: Any) -> None:
     """TypeError where arrays are of different dtypes; Python's numbers take any."""
