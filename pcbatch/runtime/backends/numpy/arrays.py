@@ -247,7 +247,6 @@ class NumPyArrays:
         return [*vector]
 
 
-
 def _agree(*arrays: Any) -> None:
     """TypeError where arrays are of different dtypes; Python's numbers take any."""
     dtypes = {array.dtype for array in arrays if isinstance(array, np.ndarray | np.generic)}
