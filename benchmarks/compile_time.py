@@ -44,7 +44,7 @@ LOOPS = {"102 blocks": 33, "201 blocks": 66}
 """Loops of the generated programs, three blocks each; three more are around them."""
 CYCLES = {"cycle of 84 blocks": 12, "cycle of 175 blocks": 25}
 """Functions of the generated programs in which each calls two others, round and round; seven blocks each."""
-LIMITS = {"201 blocks": 10.0, "sampler": 5.0}
+LIMITS = {"201 blocks": 5.0, "700 lines, 10 helpers": 6.0, "sampler": 5.0}
 """Seconds that `total` is to stay below."""
 HERE = Path(__file__).resolve().parent.parent
 
@@ -154,6 +154,20 @@ def many_blocks(loops: int, form: str = "auto") -> Any:
     return program.stats()
 
 
+def long_function(lines: int, helpers: int) -> Any:
+    """The statistics of compiling a generated program: a function of so many lines, a sixth of which call helpers."""
+    text = ["import pcbatch", ""]
+    for number in range(helpers):
+        text += [f"def helper{number}(x, y):", f"    z = x * {number + 2} - y", "    return z % 1009 + x // 3", "", ""]
+    text += ["@pcbatch.autobatch", "def program(x, y):"]
+    for number in range(lines // 6):
+        text += [f"    if x % {number % 7 + 2} == 0:", f"        x = helper{number % helpers}(x, y)", "    else:"]
+        text += [f"        x = x + {number}", "    y = (y + x) % 977", f"    x = x - y % {number % 5 + 2}"]
+    program = written([*text, "    return x + y", ""]).options()
+    program(tf.range(8), tf.range(8))
+    return program.stats()
+
+
 def cycle(functions: int) -> Any:
     """The statistics of compiling a generated program: that many functions, each of which calls two others."""
     lines = ["import pcbatch", ""]
@@ -200,6 +214,7 @@ JOBS: dict[str, Callable[[], Any]] = {
     "loops": loops,
     **{name: partial(many_blocks, loops) for name, loops in LOOPS.items()},
     **{name: partial(cycle, functions) for name, functions in CYCLES.items()},
+    "700 lines, 10 helpers": partial(long_function, 700, 10),
     "first calls": first_calls,
     "sampler": sampler,
     "sampler, density native": gaussian,

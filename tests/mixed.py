@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -12,10 +11,9 @@ from pcbatch.function import executing
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.fitness import left_to_lockstep
+from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.native import parts
-from pcbatch.runtime.native.fitness import left_to_lockstep
-from pcbatch.runtime.native.mixed import MixedProgram
 
 
 def every_second_block(program: Program, backend: Backend, first: int = 0) -> frozenset[int] | None:
@@ -40,9 +38,7 @@ def forced() -> Iterator[None]:
         lockstep = every_second_block(program, backend, first=len(program.blocks) % 2)
         if lockstep is None:
             return executable
-        some = replace(parts.CPU, native_part=1, native_parts=1 + len(program.blocks) % 3)
-        with mock.patch.object(parts, "CPU", some):
-            return MixedProgram(executable, lockstep, "every second block, in up to three parts")
+        return MixedProgram(executable, lockstep, "every second block")
 
     with mock.patch.object(executing, "_executable", mixed):
         yield

@@ -29,7 +29,6 @@ LEVELS = (
         "runtime.strategies",
         "runtime.llvm",
         "runtime.adjoint",
-        "runtime.native",
         "runtime.machine",
         "runtime.schedules",
     ),

@@ -216,12 +216,14 @@ POINTS = {
         1000: Point(10**6, 24_000, timed(0.002), timed(0.002)),
         10**5: Point(10**7, 2_400_000, timed(0.03), timed(0.016)),
     },
-    "rk45": {1000: Point(10**6, None, timed(0.001), timed(0.001))},
+    "rk45": {1000: Point(10**6 + 7, None, timed(0.001), timed(0.001), steps_alone=7, seconds_alone=0.001)},
 }
 
 
 def test_the_tables_of_scaling():
-    assert scaling.flatness(POINTS)[2:] == ["| queens | 6 | 9 | 1.50 |", "| rk45 | 3 |  | 1.00 |"]
+    assert scaling.flatness(POINTS)[2:] == ["| queens | 6 | 9 | 1.50 |", "| rk45 | 2 |  | 1.00 |"], (
+        "a call's own time is left out"
+    )
     assert scaling.memory(POINTS)[2:] == ["| queens |  | 24 |", "| rk45 |  |  |"]
     assert scaling.gains(POINTS)[2:] == ["| queens | 1.00 | 1.88 |", "| rk45 |  |  |"]  # too little for two cores
 

@@ -60,7 +60,7 @@ def read(path: Path = FILE) -> Found:
 
 
 def _point(point: Mapping[str, Any]) -> Point:
-    return Point(point["steps"], point["bytes"], Figures(**point["one"]), Figures(**point["cores"]))
+    return Point(**{**point, "one": Figures(**point["one"]), "cores": Figures(**point["cores"])})
 
 
 def page(found: Found) -> list[str]:

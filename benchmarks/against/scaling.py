@@ -4,8 +4,8 @@
                                          [--json out/scaling.json]
 
 A step is a loop turn or a call of a lane (`Run.lane_steps`). Lanes run one after another, so a step should cost the
-same however many there are, and memory should go with lanes, not with the time that they take. Calls take turns: one
-process has one core, the other one all.
+same however many there are, and memory should go with lanes, not with the time that they take. A call's own time, that
+of one lane, is left out of a step's. Calls take turns: one process has one core, the other one all.
 """
 
 from __future__ import annotations
@@ -32,18 +32,23 @@ EXACT = 2**20
 
 @dataclass
 class Point:
-    """A task at a number of lanes: steps of all lanes, bytes of a call on one core, seconds on one core and on all."""
+    """A task at a number of lanes: steps of all lanes, bytes of a call on one core, seconds on one core and on all.
+
+    Of one lane alone, `steps_alone` and the CPU `seconds_alone` of a call.
+    """
 
     steps: int
     bytes: int | None
     one: Figures
     cores: Figures
+    steps_alone: int = 0
+    seconds_alone: float = 0.0
 
     @property
     def pace(self) -> float | None:
-        """Nanoseconds of CPU time for a step, on one core."""
+        """Nanoseconds of CPU time for a step, on one core, a call's own time left out."""
         seconds = self.one.median("cpu")
-        return 1e9 * seconds / self.steps if seconds else None
+        return 1e9 * (seconds - self.seconds_alone) / (self.steps - self.steps_alone) if seconds else None
 
     @property
     def gain(self) -> float | None:
@@ -63,11 +68,16 @@ def measured(tasks: Iterable[str], lanes: Iterable[int], repeats: int) -> Iterat
     functions = compiled_by(pcbatch.autobatch)
     with Crew((OURS, ONE)) as crew:
         for task in tasks:
+
+            def steps_of(count: int, task: str = task) -> int:
+                return int(functions[task].run(*batch(task, count)).lane_steps.sum())
+
+            alone = crew.measured(task, 1, repeats=repeats, limit=START_LIMIT, budget=0.1)[ONE].median("cpu")
             for each in lanes:
                 cell: Cell = crew.measured(task, each, repeats=repeats, limit=START_LIMIT, budget=1.0)
                 one, cores = cell[ONE], cell[OURS]
-                steps = int(functions[task].run(*batch(task, each)).lane_steps.sum())
-                yield task, each, Point(steps, None if one.failure else crew.memory(ONE), one, cores)
+                room = None if one.failure else crew.memory(ONE)
+                yield task, each, Point(steps_of(each), room, one, cores, steps_of(1), alone or 0.0)
 
 
 def line(task: str, lanes: int, point: Point) -> str:

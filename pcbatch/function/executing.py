@@ -24,16 +24,16 @@ from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.costs.device import CPU, device_of
+from pcbatch.runtime.costs.fitness import Obstacle, loss, mixture, obstacle, signature_of
+from pcbatch.runtime.llvm.between import Between
 from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.native.between import Between
-from pcbatch.runtime.native.fitness import Obstacle, loss, mixture, obstacle, signature_of
-from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
@@ -169,7 +169,7 @@ def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compac
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
     """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
-    if options.max_lanes is not None or not backend.has_native():
+    if options.max_lanes is not None or backend.handler_version() is None:
         return machine.because(why)
     lockstep = mixture(program, backend, costs)
     if lockstep is None:
@@ -223,7 +223,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         program = without_forks(program)
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
-    mixes = mixes and backend.has_native()
+    mixes = mixes and backend.handler_version() is not None
     return Reverse(
         program,
         backend,

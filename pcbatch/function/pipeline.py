@@ -45,12 +45,12 @@ from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.adjoint.through import run_watched
 from pcbatch.runtime.costs.estimate import block_costs, block_row
+from pcbatch.runtime.costs.fitness import signature_of
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome
-from pcbatch.runtime.native.fitness import signature_of
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, bridged, native, private, ready
+from pcbatch.runtime.backends.tensorflow import branches, bridged, private, ready, single
+from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 6e4, np.inf, -np.inf, np.nan, -np.nan, 6e-8]
 DTYPES = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
@@ -36,7 +37,7 @@ def test_an_element_at_a_place_that_is_known(place):
 
     def known(array):
         with ready.reusing():
-            return native.element(array, [ready.constant(place)]), native.element(array, [ready.constant(0)])
+            return single.element(array, [ready.constant(place)]), single.element(array, [ready.constant(0)])
 
     found, first = tf.function(known, jit_compile=True, autograph=False)(array)
     assert found.numpy().tolist() == array[min(max(place, 0), 2)].tolist()
@@ -90,7 +91,7 @@ def test_a_conditional_in_a_body_of_a_body():
 
 @pytest.mark.parametrize("jit", [None, True])
 def test_native_functions_are_tried_inside_of_a_graph_too(jit):
-    native._heeded.cache_clear()
+    small_calls._heeded.cache_clear()
     found = []
-    tf.function(lambda: found.append(native.are_made()), jit_compile=jit, autograph=False).get_concrete_function()
-    assert found == [native.are_made()] == [True]
+    tf.function(lambda: found.append(small_calls.are_made()), jit_compile=jit, autograph=False).get_concrete_function()
+    assert found == [small_calls.are_made()] == [True]

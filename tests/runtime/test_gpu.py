@@ -15,7 +15,8 @@ from pcbatch.errors import UsageError
 from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import device, groups_of
 from pcbatch.optimize.machine.merging import Merging
-from pcbatch.runtime.backends.tensorflow import graphs, native, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
 from pcbatch.runtime.costs.device import CPU, GPU
 from tests.harness import AUTO, BATCH, check
 
@@ -43,7 +44,7 @@ def test_a_device_around_tells_the_place(gpu):
     with tf.device("/CPU:0"):
         assert not graphs.on_gpu()
         assert xla_cpu.is_on()
-        assert native.are_made()
+        assert small_calls.are_made()
         with tf.device("/GPU:0"):
             assert graphs.on_gpu()
 

@@ -2,11 +2,14 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import threads
+from pcbatch.runtime.llvm.interface import CONTROL, NEEDS_TAPE, REACHED, STATUS
+from pcbatch.runtime.llvm.program import NativeCode, Running, TapeLengthError
 from pcbatch.runtime.llvm.threads import LaneCost
 
 
@@ -130,6 +133,54 @@ def test_groups_have_lanes_enough_in_each_part():
     cost = LaneCost(least=256)
     cost.note(1000, 1.0)
     found = threads.parts(0, 1000, cost, 2)
-    assert [behind - first for first, behind in found] == [333, 333, 334]
+    assert [behind - first for first, behind in found] == [250] * 4, "as many for each core"
     assert threads.parts(5, 100, cost, 2) == [(5, 52), (52, 100)]
     assert len(threads.parts(0, 1000, LaneCost(), 2)) >= 2 * threads.PARTS
+
+
+class Space:
+    """Memory of a thread whose tape is long."""
+
+    capacity = 0
+
+    def __init__(self):
+        self.control, self.words_address, self.tape = [0] * CONTROL, id(self), "long"
+
+    def take(self, addresses, first, behind):
+        pass
+
+    def lengthen(self, most):
+        return False
+
+    def shrink(self):
+        self.tape = "given back"
+
+
+def interrupted(control):
+    raise KeyboardInterrupt
+
+
+def without_tape(control):
+    control[REACHED], control[STATUS] = 1, NEEDS_TAPE
+
+
+@pytest.mark.parametrize(("what", "error"), [(interrupted, KeyboardInterrupt), (without_tape, TapeLengthError)])
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_run_that_ends_early_keeps_no_tape_and_teaches_nothing(what, error, cores, monkeypatch):
+    monkeypatch.setattr(threads, "available", lambda: cores)
+    spaces, cost, code = {}, LaneCost(), object.__new__(NativeCode)
+
+    def take():
+        space = Space()
+        spaces[space.words_address] = space
+        return space
+
+    code.workspaces, code.longest_tape = SimpleNamespace(take=take, put_back=lambda space: None), 1
+    code._loaded = SimpleNamespace(call=lambda address: what(spaces[address].control))
+    if cores > 1:
+        cost.note(4, 1.0)
+    known = cost.of(1)
+    with pytest.raises(error):
+        code.run_part([], Running(), (0, 4), cost)
+    assert cost.of(1) == known
+    assert {space.tape for space in spaces.values()} == {"given back"}

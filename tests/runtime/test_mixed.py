@@ -8,19 +8,21 @@ import pytest
 
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.costs import fitness
+from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.costs.fitness import left_to_lockstep, mixture
+from pcbatch.runtime.llvm import extent, region
+from pcbatch.runtime.llvm.among import with_tops_apart
+from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native import fitness, region
-from pcbatch.runtime.native.fitness import left_to_lockstep, mixture
-from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.strategies.reference import run_reference
 from tests.runtime import tables
-from tests.runtime.libraries import STORAGES, ints, on_both
+from tests.runtime.libraries import STORAGES, ints
 from tests.runtime.tables import BOOL, INT, piece
 
-CASES = [*itertools.product(tables.CASES, STORAGES)]
-FEW = [("fibonacci with little depth", "stack"), ("saved vectors", "cached stack"), ("stores", "stack")]
+ON_TENSORFLOW = pytest.mark.parametrize("library", ["tensorflow"], indirect=True)
 
 
 def mixed(program, library, lockstep, **limits):
@@ -47,56 +49,57 @@ def assert_as_the_reference(library, program, arguments, lockstep, shared=(), **
 
 
 def choices(program):
-    """Each block alone in lockstep, and every second one."""
+    """Every second block in lockstep, and each alone."""
     numbers = range(len(program.blocks))
-    return [*({number} for number in numbers), {*numbers[::2]}, {*numbers[1::2]}]
+    return [{*numbers[1::2]}, {*numbers[::2]}, *({number} for number in numbers)]
 
 
-@on_both("case, storage", CASES, FEW)
-def test_every_choice_of_blocks_equals_the_reference(library, case, storage):
+CASES = [(case, STORAGES[place % 2], place % 2) for place, case in enumerate(tables.CASES)]
+REST = [each for each in itertools.product(tables.CASES, STORAGES, range(7)) if each not in CASES]
+
+
+@pytest.mark.parametrize(
+    ("case", "storage", "choice"), [*CASES, *(pytest.param(*each, marks=pytest.mark.slow) for each in REST)]
+)
+@ON_TENSORFLOW
+def test_every_choice_of_blocks_equals_the_reference(library, case, storage, choice):
     program, arguments, limits = tables.case(case, library.ops)
     program = tables.stored(program, storage)
-    every = library.name == "numpy" and storage == "cached stack"
-    for lockstep in choices(program) if every else choices(program)[-2:]:
+    for lockstep in choices(program)[choice : choice + 1]:
         assert_as_the_reference(library, program, arguments, lockstep, **limits)
 
 
-@pytest.mark.parametrize("case", tables.CASES)
-@pytest.mark.parametrize("numbers", [1, 10**9], ids=["in memory", "in registers"])
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
-def test_wherever_arrays_are_kept(library, case, numbers, monkeypatch):
-    monkeypatch.setattr(region, "CPU", dataclasses.replace(region.CPU, native_register=numbers))
-    program, arguments, limits = tables.case(case, library.ops)
-    for lockstep in choices(program)[-2:]:
-        assert_as_the_reference(library, program, arguments, lockstep, **limits)
-
-
-@pytest.mark.parametrize("case", tables.CASES)
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+@pytest.mark.parametrize(
+    "case",
+    [case if case in ("bools", "stores") else pytest.param(case, marks=pytest.mark.slow) for case in tables.CASES],
+)
+@ON_TENSORFLOW
 def test_lanes_that_are_stopped_on_their_way_go_on(library, case, monkeypatch):
     """After a step of a lane the others have their turn."""
-    monkeypatch.setattr(region, "CPU", dataclasses.replace(region.CPU, native_visit=0, native_least=1))
+    few = dataclasses.replace(CPU, native_visit=0, native_least=1)
+    monkeypatch.setattr(extent, "CPU", few)
+    monkeypatch.setattr(region, "CPU", few)
     program, arguments, limits = tables.case(case, library.ops)
-    for lockstep in choices(program)[-2:]:
+    for lockstep in choices(program)[:1]:
         assert_as_the_reference(library, program, arguments, lockstep, **limits)
 
 
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+@ON_TENSORFLOW
 def test_a_visit_of_expensive_steps_is_short(library):
     """So that a run of them can be stopped; but a lane gets on in each."""
     program = tables.fibonacci()
     context = Machine(program, library.backend).context
 
     def steps(cost, lanes):
-        costs = [cost] * len(program.blocks)
-        layout = Layout(region.with_tops_apart(program))
-        return region.Region(library.backend, layout, context.limits, costs, frozenset({1})).steps_of_a_visit(lanes)
+        layout, costs = Layout(with_tops_apart(program)), [cost] * len(program.blocks)
+        return extent.Extent.of(layout, context.limits, costs, frozenset({1})).steps_of_a_visit(lanes)
 
     assert steps(1.0, 4) > 100 * steps(50_000.0, 4)
     assert steps(50_000.0, 10**6) > 0
 
 
-@on_both("lockstep", [{2}, {3}], [])
+@pytest.mark.parametrize("lockstep", [{3}, pytest.param({2}, marks=pytest.mark.slow)])
+@ON_TENSORFLOW
 def test_stacks_grow(library, lockstep):
     """Lanes want more room than there is at first, one of them more than there ever is."""
     executable = assert_as_the_reference(library, descending(), [ints(3, 150, 40)], lockstep, max_depth=100)
@@ -127,15 +130,16 @@ def descending():
     return dataclasses.replace(fibonacci, name="descending", blocks=blocks)
 
 
-@pytest.mark.parametrize("lanes", [1, 17])
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+@pytest.mark.parametrize("lanes", [17, pytest.param(1, marks=pytest.mark.slow)])
+@ON_TENSORFLOW
 def test_any_number_of_lanes(library, lanes):
     program = tables.fibonacci(with_state=True)
     vectors = np.random.default_rng(lanes).normal(size=(lanes, 128)).astype(np.float32)
     assert_as_the_reference(library, program, [np.arange(lanes, dtype=np.int32) % 7, vectors], {3})
 
 
-@on_both("lockstep", [{1}, {2}], [{1}])
+@pytest.mark.parametrize("lockstep", [{1}, pytest.param({2}, marks=pytest.mark.slow)])
+@ON_TENSORFLOW
 def test_shared_operands_are_read_by_both(library, lockstep):
     """A product in a block of its own, and a number of the same matrix in the loop around it."""
     blocks = (
@@ -155,7 +159,7 @@ def test_shared_operands_are_read_by_both(library, lockstep):
     assert_as_the_reference(library, program, arguments, lockstep, shared=[weights.astype(np.float32)])
 
 
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+@ON_TENSORFLOW
 def test_which_blocks_are_left_to_lockstep(library, monkeypatch):
     """Expensive ones, and those where lanes wait; if others lie between them, and rows are not beyond all measure."""
     program, backend = tables.fibonacci(), library.backend
@@ -176,7 +180,7 @@ def test_which_blocks_are_left_to_lockstep(library, monkeypatch):
     assert left_to_lockstep(synchronised, backend, [1] * 5) == {4}
 
 
-@pytest.mark.parametrize("library", ["numpy"], indirect=True)
+@ON_TENSORFLOW
 def test_what_runs_once_is_not_worth_it(library):
     """All blocks but an expensive one lie before it or behind."""
     blocks = (

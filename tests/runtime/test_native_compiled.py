@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.backends.tensorflow import native, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import private, xla_cpu
+from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
 from pcbatch.runtime.llvm import threads
 
 
@@ -111,11 +112,11 @@ def test_an_array_is_made_anew_around_calls():
 
 
 def test_the_attribute_is_probed(monkeypatch):
-    assert native.are_made()
+    assert small_calls.are_made()
     with xla_cpu.switched(False):
-        assert not native.are_made()
+        assert not small_calls.are_made()
     monkeypatch.setattr(private, "has_modules", lambda: False)
-    assert not native.are_made()
+    assert not small_calls.are_made()
 
 
 @pcbatch.autobatch
@@ -358,22 +359,3 @@ def test_arguments_and_stacks_of_all_dtypes(dtypes):
     for value, result in zip(given, there_and_back(tf.constant([0, 1, 3]), tuple(given)), strict=True):
         assert result.dtype == value.dtype
         np.testing.assert_array_equal(*(tf.cast(array, "complex64") for array in (result, value)))
-
-
-def test_calls_are_counted():
-    """By the number of results and their dtype, in arms of conditionals too; arrays fill vectors."""
-
-    def arms(x):
-        return tf.cond(x > 0, lambda: tf.sin(x), lambda: tf.cos(x) + x)
-
-    for function, given, wanted in (
-        (lambda x: x * x + tf.sqrt(x), tf.TensorSpec([], tf.float32), 0),
-        (tf.exp, tf.TensorSpec([], tf.float32), 1),
-        (tf.exp, tf.TensorSpec([3], tf.float64), 6),
-        (tf.exp, tf.TensorSpec([1000], tf.float32), 4),
-        (tf.exp, tf.TensorSpec([0], tf.float32), 0),
-        (tf.math.lgamma, tf.TensorSpec([], tf.float64), 10),
-        (arms, tf.TensorSpec([], tf.float32), 2),
-    ):
-        graph = tf.function(function).get_concrete_function(given).graph
-        assert native.calls(graph.get_operations()) == wanted

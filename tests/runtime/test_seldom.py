@@ -10,7 +10,7 @@ import pcbatch
 from pcbatch import LaneStatus, random
 from pcbatch.ir.analysis import places
 from tests.api.interrupting import stopping
-from tests.runtime.test_mixed_compiled import assert_singles, in_native_code, optimized
+from tests.runtime.test_mixed_compiled import assert_singles
 
 LANES = 5
 WEIGHTS = tf.constant(np.random.default_rng(1).normal(size=(180, 180)) / 14, tf.float32)
@@ -138,18 +138,6 @@ def test_a_fault_there_is_its_lanes_alone():
     assert len(runs[0].errors) == 1
     np.testing.assert_array_equal(runs[0].status, runs[1].status)
     np.testing.assert_allclose(runs[0].value, runs[1].value, rtol=2e-5, atol=2e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", [program, recursive])
-def test_nothing_larger_than_a_row_is_copied_for_them(make):
-    """XLA's program has the draws in native code, which reads and writes rows of arrays of all lanes where they lie."""
-    lines = in_native_code(optimized(make(kick), *map(tf.constant, (VECTORS, KEYS, TURNS))))
-    assert any(f"f32[{LANES},180]" in line for line in lines)
-    assert any(" xor(" in line for line in lines), "draws"
-    copies = [match for line in lines for match in re.findall(r"= \w+\[([\d,]*)\]\S* copy\(", line)]
-    assert not [shape for shape in copies if shape.startswith(f"{LANES},")]
-    assert all(np.prod([int(size) for size in shape.split(",") if size]) < 180 for shape in copies)
 
 
 @pytest.mark.slow

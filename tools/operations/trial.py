@@ -12,14 +12,18 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.errors import CompileError
 from pcbatch.ir.code import Code
-from pcbatch.ir.machine import Piece
-from pcbatch.ir.types import Type, leaves
+from pcbatch.ir.machine import Block, FaultSite, Piece, Program, Return
+from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import Type
 from pcbatch.lowering.codegen.pieces import execute
 from pcbatch.lowering.codegen.translate import OPS, translate
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import ops, rules
 from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.program import LlvmProgram
+from pcbatch.runtime.machine.machine import Machine
 from tools.operations.catalogue import LANES, examples, shared
 from tools.operations.slopes import gradient
 
@@ -69,7 +73,7 @@ def tried(expression: str, *, gradients: bool = True) -> Trial:
     xla = attempt(piece, expression, jit=True)
     if graph.code and xla.code:
         return Trial(expression, graph, xla, tuple(dict.fromkeys(used)))
-    native = tried_natively([expression])[expression]
+    native = tried_natively(expression)
     slope = tried_gradient(expression, jit=not xla.code) if gradients else "no"
     return Trial(expression, graph, xla, tuple(dict.fromkeys(used)), native, slope)
 
@@ -84,63 +88,40 @@ def tried_gradient(expression: str, *, jit: bool) -> str:
     return gradient(expression, piece, type_, lanes, operands, jit=jit)
 
 
-def tried_natively(expressions: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Run those of some expressions that are known to run natively in one native function, lane after lane.
+def tried_natively(expression: str) -> tuple[str, ...]:
+    """The operations of an expression that are not known to run natively, or why there is no native code of it.
 
-    Gives for each the operations that are not known to run there. Raises WrongError as `tried` does.
+    Where there is, its lanes run so. Raises WrongError as `tried` does.
     """
-    pieces = {expression: piece_of(expression, ()) for expression in expressions}
-    names = sorted({name for piece in pieces.values() for name in piece.reads})
-    operands = sorted({name for piece in pieces.values() for name in piece.shared})
-    values = {name: tf.constant(examples()[name]) for name in names}
-    same = {name: shared()[name] for name in operands}
-    signatures: dict[str, Signature] = {}
-    for expression, piece in pieces.items():
-        read_types = [BACKEND.type_of(values[name][0]) for name in piece.reads]
-        operand_types = [BACKEND.type_of(same[name]) for name in piece.shared]
-        types = BACKEND.abstract_eval(piece, read_types, operand_types)
-        signatures[expression] = Signature(read_types, operand_types, types)
-    obstacles = BACKEND.native_obstacles([(pieces[e], signatures[e]) for e in pieces])
-    found = {e: tuple(name for name, _ in each) for e, each in zip(pieces, obstacles, strict=True)}
-    running = [expression for expression, names in found.items() if not names]
-    types = [leaf for expression in running for leaf in leaves(signatures[expression].writes[0])]
-
-    def lane(number: tf.Tensor, given: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
-        results = []
-        for expression in running:
-            piece = pieces[expression]
-            reads = [[BACKEND.element(given[name], [number])] for name in piece.reads]
-            outputs, _ = BACKEND.run_one(piece, signatures[expression], reads, [[given[n]] for n in piece.shared])
-            results += outputs[0]
-        return results
-
-    def loop(*arrays: tf.Tensor) -> list[tf.Tensor]:
-        given = dict(zip((*names, *operands), arrays, strict=True))
-
-        def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
-            number, *rows = carried
-            new = lane(number, given)
-            return [number + 1, *(BACKEND.with_element(row, [number], x) for row, x in zip(rows, new, strict=True))]
-
-        blank = [BACKEND.zeros(LANES, type_) for type_ in types]
-        return list(BACKEND.while_loop(lambda carried: carried[0] < LANES, turn, [tf.constant(0), *blank])[1:])
-
-    if running:
-        whole = BACKEND.compile(lambda *arrays: BACKEND.natively(loop, arrays), True)
-        rows = iter(whole(*values.values(), *map(tf.convert_to_tensor, same.values())))
-        for expression in running:
-            (type_,) = signatures[expression].writes
-            piece = pieces[expression]
-            _compare(
-                expression,
-                "native",
-                piece,
-                type_,
-                [next(rows) for _ in leaves(type_)],
-                [values[name] for name in piece.reads],
-                [same[name] for name in piece.shared],
-            )
-    return found
+    piece = piece_of(expression, ())
+    values = [tf.constant(examples()[name]) for name in piece.reads]
+    same = [tf.convert_to_tensor(shared()[name]) for name in piece.shared]
+    read_types, operand_types = [BACKEND.type_of(value[0]) for value in values], [*map(BACKEND.type_of, same)]
+    writes = BACKEND.abstract_eval(piece, read_types, operand_types)
+    (obstacles,) = BACKEND.native_obstacles([(piece, Signature(read_types, operand_types, writes))])
+    if obstacles:
+        return tuple(name for name, _ in obstacles)
+    types = dict(zip((*piece.reads, *piece.writes), (*read_types, *writes), strict=True))
+    program = Program(
+        "trial",
+        piece.reads,
+        piece.writes,
+        types,
+        dict.fromkeys(types, "register"),
+        (Block("b0", (piece,), Return()),),
+        tuple(FaultSite(LaneStatus.INDEX, "a check") for _ in range(max(piece.sites, default=-1) + 1)),
+        shared=piece.shared,
+        shared_types=dict(zip(piece.shared, operand_types, strict=True)),
+    )
+    try:
+        native = LlvmProgram(Machine(program, BACKEND))
+    except UnsupportedError as error:
+        return (str(error),)
+    run = native.run(values, same, LANES)
+    sound = np.flatnonzero(np.asarray(run.status) == LaneStatus.OK)
+    rows = [np.asarray(row)[sound] for row in run.values]  # zeros or NaN in lanes that have failed
+    _compare(expression, "native", piece, writes[0], rows, [tf.gather(value, sound) for value in values], same)
+    return ()
 
 
 def operand_variants(expression: str) -> Iterator[tuple[str, ...]]:
@@ -229,7 +210,7 @@ def _compare(
     expression: str, mode: str, piece: Piece, type_: Type, got: Sequence[Any], lanes: Sequence[Any], operands: Any
 ) -> None:
     """Raise WrongError where what a mode has given, `[lanes, ...]` leaves, is not what a loop over the lanes gives."""
-    for lane in range(LANES):
+    for lane in range(len(got[0])):
         (value,), _ = BACKEND.evaluate(piece, [each[lane] for each in lanes], operands)
         for batch, one in zip(got, leaf_tensors(value, type_), strict=True):
             exact = not (one.dtype.is_floating or one.dtype.is_complex)

@@ -298,7 +298,7 @@ class Course:
             and is_middling
             and shares
             and settings.chains >= device().shared_rows
-            and backend_named("tensorflow").has_native()
+            and backend_named("tensorflow").handler_version() is not None
         )
 
     @cached_property

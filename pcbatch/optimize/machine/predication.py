@@ -69,7 +69,10 @@ class Predication:
         converting = _Converting(program, [*costs], limit)
         while converting.changes_something():
             pass
-        return converting.program
+        if converting.program is program:
+            return program
+        changed = mark_dead_writes(converting.program)
+        return order_blocks(changed) if changed.order else changed  # once: both look at the whole program
 
 
 PREDICATION = Predication()
@@ -93,8 +96,7 @@ class _Converting:
             longer = self._with_arms(number, block, arrivals) or self._with_rest(number, block, arrivals)
             if longer is not None:
                 blocks = (longer if place == number else each for place, each in enumerate(self.program.blocks))
-                changed = mark_dead_writes(replace(self.program, blocks=tuple(blocks)))
-                self.program = order_blocks(changed) if changed.order else changed
+                self.program = replace(self.program, blocks=tuple(blocks))
                 return True
         return False
 

@@ -54,8 +54,9 @@ def _interferes(op: ir.Op, read: tuple[str, ...]) -> bool:
     """Tell whether a definition that reads these variables may not be moved past `op`.
 
     That is so if it writes one of them, or begins or ends a `with` block, or is there for its effect (`tape.watch(x)`).
+    And if it is a store: pieces end there, and what lives in one piece only may have no type.
     """
-    is_effect = isinstance(op, ir.Enter | ir.Exit) or (isinstance(op, ir.Primitive) and not op.outputs)
+    is_effect = isinstance(op, ir.Enter | ir.Exit | ir.Store) or (isinstance(op, ir.Primitive) and not op.outputs)
     return is_effect or not set(ir.writes(op)).isdisjoint(read)
 
 

@@ -184,15 +184,6 @@ class Arrays(Protocol):
     def choose(self, condition: Array, new: Array, old: Array) -> Array:
         """`new` where the scalar bool `condition` holds, else `old`; broadcast to each other."""
 
-    def element(self, array: Array, indices: Sequence[Array]) -> Array:
-        """`array[i, j, ..]`, each of the int32 scalars `indices` moved into its axis if it is out of range."""
-
-    def with_element(self, array: Array, indices: Sequence[Array], value: Array) -> Array:
-        """`array` with `array[i, j, ..] = value`, which is broadcast to what is written; indices as in `element`."""
-
-    def other_than(self, array: Array) -> Array:
-        """Something of the shape and dtype of `array`, of which a compiler does not know that it is the same."""
-
     def all_of_lane(self, mask: Array) -> Array:
         """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
 

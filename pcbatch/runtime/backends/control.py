@@ -130,9 +130,6 @@ class Control(Protocol):
         used then.
         """
 
-    def has_native(self) -> bool:
-        """Whether `natively` makes native functions here."""
-
     def place(self) -> str:
         """What this thread's programs are for, "CPU" or "GPU": one for the one is none for the other."""
 
@@ -140,13 +137,6 @@ class Control(Protocol):
         """`function`, to be called by another thread at the place of this one, and a function that ends its runs early.
 
         They end by KeyboardInterrupt, in their thread. What is being compiled ends when it is compiled.
-        """
-
-    def natively(self, function: Callable[..., list[Array]], arrays: Sequence[Array], changed: int = 0) -> list[Array]:
-        """`function(*arrays)`, by the library's compiler made one native function, loops and all, if it can.
-
-        There is one result more, which the program that this is a part of has to return, too. Of the first so many
-        `changed` arrays the function gives what has become of them, in place.
         """
 
     def no_records(self, specs: Sequence[Spec]) -> list[Array]:
@@ -216,10 +206,11 @@ class Control(Protocol):
     def register_handler(self, name: str, address: int) -> None:
         """Let `call_handler` know the handler at an address by a name that no other has, for good."""
 
-    def call_handler(self, name: str, arrays: Sequence[Array], specs: Sequence[Spec]) -> list[Array]:
+    def call_handler(self, name: str, arrays: Sequence[Array], specs: Sequence[Spec], changed: int = 0) -> list[Array]:
         """Arrays of these dtypes and shapes, which a handler makes of `arrays`; within a compiled program.
 
-        A first length that is None is that of the first of `arrays`.
+        A first length that is None is that of the first of `arrays`. The first so many, `changed`, lie where the same
+        of `arrays` have lain, if nobody needs these as they were.
         """
 
     def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:

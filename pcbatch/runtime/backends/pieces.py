@@ -299,11 +299,6 @@ class Pieces(Protocol):
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 
-    def run_one(
-        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
-    ) -> tuple[list[list[Array]], Array | None]:
-        """The same for one example: arrays without a lane axis, and an int32 scalar."""
-
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         """For each piece its operations that do not run in a native function, and where they are made.
 
@@ -322,18 +317,8 @@ class Pieces(Protocol):
         seeds, and gives the gradients by its `reads_of`, the indices and the gradient of each element, and the parts.
         """
 
-    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        """How many calls of functions such as `exp` on single numbers `piece` makes for one lane.
-
-        In units of one in float32: in float64 it is two, a special function is five. Larger arrays, which fill a CPU's
-        vectors, count as four numbers.
-        """
-
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""
-
-    def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
-        """How many operations `piece` is, those of functions that it runs included: what a compiler has to read."""
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""

@@ -186,24 +186,6 @@ class Device:
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
     on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as fast in two groups, 3e7 (8 chains, 10,000 x 100) half as
     fast."""
-    native_select: float
-    """Work of a block from which on one lane's code jumps over it, rather than compute it and throw it away. Roots of n
-    numbers in every eighth turn, sums in the others: to jump takes 1.4, 1.06 and 0.73 times as long at 256, 512 and
-    1,024 numbers."""
-    native_calls: float
-    """Calls of functions such as `exp` on single numbers from which on a block is jumped over, whatever its work; see
-    `Pieces.calls`. A call takes 4 ns in float32, 10 in float64, a jump 2 to 5. To jump takes 1.10, 0.98 and 0.93 times
-    as long at 1, 2 and 4 calls in float32; 0.84 to 1.07, 0.73 and 0.67 in float64; 0.53 to 0.61 at a special one."""
-    native_row: int
-    """So many blocks one lane's code asks one after the other whether it is their turn; if more, in groups. Programs of
-    33 and 102 blocks are as fast at 12 as at 24, in groups of 4, 8 or 16; all in a row, 1.3 times slower."""
-    native_group: int
-    """How many blocks are in such a group."""
-    native_ordered: int
-    """Elements of an array from which on one lane's code tells the compiler the order of reads and stores, at the price
-    of a branch, instead of having the array copied. Insertion sort and quicksort of 16, 32, 64 and 128 numbers take
-    0.99 and 0.99, 0.89 and 1.04, 0.77 and 1.06, 0.64 and 0.85 of the time so. Six programs of 24 numbers take 0.70 to
-    1.10, of 16 0.82 to 1.25, of 8 0.94 to 1.17."""
     quartered: int
     """Numbers of a row from which on they are summed in four parts, in lockstep. Gradients of a logistic regression of
     1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains; eight and twenty parts gain no more."""
@@ -220,11 +202,6 @@ class Device:
     native_pace: float
     """Work of a second of native code, for the first chunk, of which nothing is known yet. Not measured: a quarter of
     what a core does otherwise, as it is better to begin with too little."""
-    native_register: int
-    """Numbers from which on a native region reads and writes an array where a block needs it, not once for each lane.
-    A sampler in 31 dimensions, 512 chains, takes 1.2 to 1.3 times as long with its vectors in registers. And from which
-    on what lies on a stack is moved in blocks that are jumped over, in all native code: the sampler takes 0.69 of the
-    time so in 100 dimensions, 0.77 in 10."""
     native_visit: int
     """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart; fewer
     where a step may do more work than `native_pace` has for it."""
@@ -238,11 +215,6 @@ class Device:
     does much to few numbers. 100 to 400 normal numbers or exponentials before 8 or 40 products of 32,000 multiply-adds:
     0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03 with all in step.
     """
-    native_part: int
-    """Operations of native code among expensive blocks for each part in which it is compiled: XLA compiles a function
-    on one core. A sampler's 1,500 (569 x 30, 64 chains) compile in 0.75 of the time in three, on two cores."""
-    native_parts: int
-    """So many parts at most."""
     native_few: int
     """So many numbers are few: 12,000 in `tanh` take 0.91 to 1.07 of the time, a sum of them up to 1.5."""
     native_work: float
@@ -371,24 +343,16 @@ CPU = Device(
     short_write=64 * KIB,
     few_rows=32,
     expensive_gradients=1e7,
-    native_select=1000.0,
-    native_calls=4.0,
-    native_row=12,
-    native_group=8,
-    native_ordered=24,
     quartered=512,
     native_sum=32,
     native_split=0.0005,
     native_part_seconds=0.0001,
     native_chunk=0.05,
     native_pace=1e9,
-    native_register=8,
     native_visit=2**22,
     native_least=2**10,
     native_among=2.5e6,
     native_seldom=50_000.0,
-    native_part=400,
-    native_parts=3,
     native_few=1024,
     native_work=20_000.0,
     native_shared=4_000.0,

@@ -46,10 +46,10 @@ class Body:
         given = [leaf for name in piece.reads for leaf in self.read(name)]
         for name in piece.shared:
             types = leaves(self.program.shared_types[name])
-            given += [self.state.shared[name, i] for i, _ in enumerate(types)]
-        arguments = {**self.state.captured, **{place.first + i: each for i, each in enumerate(given)}}
+            given += [self.state.setting.shared[name, i] for i, _ in enumerate(types)]
+        arguments = {**self.state.setting.captured, **{place.first + i: each for i, each in enumerate(given)}}
         names = (*place.results, *place.kept)
-        found = evaluate(self.code, self.state.module, names, arguments, self.operations)
+        found = evaluate(self.code, self.state.setting.module, names, arguments, self.operations)
         found, kept = found[: len(place.results)], found[len(place.results) :]
         if place.has_site:
             self._check(found.pop().value)

@@ -38,7 +38,7 @@ from pcbatch.runtime.llvm.interface import (
     Result,
     place,
 )
-from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, PieceCode
+from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, PieceCode, Setting
 from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
 
@@ -188,15 +188,10 @@ class Builder:
             is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
             return builder.select(is_over, ir.Constant(INT64, -1), further)
 
+        shared, captured = given.shared(code), self._captured(code)
         body = Lane(
-            code,
-            self.storage,
-            self.hlo,
-            self.pieces,
-            self.limits,
+            Setting(code, self.storage, self.hlo, self.pieces, self.limits, shared, captured),
             Exits(ended, room, stopped, failure, steps, limit),
-            shared=given.shared(code),
-            captured=self._captured(code),
             stacks=given.stacks,
             calls=given.calls,
             capacity=given.capacity,
@@ -250,13 +245,7 @@ class Builder:
         return code
 
     def _captured(self, code: Code) -> dict[int, Array]:
-        """The arrays that the entry of the module takes last, by number."""
-        first = len(self.hlo.entry.parameters) - len(self.captured)
-        arrays = [(by_dtype(array.dtype.name), array) for array in self.captured]
-        return {
-            first + at: code.table(number, array.shape, array.ravel().tolist())
-            for at, (number, array) in enumerate(arrays)
-        }
+        return captured_arrays(code, self.hlo, self.captured)
 
     def blocks(self, body: Lane) -> None:
         """Run a lane, which has begun, to its end."""
@@ -275,6 +264,15 @@ class Builder:
 
 def _store(builder: Any, type_: ir.Type, pointer: Any, place: Any, value: Any) -> None:
     builder.store(value, builder.gep(pointer, [place], inbounds=True, source_etype=type_))
+
+
+def captured_arrays(code: Code, module: Module, captured: Sequence[np.ndarray]) -> dict[int, Array]:
+    """The arrays that the entry of a module takes last, by number."""
+    first = len(module.entry.parameters) - len(captured)
+    arrays = [(by_dtype(array.dtype.name), array) for array in captured]
+    return {
+        first + at: code.table(number, array.shape, array.ravel().tolist()) for at, (number, array) in enumerate(arrays)
+    }
 
 
 def hand_out(code: Code, array: Array, result: Result, pointer: Any, lane: Any) -> None:

@@ -16,7 +16,7 @@ from pcbatch.runtime.llvm.backward import BackwardInterface, BackwardTranslation
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import MachineCode
-from pcbatch.runtime.llvm.program import NativeCode, Written
+from pcbatch.runtime.llvm.program import NativeCode, TapeLengthError, Written
 from pcbatch.runtime.llvm.threads import LaneCost
 from pcbatch.runtime.llvm.types import Number
 
@@ -63,8 +63,9 @@ class LlvmGradients:
         found: list[Written] = []
         for first in range(0, lanes, most):
             some = [each[first : first + most] for each in by_lane]
-            found.append(self._code.run_all([*some, *given[count:]], min(most, lanes - first), self._cost))
-            if not found[-1].has_room:
+            try:
+                found.append(self._code.run_all([*some, *given[count:]], min(most, lanes - first), self._cost))
+            except TapeLengthError:
                 return None
         return self.way.flow.packed(iter([*self._by_parameters(found), *self._totals(found, arrays[count:])]))
 

@@ -15,7 +15,7 @@ from pcbatch.runtime.llvm.code import Array, Code
 from pcbatch.runtime.llvm.functions import call
 from pcbatch.runtime.llvm.hlo import Instruction, Module, TupleShape
 from pcbatch.runtime.llvm.interface import ENDED, FAILED, REACHED, STATUS, STOPPED, Arguments, Interface, Result, place
-from pcbatch.runtime.llvm.lane import Limits, PieceCode
+from pcbatch.runtime.llvm.lane import Limits, PieceCode, Setting
 from pcbatch.runtime.llvm.operations import ALIKE
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.together import BETWEEN_POLLS, Group, Labels
@@ -81,7 +81,7 @@ class Groups:
         self.code = code = Code(builder, given.arena, lanes)
         storage = Storage(interface.program, lanes)
         self.numbers = {each[0]: each for name in interface.program.types for each in storage.leaves(name)}
-        self.group = Group(
+        setting = Setting(
             code,
             storage,
             module,
@@ -89,8 +89,8 @@ class Groups:
             limits,
             shared={leaf: code.shared(array) for leaf, array in given.shared(code).items()},
             captured={number: code.shared(array) for number, array in captured(code).items()},
-            poll=(poll, given.control),
         )
+        self.group = Group(setting, poll=(poll, given.control))
         self.number_of = code.reserved(by_dtype("int64"), lanes)
         """The memory of the lanes' numbers."""
         self.next, self.occupied = code.variable(INT64), code.variable(self.group.bits)

@@ -7,7 +7,7 @@ leaves to the next.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,37 +53,50 @@ class Exits:
     """The address of the number of steps at which the lane is to ask whether it may go on."""
 
 
-class State:
-    """The variables of a lane, or of several that run together, for the code of blocks.
+@dataclass(frozen=True)
+class Setting:
+    """The function that blocks are code of, their program and its pieces.
 
     `shared` are the arrays that all lanes share, by leaf, `captured` those that pieces hold, by the number of the
-    parameter that takes them. Variables that are `fixed` lie where they came in.
+    parameter that takes them.
     """
 
-    def __init__(
-        self,
-        code: Code,
-        storage: Storage,
-        module: Module,
-        pieces: Mapping[tuple[int, int], PieceCode],
-        limits: Limits,
-        *,
-        shared: Mapping[Leaf, Array],
-        captured: Mapping[int, Array],
-        fixed: Collection[str] = (),
-    ):
-        self.code, self.builder, self.storage, self.module = code, code.builder, storage, module
-        self.program, self.pieces, self.limits = storage.program, pieces, limits
-        self.shared, self.captured = shared, captured
+    code: Code
+    storage: Storage
+    module: Module
+    pieces: Mapping[tuple[int, int], PieceCode]
+    limits: Limits
+    shared: Mapping[Leaf, Array]
+    captured: Mapping[int, Array]
+
+
+class State:
+    """The variables of a lane, or of several that run together, for the code of blocks: of some `names`, or of all.
+
+    Variables that are `fixed` lie where they came in.
+    """
+
+    def __init__(self, setting: Setting, names: Iterable[str] | None = None, fixed: Collection[str] = ()):
+        self.setting, self.code, self.storage = setting, setting.code, setting.storage
+        self.builder, self.program, self.limits = self.code.builder, self.storage.program, setting.limits
         self.registers: dict[Leaf, Any] = {}
         self.memory: dict[Leaf, Any] = {}
-        for name in self.program.types:
+        code, storage = self.code, self.storage
+        for name in self.program.types if names is None else names:
             for leaf, number, sizes in storage.leaves(name):
                 if not sizes:
                     self.registers[leaf] = code.variable(number.type)
                 elif name not in fixed:
                     self.memory[leaf] = code.reserved(number, math.prod(sizes))
         code.arena_base = code.arena_bytes
+
+    def clear(self, number: Number, sizes: Sequence[int], pointer: Any) -> None:
+        """Fill an array with zeros."""
+
+        def one(index: Sequence[Index]) -> None:
+            self.code.store(number, number.constant(0), pointer, self.code.offset(sizes, index))
+
+        self.code.each(sizes, one)
 
     def top(self, leaf: Leaf, number: Number, sizes: tuple[int, ...]) -> Array:
         """The value of a variable between two blocks."""
@@ -101,23 +114,17 @@ class Lane(State):
 
     def __init__(
         self,
-        code: Code,
-        storage: Storage,
-        module: Module,
-        pieces: Mapping[tuple[int, int], PieceCode],
-        limits: Limits,
+        setting: Setting,
         exits: Exits,
         *,
-        shared: Mapping[Leaf, Array],
-        captured: Mapping[int, Array],
         stacks: Mapping[str, Any],
         calls: Any,
         capacity: Any,
         poll: Any,
         executions: Any = None,
     ):
-        fixed = {name for name in storage.program.parameters if name not in storage.written}
-        super().__init__(code, storage, module, pieces, limits, shared=shared, captured=captured, fixed=fixed)
+        code, storage = setting.code, setting.storage
+        super().__init__(setting, fixed={name for name in storage.program.parameters if name not in storage.written})
         self.exits, self.stacks, self.calls, self.capacity = exits, stacks, calls, capacity
         self.poll, self.executions = poll, executions
         self.depth = code.variable(INT64)
@@ -142,10 +149,4 @@ class Lane(State):
                 elif not sizes:
                     self.builder.store(number.constant(0), self.registers[leaf])
                 elif name in self.storage.under_predicates:
-                    self._clear(number, sizes, self.memory[leaf])
-
-    def _clear(self, number: Number, sizes: Sequence[int], pointer: Any) -> None:
-        def one(index: Sequence[Index]) -> None:
-            self.code.store(number, number.constant(0), pointer, self.code.offset(sizes, index))
-
-        self.code.each(sizes, one)
+                    self.clear(number, sizes, self.memory[leaf])

@@ -30,13 +30,13 @@ class MachineCode:
 
 
 class Kept:
-    """The machine code that a cache on disk has under a name: `found`, None where there is none."""
+    """The machine code that a cache on disk has under a name: `found`, None where there is none, or no name."""
 
-    def __init__(self, name: Name, backend: Backend):
+    def __init__(self, name: Name | None, backend: Backend):
         self._store: Store | None = opening.current()
         self._entry: Entry | None = None
         self.found: MachineCode | None = None
-        if self._store is None:
+        if self._store is None or name is None:
             return
         digest = name.digest()
         if digest is not None:

@@ -30,7 +30,7 @@ from pcbatch.runtime.llvm.types import ALIGNED
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
 from pcbatch.runtime.machine.rooms import Rooms
-from pcbatch.runtime.native.whole import WholeRuns
+from pcbatch.runtime.machine.whole import WholeRuns
 
 
 class LlvmProgram(WholeRuns):
@@ -188,8 +188,6 @@ class Running:
 
     def __init__(self) -> None:
         self.failed = self.stopped = False
-        self.has_room = True
-        """False where a lane has needed a longer tape than there may be."""
         self.calls: dict[int, Workspace] = {}
 
     def stop(self) -> None:
@@ -215,6 +213,10 @@ class Written(Running):
         """One of the outputs."""
         dtype, sizes = self._outputs.arrays[place]
         return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
+
+
+class TapeLengthError(Exception):
+    """A lane that needs a longer tape than there may be."""
 
 
 class NativeCode:
@@ -251,7 +253,7 @@ class NativeCode:
         """Run the lanes of a part, with larger stacks where they need some."""
         first, behind = part
         while first < behind:
-            space = self.workspaces.take()
+            space, is_over = self.workspaces.take(), True
             control = space.control
             control[native.FAILED] = control[native.STOP] = 0
             found.calls[id(space)] = space
@@ -261,15 +263,16 @@ class NativeCode:
                 space.take(addresses, first, behind)
                 self._loaded.call(space.words_address)
                 first = control[native.REACHED]
+                is_over = first >= behind or found.stopped
                 if control[native.FAILED]:
                     found.failed = True
                 if control[native.STATUS] == native.NEEDS_ROOM:
                     self.workspaces.grow(space.capacity)
                 elif control[native.STATUS] == native.NEEDS_TAPE and not space.lengthen(self.longest_tape):
-                    found.has_room = False
-                    found.stop()
+                    is_over = True
+                    raise TapeLengthError
             finally:
                 del found.calls[id(space)]
-                if first >= behind or found.stopped:
+                if is_over:
                     space.shrink()
                 self.workspaces.put_back(space)

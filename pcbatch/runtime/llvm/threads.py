@@ -110,7 +110,8 @@ def parts(first: int, behind: int, cost: LaneCost, cores: int) -> Sequence[Part]
     lanes = behind - first
     worth = int(cost.of(lanes) / CPU.native_part_seconds)
     wanted = cores * min(max(PARTS, worth // cores), MOST_PARTS)
-    count = min(lanes, wanted, max(cores, lanes // cost.least))
+    fit = round(lanes / cost.least / cores) * cores  # as many for each core
+    count = min(lanes, wanted, max(cores, fit))
     return [*itertools.pairwise(first + lanes * place // count for place in range(count + 1))]
 
 

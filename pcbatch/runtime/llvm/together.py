@@ -16,12 +16,11 @@ import llvmlite.ir as ir
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, Return
 from pcbatch.runtime.llvm.body import Body
-from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
+from pcbatch.runtime.llvm.code import Array, Index, scalar
 from pcbatch.runtime.llvm.functions import call
-from pcbatch.runtime.llvm.hlo import Module, UnsupportedError
-from pcbatch.runtime.llvm.lane import Limits, PieceCode, State
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.lane import PieceCode, Setting, State
 from pcbatch.runtime.llvm.operations import ALIKE
-from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.types import INT64, by_name
 
 BETWEEN_POLLS = 1 << 15
@@ -41,19 +40,9 @@ class Labels:
 class Group(State):
     """The state of several lanes, for the code of their blocks."""
 
-    def __init__(
-        self,
-        code: Code,
-        storage: Storage,
-        module: Module,
-        pieces: Mapping[tuple[int, int], PieceCode],
-        limits: Limits,
-        *,
-        shared: Mapping[Leaf, Array],
-        captured: Mapping[int, Array],
-        poll: Any,
-    ):
-        super().__init__(code, storage, module, pieces, limits, shared=shared, captured=captured)
+    def __init__(self, setting: Setting, poll: Any):
+        super().__init__(setting)
+        code = self.code
         self.poll = poll
         self.order = sorted(effects.reachable(self.program))
         self.bits, self.flags = ir.IntType(code.lanes), ir.VectorType(ir.IntType(1), code.lanes)
@@ -151,7 +140,7 @@ class _GroupBlock(Body):
         for place, item in enumerate(self.block.body):
             if not isinstance(item, Piece):
                 raise UnsupportedError("stores at places that differ between lanes")
-            self._item(item, group.pieces[self.number, place])
+            self._item(item, group.setting.pieces[self.number, place])
         self._leave()
 
     def _item(self, piece: Piece, place: PieceCode) -> None:

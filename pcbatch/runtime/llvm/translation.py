@@ -30,13 +30,15 @@ class Translation:
     limits: Limits
     width: int = 1
     """The number of lanes that run in a group, where they can."""
+    only: tuple[int, ...] | None = None
+    """The blocks that are translated; None: all that lanes can come to."""
 
     @cached_property
     def every(self) -> dict[tuple[int, int], tuple[Piece, Signature]]:
         """The pieces that lanes can come to, by block and place in its body."""
         return {
             (number, place): (item, _signature(self.program, item))
-            for number in sorted(effects.reachable(self.program))
+            for number in (sorted(effects.reachable(self.program)) if self.only is None else self.only)
             for place, item in enumerate(self.program.blocks[number].body)
             if isinstance(item, Piece) and not item.speculative
         }

@@ -271,11 +271,11 @@ class _Undoing:
         given = [self._read(*field) for field in fields]
         for name in piece.shared:
             types = leaves(self.lane.program.shared_types[name])
-            given += [self.lane.shared[name, n] for n, _ in enumerate(types)]
+            given += [self.lane.setting.shared[name, n] for n, _ in enumerate(types)]
         given += seeds
-        arguments = {**self.lane.captured, **{back.first + n: each for n, each in enumerate(given)}}
+        arguments = {**self.lane.setting.captured, **{back.first + n: each for n, each in enumerate(given)}}
         names = [*back.reads.values(), *itertools.chain(*((*at, of) for at, of in back.elements)), *back.parts]
-        found = iter(evaluate(self.code, self.lane.module, names, arguments, OPERATIONS))
+        found = iter(evaluate(self.code, self.lane.setting.module, names, arguments, OPERATIONS))
         read = [leaf for name in piece.reads for leaf, _, _ in self.storage.leaves(name)]
         for number in back.reads:
             self.add(read[number], next(found))

@@ -16,9 +16,8 @@ class Elsewhere(Protocol):
     def lockstep(self) -> Sequence[int]:
         """The numbers of the blocks that are left to the machine, ascending."""
 
-    def run(self, state: State, shared: Mapping[str, Leaves], executions: Array) -> tuple[State, Array, Array]:
+    def run(self, state: State, shared: Mapping[str, Leaves], executions: Array) -> tuple[State, Array]:
         """The state after the other blocks, and how often each block of the program has run now: int64 `[blocks]`.
 
-        Lanes may still wait at them, but each has gone on. The third is an int32 on which the whole program has to
-        depend.
+        Lanes may still wait at them, but each has gone on.
         """

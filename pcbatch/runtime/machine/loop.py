@@ -194,10 +194,8 @@ class Loop:
         """After the blocks have run that are not run here."""
         if self.context.elsewhere is None:
             return state, counters
-        backend, trips = self.backend, counters["trips"]
-        state, executions, witness = self.context.elsewhere.run(state, shared, counters["executions"])
-        never = backend.cast(backend.where(trips < 0, witness, backend.constant(0)), "int64")
-        return state, {**counters, "executions": executions, "trips": trips + never}
+        state, executions = self.context.elsewhere.run(state, shared, counters["executions"])
+        return state, {**counters, "executions": executions}
 
     def _of_one_lane(self, counters: Counters) -> Counters:
         """`counters` where what runs elsewhere runs for one lane at a time, one row each."""

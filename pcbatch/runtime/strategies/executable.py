@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.machine.rooms import Rooms
-from pcbatch.runtime.native.mixed import MixedProgram
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 

@@ -192,18 +192,6 @@ class NumPyArrays:
         _agree(new, old)
         return np.where(condition, new, old)[()]
 
-    def element(self, array: Any, indices: Sequence[Any]) -> Any:
-        return array[_moved_inside(array, indices)]
-
-    def with_element(self, array: Any, indices: Sequence[Any], value: Any) -> Any:
-        _agree(array, value)
-        stored = array.copy()
-        stored[_moved_inside(array, indices)] = value
-        return stored
-
-    def other_than(self, array: Any) -> Any:
-        return ~array if array.dtype == bool else array + array
-
     def all_of_lane(self, mask: Any) -> Any:
         return np.all(mask, axis=tuple(range(1, mask.ndim)))
 
@@ -257,10 +245,6 @@ class NumPyArrays:
         if len(vector) != count:
             raise ValueError(f"a vector of {len(vector)} has no {count} scalars")
         return [*vector]
-
-
-def _moved_inside(array: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape, strict=False))
 
 
 def _agree(*arrays: Any) -> None:

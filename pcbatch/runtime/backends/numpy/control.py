@@ -74,17 +74,11 @@ class NumPyControl:
             state = _like(body(state), state)
         return state
 
-    def has_native(self) -> bool:
-        return False
-
     def place(self) -> str:
         return "CPU"
 
     def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
         return function, lambda: None
-
-    def natively(self, function: Callable[..., list[Any]], arrays: Sequence[Any], changed: int = 0) -> list[Any]:
-        return [*function(*arrays), np.int32(0)]
 
     def no_records(self, specs: Sequence[Spec]) -> list[Any]:
         return [np.empty(0, object) for _ in specs]
@@ -147,7 +141,7 @@ class NumPyControl:
     def register_handler(self, name: str, address: int) -> None:
         raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
 
-    def call_handler(self, name: str, arrays: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
+    def call_handler(self, name: str, arrays: Sequence[Any], specs: Sequence[Spec], changed: int = 0) -> list[Any]:
         raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
 
     def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:

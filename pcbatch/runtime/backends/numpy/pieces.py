@@ -113,18 +113,6 @@ class NumPyPieces:
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
 
-    def run_one(
-        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
-    ) -> tuple[list[list[Any]], Any | None]:
-        with np.errstate(all="ignore"):
-            operands = [*map(_packed, signature.reads, reads)]
-            outputs, site = self.evaluate(piece, operands, [*map(_packed, signature.shared, shared)])
-        found = [
-            [np.array(leaf, leaf_type.dtype)[()] for leaf, leaf_type in zip(leaves, leaf_types(type_), strict=True)]
-            for leaves, type_ in zip(map(structures.leaves, outputs, signature.writes), signature.writes, strict=True)
-        ]
-        return found, np.int32(site) if piece.sites else None
-
     def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
         return contextlib.nullcontext()
 
@@ -143,14 +131,8 @@ class NumPyPieces:
     def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
         return None
 
-    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        return 0.0  # nobody sees what Python calls
-
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return False  # it would be one of Python's, which no one can see
-
-    def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
-        return len(piece.spans)  # no compiler reads them
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:

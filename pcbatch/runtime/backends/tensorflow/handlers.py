@@ -19,7 +19,8 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends import call_frame
 from pcbatch.runtime.backends.control import Spec
-from pcbatch.runtime.backends.tensorflow import graphs, native, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
+from pcbatch.runtime.backends.tensorflow.stablehlo import layout_of, type_of
 
 _MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {{
   func.func public @main({parameters}) -> ({results}) {{{lengths}
@@ -29,36 +30,39 @@ _MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {
 }}"""
 
 
-def call(target: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+def call(target: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: int = 0) -> list[tf.Tensor]:
     """The arrays that the handler of this name writes: arrays of these dtypes and shapes. To be traced for XLA.
 
-    A first length that is None is that of the first array.
+    A first length that is None is that of the first array. The first so many, `changed`, may lie where the same of
+    `arrays` have lain: XLA copies these before if it needs them afterwards.
     """
     results = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
-    return private.call_module(_module(target, arrays, results), arrays, results)
+    return private.call_module(_module(target, arrays, results, changed), arrays, results)
 
 
-def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.TensorSpec]) -> str:
+def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.TensorSpec], changed: int) -> str:
     """The text of a module that calls a handler.
 
     Before XLA compiles it makes all lengths known. The shape of each result is an operand more for that, which the
     handler does not see.
     """
-    types, given = [native.type_of(each) for each in arrays], [native.type_of(each) for each in results]
+    types, given = [type_of(each) for each in arrays], [type_of(each) for each in results]
     arguments = [f"%a{place}" for place in range(len(arrays))]
     parameters = ", ".join(f"{name}: {type_}" for name, type_ in zip(arguments, types, strict=True))
-    layouts, attributes, lengths = [_layout(each) for each in arrays], ["api_version = 4 : i32"], ""
+    layouts, attributes, lengths = [layout_of(each) for each in arrays], ["api_version = 4 : i32"], ""
     if any(None in tuple(each.shape) for each in results):
         shapes, made = _shapes(types[0], results)
         lengths = "".join(f"\n    {line}" for line in made)
         places = range(len(arguments), len(arguments) + len(shapes))
         attributes.append(f"indices_of_shape_operands = dense<{[*places]}> : tensor<{len(shapes)}xi64>")
         arguments += shapes
-        layouts += [_layout(tf.TensorSpec([each.shape.rank])) for each in results]
+        layouts += [layout_of(tf.TensorSpec([each.shape.rank])) for each in results]
         types += [f"tensor<{each.shape.rank}xi32>" for each in results]
     attributes.append(f"operand_layouts = [{', '.join(layouts)}]")
-    attributes.append(f"result_layouts = [{', '.join(map(_layout, results))}]")
+    attributes.append(f"result_layouts = [{', '.join(map(layout_of, results))}]")
     count = len(results)
+    if changed:
+        attributes.append(f"output_operand_aliases = [{', '.join(_same(place, count) for place in range(changed))}]")
     return _MODULE.format(
         parameters=parameters,
         results=", ".join(given),
@@ -69,6 +73,15 @@ def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.Tenso
         attributes=", ".join(attributes),
         types=", ".join(types),
         given=", ".join(f"%r#{place}" for place in range(count)) if count > 1 else "%r",
+    )
+
+
+def _same(place: int, count: int) -> str:
+    """Operand and result lie at the same address."""
+    of_result = place if count > 1 else ""
+    return (
+        f"#stablehlo.output_operand_alias<output_tuple_indices = [{of_result}], operand_index = {place}, "
+        "operand_tuple_indices = []>"
     )
 
 
@@ -87,12 +100,6 @@ def _shapes(first: str, results: Sequence[tf.TensorSpec]) -> tuple[list[str], li
             lines.append(f"%rest{place} = stablehlo.constant dense<{[*rest]}> : tensor<{count}xi32>")
             lines.append(f"%shape{place} = stablehlo.concatenate %lanes, %rest{place}, dim = 0 : {types}")
     return names, lines
-
-
-def _layout(array: tf.Tensor | tf.TensorSpec) -> str:
-    """Row by row."""
-    rank = array.shape.rank
-    return f"dense<{[*range(rank)][::-1] if rank else ''}> : tensor<{rank}xindex>"
 
 
 # -- handlers ----------------------------------------------------------------------------------------------------------

@@ -162,29 +162,19 @@ def vectorize(
     return [[next(remaining) for _ in group] for group in groups], site
 
 
-def run_one(
-    piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
-) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
-    """Run `piece` for one lane: `(outputs, site)`, see `pieces.Pieces.run_one`."""
-    found = _vectorized(piece, signature, [*chain(*reads)], [*chain(*shared)], None)
-    site = found.pop() if piece.sites else None
-    remaining = iter(found)
-    return [[next(remaining) for _ in leaf_types(type_)] for type_ in signature.writes], site
-
-
-def calls(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-    """How many calls of functions on single numbers the piece makes for one lane."""
-    return native.calls(operation for operation, _ in _costs(piece, reads, shared))
-
-
 def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
     """Whether the piece has a loop inside."""
     return native.has_loop(trace(piece, reads, shared).graph.get_operations())
 
 
-def operations(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
-    """How many operations the piece is, those of functions that it runs included."""
-    return native.count(trace(piece, reads, shared).graph.get_operations())
+def run_one(
+    piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
+) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
+    """Run `piece` for one lane: `(outputs, site)`, with the fault site plus one of its first failed check, or 0."""
+    found = _vectorized(piece, signature, [*chain(*reads)], [*chain(*shared)], None)
+    site = found.pop() if piece.sites else None
+    remaining = iter(found)
+    return [[next(remaining) for _ in leaf_types(type_)] for type_ in signature.writes], site
 
 
 def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:

@@ -11,7 +11,6 @@ import tensorflow as tf
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import (
     lengths,
-    native,
     ready,
     scattering,
 )
@@ -214,15 +213,6 @@ class TensorFlowArrays:
 
     def choose(self, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
         return ready.select(condition, new, old)
-
-    def element(self, array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
-        return native.element(array, indices)
-
-    def with_element(self, array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
-        return native.with_element(array, indices, value)
-
-    def other_than(self, array: tf.Tensor) -> tf.Tensor:
-        return native.other_than(array)
 
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))

@@ -17,7 +17,6 @@ from pcbatch.runtime.backends.tensorflow import (
     gradients,
     graphs,
     handlers,
-    native,
     private,
     prompt,
     refusals,
@@ -147,19 +146,11 @@ class TensorFlowControl:
     def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
         return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
 
-    def has_native(self) -> bool:
-        return native.are_made()
-
     def place(self) -> str:
         return "GPU" if graphs.on_gpu() else "CPU"
 
     def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
         return prompt.stoppable(function)
-
-    def natively(
-        self, function: Callable[..., list[tf.Tensor]], arrays: Sequence[tf.Tensor], changed: int = 0
-    ) -> list[tf.Tensor]:
-        return native.call(function, arrays, changed)
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 
@@ -249,8 +240,10 @@ class TensorFlowControl:
     def register_handler(self, name: str, address: int) -> None:
         handlers.register(name, address)
 
-    def call_handler(self, name: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
-        return handlers.call(name, arrays, specs)
+    def call_handler(
+        self, name: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: int = 0
+    ) -> list[tf.Tensor]:
+        return handlers.call(name, arrays, specs, changed)
 
     def here(
         self, function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]

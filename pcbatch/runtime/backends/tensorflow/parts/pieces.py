@@ -103,19 +103,8 @@ class TensorFlowPieces:
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         return linearize.Linearized(piece, signature, wanted)
 
-    def run_one(
-        self, piece: Piece, signature: Signature, reads: Sequence[Leaves], shared: Sequence[Leaves]
-    ) -> tuple[list[list[tf.Tensor]], tf.Tensor | None]:
-        return pieces.run_one(piece, signature, reads, shared)
-
-    def calls(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        return pieces.calls(piece, reads, shared)
-
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
         return pieces.has_loop(piece, reads, shared)
-
-    def operations(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> int:
-        return pieces.operations(piece, reads, shared)
 
     def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
         return marked.runs(traces.trace(piece, reads, shared).graph)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import native, private, prompt, ready
+from pcbatch.runtime.backends.tensorflow import private, prompt
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
+from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
 
 
 def _xla_is_known() -> bool:
@@ -37,7 +38,7 @@ def _slices_are_read() -> bool:
 
 
 def _modules_are_called() -> bool:
-    return private.has_modules() and native.are_made()
+    return private.has_modules() and small_calls.are_made()
 
 
 def _constants_are_read() -> bool:
@@ -72,17 +73,6 @@ def _loops_read_memory() -> bool:
     return 0 < int(turns) < MANY
 
 
-def _products_are_native() -> bool:
-    """XLA may hand a product to a library that a native function cannot call: it compiles none of 2.22.0rc0's."""
-
-    def product(x: tf.Tensor, matrix: tf.Tensor) -> list[tf.Tensor]:
-        with ready.reusing():
-            return native.call(lambda x, matrix: [tf.matmul(x, matrix)], [x, matrix])
-
-    found, _ = tf.function(product, jit_compile=True, autograph=False)(tf.ones([2, 5]), tf.ones([5, 12]))
-    return native.are_made() and bool(tf.reduce_all(found == 5.0))
-
-
 USES = (
     Use(
         "loops that are told to stop", _loops_read_memory, "Ctrl-C in a run in lockstep takes effect when it has ended"
@@ -96,18 +86,13 @@ USES = (
     Use(
         "update of a slice",
         _slices_are_updated,
-        "reading large arrays under XLA takes longer; as without native functions",
+        "reading large arrays under XLA takes longer; as without small loops as functions",
     ),
-    Use("part of an array", _slices_are_read, "as without native functions"),
+    Use("part of an array", _slices_are_read, "as without small loops as functions"),
     Use(
         "constants of HLO",
         _constants_are_read,
         "cheap programs with a constant of a few dozen numbers run in lockstep, which takes several times as long",
     ),
-    Use("native functions", _modules_are_called, "cheap programs run in lockstep, which takes several times as long"),
-    Use(
-        "products in native functions",
-        _products_are_native,
-        "PCB440 for cheap programs with products of matrices, unless form='lockstep'",
-    ),
+    Use("small loops as functions", _modules_are_called, "lanes that are gathered are listed in some 3 to 40 us more"),
 )

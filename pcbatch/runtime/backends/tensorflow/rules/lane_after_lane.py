@@ -1,8 +1,8 @@
 """Operations that nobody can vectorise, run lane after lane: which belong together, and the loop that runs them.
 
 Such a loop goes over the lanes that take part and no others: what a loop inside an operation computes of junk may never
-end. It is a plain loop. As one native function (`native.call`) it would end the process where XLA knows an argument to
-be constant, as in the loop of `tf.linalg.expm`: then nothing in the function depends on that argument any more.
+end. It is a plain loop. As one of `xla_cpu.small_calls` it would end the process where XLA knows an argument to be
+constant, as in the loop of `tf.linalg.expm`: then nothing in the function depends on that argument any more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import branches, lists, native, private, scattering
+from pcbatch.runtime.backends.tensorflow import branches, lists, private, scattering, single
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 # -- which operations --------------------------------------------------------------------------------------------------
@@ -143,15 +143,15 @@ def looped(
 
     def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
         place, *rows = carried
-        lane = native.element(order, [place])
+        lane = single.element(order, [place])
         inputs = [
             tf.constant(value, each.t.dtype)
             if value is not None
-            else (native.element(each.t, [lane]) if each.is_stacked else each.t)
+            else (single.element(each.t, [lane]) if each.is_stacked else each.t)
             for each, value in zip(given, fixed, strict=True)
         ]
         outputs = one(inputs)
-        return [place + 1, *(native.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
+        return [place + 1, *(single.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
 
     blank = [tf.zeros([lanes, *tensor.shape], tensor.dtype) for tensor in these.outputs]
     return _loop(lambda carried: carried[0] < count, turn, [tf.constant(0), *blank])[1:]

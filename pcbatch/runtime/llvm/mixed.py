@@ -16,6 +16,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.llvm.among import native_blocks, with_tops_apart
 from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
@@ -25,9 +26,7 @@ from pcbatch.runtime.machine.programs import NO_BUDGET
 from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native.parts import region_of
-from pcbatch.runtime.native.region import with_tops_apart
-from pcbatch.runtime.native.whole import WholeRuns
+from pcbatch.runtime.machine.whole import WholeRuns
 
 SHOWN = 4
 """So many blocks in lockstep are called by name, if they are not more."""
@@ -41,14 +40,17 @@ class MixedProgram(WholeRuns):
 
     def __init__(self, machine: Machine, lockstep: frozenset[int], why: str):
         super().__init__(machine)
+        context, limits = machine.context, machine.context.limits
+        layout = Layout(with_tops_apart(self.program))
+        with self._timed():
+            costs, name_of = machine.legs.loop.row_costs, machine.programs.name_of
+            native = native_blocks(self.backend, layout, limits, costs, lockstep, name_of)
+        lockstep = frozenset(native.lockstep)
         labels = [self.program.blocks[number].label for number in sorted(lockstep)]
         shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
         self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
         self._lockstep = lockstep
-        context, limits = machine.context, machine.context.limits
-        layout = Layout(with_tops_apart(self.program))
-        region = region_of(self.backend, layout, limits, machine.legs.loop.row_costs, lockstep)
-        self.legs = Legs(replace(context, layout=layout, elsewhere=region, merging=None))
+        self.legs = Legs(replace(context, layout=layout, elsewhere=native, merging=None))
         self.capacity = limits.first_capacity
         self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}
         self._returned: dict[int, Returned] = {}

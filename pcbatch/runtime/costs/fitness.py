@@ -149,22 +149,6 @@ def _pays(program: Program, row_costs: Sequence[float], lockstep: frozenset[int]
     return False
 
 
-def is_better_jumped_over(program: Program, backend: Backend, block: Block) -> bool:
-    """Whether a block is to be run for a lane that waits at it only, whatever its work.
-
-    One with a loop inside, which may never end for the values of another lane, and one that calls functions: its
-    work is estimated for arrays of which a CPU computes several numbers at a time.
-    """
-    types, same, calls = program.types, program.shared_types, 0.0
-    for piece in block.body:
-        if isinstance(piece, Piece):
-            given = [types[name] for name in piece.reads], [same[name] for name in piece.shared]
-            if backend.has_loop(piece, *given):
-                return True
-            calls += backend.calls(piece, *given)
-    return calls >= CPU.native_calls
-
-
 def _is_call(block: Block) -> bool:
     return isinstance(block.terminator, PushJump)
 

@@ -7,12 +7,11 @@ from collections.abc import Collection
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.estimate import block_costs
+from pcbatch.runtime.costs.fitness import mixture
+from pcbatch.runtime.llvm.among import native_blocks, with_tops_apart
 from pcbatch.runtime.machine.elsewhere import Elsewhere
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.native.fitness import mixture
-from pcbatch.runtime.native.parts import region_of
-from pcbatch.runtime.native.region import with_tops_apart
 
 
 class Between:
@@ -29,4 +28,4 @@ class Between:
 
     def elsewhere(self, layout: Layout, backend: Backend, limits: Limits, lockstep: frozenset[int]) -> Elsewhere:
         """See `Mixing`."""
-        return region_of(backend, layout, limits, block_costs(layout.program, backend), lockstep)
+        return native_blocks(backend, layout, limits, block_costs(layout.program, backend), lockstep)
