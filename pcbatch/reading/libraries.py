@@ -69,7 +69,8 @@ class Libraries(Constructors):
         if not callable(value):
             raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function")
         path = self.backend.equivalent(value)
-        if not self._has_lanes([*arguments, *keywords.values()]) and self._is_pure(value):
+        is_known = not self._has_lanes([*arguments, *keywords.values()]) and self._is_pure(value)
+        if is_known and not (getattr(value, "__name__", "") in VIEWS and self._are_arrays(arguments[:1])):
             known = [self.plain(each) for each in arguments]
             named = {name: self.plain(each) for name, each in keywords.items()}
             try:
@@ -92,6 +93,10 @@ class Libraries(Constructors):
         named = {name: self.pattern(each) for name, each in keywords.items()}
         found = self.emit(operation, given, named)
         return self._viewed(value, found, arguments, keywords)
+
+    def _are_arrays(self, values: Sequence[Value]) -> bool:
+        """Whether all of some values are arrays, of which others may be views."""
+        return all((type_ := self.type_of(each)) is not None and bool(type_.shape) for each in values)
 
     def _viewed(self, function: Any, found: Value, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
         """What a function of NumPy's gives: a view where NumPy's is one."""
