@@ -9,6 +9,7 @@ An `Array` is a cell, as NumPy's are: a view shares its memory, and the tensor o
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.single import rows
 from pcbatch.single.meeting import PYTHONS, as_tensor, stored, within, wrapped
 from pcbatch.single.shapes import Shape, is_basic, places, resolved
 from pcbatch.single.windows import refuse_cut
@@ -200,10 +202,15 @@ class Watched(Number):
 
 
 class Array(Value):
-    """An array that can be changed: `value` is its memory, `owner` the array whose memory a view shares."""
+    """An array that can be changed: `value` is its memory, `owner` the array whose memory a view shares.
+
+    Where rows are values, one has the `part` of the array that it is a copy of, and where it was `taken` from it.
+    """
 
     __hash__ = None  # type: ignore[assignment]
-    __slots__ = ("__weakref__", "is_constant", "owner", "tensor", "value")
+    __slots__ = ("__weakref__", "is_constant", "owner", "part", "taken", "tensor", "value")
+    part: Array | None
+    taken: rows.Taken | None
 
     def __init__(
         self,
@@ -216,6 +223,7 @@ class Array(Value):
         if owner is None and not value.flags.c_contiguous:
             value = value.copy()
         self.value, self.owner, self.tensor, self.is_constant = value, owner, tensor, is_constant
+        self.part = None
 
     @property
     def shape(self) -> Shape:
@@ -297,6 +305,9 @@ class Array(Value):
         return seen(tf.gather(tf.reshape(owner.tensor, [-1]), places(self.value, owner.value)[at]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self.part is not None and rows.is_stored_at_once(inspect.currentframe(), self.taken):
+            self.part[index] = value
+            return
         kind = type(index)
         at = index if kind is int else index.value if kind is Number else self._at(index)
         owner, what = self if self.owner is None else self.owner, operand(value)
@@ -326,9 +337,13 @@ class Array(Value):
 
 
 def view(memory: np.ndarray, owner: Array) -> Array:
-    """The array whose memory is a part of another one's."""
+    """The array whose memory is a part of another one's; a copy that knows it, where arrays are values."""
     found = Array(memory, owner)
-    return found if shares_views.get() else found.__copy__()
+    if shares_views.get():
+        return found
+    row: Array = found.__copy__()
+    row.part, row.taken = found, rows.taken(inspect.currentframe())
+    return row
 
 
 class Variable(Value):

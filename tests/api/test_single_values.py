@@ -282,3 +282,23 @@ def doubled(v):
     a = v * 2.0
     a[0] = 1.0
     return a.sum(), v[0] + np.sum(v)
+
+
+@pcbatch.autobatch
+def stores_through_rows(m, x, n):
+    m[0][1] = x
+    m[-1][n % 2] += 2.0
+    return m
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_store_through_a_row_changes_the_array(watched):
+    """As in a batch, and as in NumPy."""
+    m, x, n = np.zeros((2, 2, 2), np.float32), np.array([3.0, 4.0], np.float32), np.array([0, 1], np.int32)
+    wanted = stores_through_rows(m, x, n)
+    for lane in range(2):
+        given = tf.constant(x[lane]) if watched else x[lane]
+        with tf.GradientTape() as tape:
+            tape.watch(tf.convert_to_tensor(given))
+            found = stores_through_rows.single(m[lane], given, n[lane])
+        np.testing.assert_array_equal(found, wanted[lane])

@@ -115,7 +115,7 @@ SMALLEST_STEP, LARGEST_STEP = 1e-12, 1e7
 def after_trial(phase: Tensor, step_size: Tensor, acceptance: Tensor) -> tuple[Tensor, Tensor]:
     """The phase and the step size after a trial with `step_size` had this acceptance."""
     good = acceptance > TRIAL_TARGET
-    going_up, going_down = (phase == UP) & good, (phase == DOWN) & ~good
+    going_up, going_down = (phase == UP) & good, (phase == DOWN) & tf.logical_not(good)
     step_size = tf.where(going_up, 2 * step_size, tf.where(going_down, 0.5 * step_size, step_size))
     inside = (step_size < LARGEST_STEP) & (step_size > SMALLEST_STEP)
     onwards = tf.where((going_up | going_down) & inside, phase, READY)
