@@ -7,6 +7,7 @@ the second one something else is stored, or dropped, in between.
 from __future__ import annotations
 
 import dis
+from bisect import bisect_right
 from functools import lru_cache
 from types import CodeType, FrameType
 
@@ -34,15 +35,13 @@ def is_stored_at_once(frame: FrameType | None, row: Taken | None) -> bool:
     found = user_frame(frame)
     if found is None or row is None or row[0] != id(found):
         return False
-    places, names = _instructions(found.f_code)
-    first, last = places.get(row[1]), places.get(found.f_lasti)
-    if first is None or last is None or first >= last:
-        return False
-    return not any(name == "POP_TOP" or name.startswith("STORE_") for name in names[first + 1 : last])
+    offsets, names = _instructions(found.f_code)
+    first, last = (bisect_right(offsets, place) - 1 for place in (row[1], found.f_lasti))  # it may be at their caches
+    return first < last and not any(each == "POP_TOP" or each.startswith("STORE_") for each in names[first + 1 : last])
 
 
 @lru_cache(maxsize=1024)
-def _instructions(code: CodeType) -> tuple[dict[int, int], list[str]]:
-    """The instructions of a code: the number of each by its offset, and their names."""
+def _instructions(code: CodeType) -> tuple[list[int], list[str]]:
+    """Where the instructions of a code begin, and their names."""
     found = list(dis.get_instructions(code))
-    return {each.offset: number for number, each in enumerate(found)}, [each.opname for each in found]
+    return [each.offset for each in found], [each.opname for each in found]

@@ -64,7 +64,7 @@ def test_native_code_between_taped_blocks(monkeypatch):
     given = (XS, tf.constant([1, 2, 3, 5, 8, 13]))
     assert_alike(batched(folded, given, (W, SCALE)), one_by_one(folded, given, (W, SCALE)), 1e-5)
     (way,) = found
-    native, taped = way.context.elsewhere.numbers, way.tapes.blocks
+    native, taped = way.context.elsewhere.extent.numbers, way.tapes.blocks
     assert native
     assert not {*native} & {*taped}
 
