@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents
+from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents, tensorflow_equivalents
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.single.meeting import OPERATORS
@@ -26,6 +26,10 @@ _EQUIVALENTS = {
     id(function): numpy_equivalents.EQUIVALENTS[name] for name, function in named(np, numpy_equivalents.NAMES)
 }
 """NumPy's functions that a batch has, too."""
+_OF_TENSORFLOW = {
+    id(function): getattr(tensorflow_equivalents, name) for name, function in named(tf, tensorflow_equivalents.NAMES)
+}
+"""TensorFlow's functions that are others in a batch, which take tensors where those want known numbers."""
 _UFUNCS = {
     np.add: "add",
     np.subtract: "sub",
@@ -284,8 +288,10 @@ def sorted_numbers(xs: Any, *, key: Any = None, reverse: Any = False) -> list[An
 def of_library(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of TensorFlow, or of another library, that gets tensors."""
 
+    called = _OF_TENSORFLOW.get(id(function), function)
+
     def call(*given: Any, **options: Any) -> Any:
-        return shown(function(*_given(given), **_given(options)))
+        return shown(called(*_given(given), **_given(options)))
 
     try:
         return functools.wraps(function, updated=())(call)

@@ -41,6 +41,8 @@ def _beside(constant: Any, other: Any, value: Any) -> Any:
     if not isinstance(constant, np.ndarray) or is_pythons(other) or (isinstance(value, Array) and value.is_constant):
         return constant
     dtype = dtype_of(other)
+    if constant.dtype.kind in "iu" and np.dtype(dtype).kind in "iu":
+        return constant  # ints of two widths meet in the wider one
     return constant.astype(dtype) if casts_into(constant.dtype.name, dtype.name) else constant
 
 

@@ -24,6 +24,9 @@ class Singly:
     ):
         self.views = views
         self.around = Surroundings(function, plain_of, empty)
+        every = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        self._defaults = function if any(records.fields_of(e) or isinstance(e, (list, dict)) for e in every) else None
+        """The function itself, if it may change what it has by default."""
 
     def __call__(self, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the function makes of arguments that nobody else has: tensors, Python's numbers, structures of these."""
@@ -32,6 +35,11 @@ class Singly:
         given = [self._taken(each) for each in args]
         if receiver is not None:
             given.insert(0, around.shadow(receiver))
+        if self._defaults is not None:
+            known = self._defaults
+            around.function.__defaults__ = tuple(self._taken(each) for each in known.__defaults__ or ()) or None
+            named = {name: self._taken(each) for name, each in (known.__kwdefaults__ or {}).items()}
+            around.function.__kwdefaults__ = named or None
         token = shares_views.set(self.views)
         try:
             with np.errstate(all="ignore"):

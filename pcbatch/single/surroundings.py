@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import helpers
 from pcbatch.single.calls import Float, case, library, number_type, of_library, sorted_numbers
-from pcbatch.single.tapes import Tape
+from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
 OF = "_pcb_of"
@@ -126,6 +126,8 @@ class Surroundings:
         self._folder = _own_folder(root.__code__.co_filename)
         self._builtins = _BUILTINS | {"__import__": self._import}
         self._views: dict[int, _View] = {}
+        self._tensors: dict[int, tuple[tf.Tensor, Any]] = {}
+        """Captured tensors, by identity, with what stands for each."""
         self._copies: dict[FunctionType, FunctionType] = {}
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
@@ -134,7 +136,7 @@ class Surroundings:
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._cells: list[tuple[CellType, Any, CellType]] = []
         self._special: dict[Any, Any] = {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty)}
-        self._special |= {tf.GradientTape: Tape, tf.case: case}
+        self._special |= {tf.GradientTape: Tape, tf.autodiff.ForwardAccumulator: Accumulator, tf.case: case}
         self.function = self.copy(root)
 
     def refresh(self) -> None:
@@ -211,13 +213,23 @@ class Surroundings:
                 return functools.partial(plain, *value.args, **value.keywords)
             case np.ndarray():
                 return Array(value, is_constant=True) if value.dtype.kind in "biufc" and value.ndim else seen(value)
-            case tf.Tensor() | np.generic():
+            case tf.Tensor():
+                if len(self._tensors) > MOST_TENSORS:
+                    self._tensors.clear()
+                if id(value) not in self._tensors:  # by all its names it is one, as to a tape
+                    self._tensors[id(value)] = value, seen(value)
+                return self._tensors[id(value)][1]
+            case np.generic():
                 return seen(value)
             case tf.Variable():
                 return Variable(value)
             case list() | tuple() if type(value) in (list, tuple):
                 parts = [self.substitute(each) for each in value]
                 return value if all(map(operator.is_, parts, value)) else type(value)(parts)
+            case dict() if type(value) is dict:
+                parts = [self.substitute(each) for each in value.values()]
+                same = all(map(operator.is_, parts, value.values()))
+                return value if same else dict(zip(value, parts, strict=True))
         if isinstance(getattr(value, "value", None), tf.Variable):  # Keras's own
             return Variable(value)
         if callable(value) and type(value).__module__.startswith("tensorflow.python.eager.polymorphic"):
@@ -363,6 +375,8 @@ def _is_another(value: Any, around: Surroundings) -> bool:
     return around.plain_of(value) is not None or around.substitute(value) is not value
 
 
+MOST_TENSORS = 1000
+"""So many captured tensors are known for what they are; where names keep getting others, they are forgotten."""
 _NOT_OWN = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__hash__"})
 _NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 

@@ -30,6 +30,17 @@ class Tape(tf.GradientTape):  # type: ignore[misc]
         return shown(super().batch_jacobian(plain(target, tensor), plain(source, _source), *given, **options))
 
 
+class Accumulator(tf.autodiff.ForwardAccumulator):  # type: ignore[misc]
+    """Forward mode, of values of ours."""
+
+    def __init__(self, primals: Any, tangents: Any):
+        super().__init__(plain(primals, watched), plain(tangents, tensor))
+
+    def jvp(self, primals: Any, *given: Any, **options: Any) -> Any:
+        """The derivative along the tangents, as values."""
+        return shown(super().jvp(plain(primals, _source), *given, **options))
+
+
 def watched(value: Any) -> tf.Tensor:
     """The tensor of a value, which it is from now on."""
     if type(value) is Number:

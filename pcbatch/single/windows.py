@@ -13,6 +13,7 @@ from typing import Any
 
 from pcbatch.installed import OWN
 from pcbatch.ir.slices import Window, length_of
+from pcbatch.syntax import parse
 
 
 def refuse_cut(at: Any, shape: tuple[int, ...]) -> None:
@@ -56,7 +57,7 @@ def _written(frame: FrameType | None) -> list[ast.expr] | None:
     text[-1] = text[-1][:end]
     text[0] = text[0][start:]
     try:
-        found = ast.parse(b"".join(text).decode().strip(), mode="eval").body
+        found = parse(b"".join(text).decode().strip(), mode="eval").body
     except SyntaxError:
         return None
     if not isinstance(found, ast.Subscript):
