@@ -287,7 +287,6 @@ def sorted_numbers(xs: Any, *, key: Any = None, reverse: Any = False) -> list[An
 
 def of_library(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of TensorFlow, or of another library, that gets tensors."""
-
     called = _OF_TENSORFLOW.get(id(function), function)
 
     def call(*given: Any, **options: Any) -> Any:
