@@ -169,8 +169,16 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     if not is_seen:
         if op.name == "truediv" and dtype.kind in "iub":
             dtype = np.dtype(np.float64)
+        if op.name in ("eq", "ne") and not _broadcast(a, b):
+            return op.name == "ne"  # as TensorFlow has it, and so a batch
         return op.python(_as_numpy(a, dtype), _as_numpy(b, dtype))
     return op.tensors(as_tensor(a, dtype), as_tensor(b, dtype))
+
+
+def _broadcast(a: Any, b: Any) -> bool:
+    """Whether two arrays have shapes that meet."""
+    pairs = zip(reversed(np.shape(a)), reversed(np.shape(b)), strict=False)
+    return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
 def _counts(op: Operator, dtype: np.dtype) -> bool:
