@@ -410,5 +410,5 @@ def _astype(value: Any, dtype: Any, copy: bool = True) -> Any:
     return shown(tf.cast(raw, wanted) if isinstance(raw, tf.Tensor) else raw.astype(wanted))
 
 
-Value.library = staticmethod(library)
+Value.applied = staticmethod(library)
 Value.member = staticmethod(member)

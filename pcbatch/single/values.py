@@ -36,16 +36,16 @@ class Value:
 
     __slots__ = ()
     __array_priority__ = 2000.0
-    library: Callable[[Any], Callable[..., Any]]
+    applied: Callable[[Any], Callable[..., Any]]
     """From a function of a library to the one that takes values; `calls` says which."""
     member: Callable[[Any, str], Any]
     """An attribute or a method that a NumPy array has; `calls` says which."""
 
     def __array_ufunc__(self, ufunc: Any, how: str, *given: Any, **options: Any) -> Any:
-        return Value.library(ufunc if how == "__call__" else getattr(ufunc, how))(*given, **options)
+        return Value.applied(ufunc if how == "__call__" else getattr(ufunc, how))(*given, **options)
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
-        return Value.library(function)(*given, **options)
+        return Value.applied(function)(*given, **options)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         found = tensor(self)
@@ -190,7 +190,7 @@ class Watched(Number):
     def __round__(self, digits: int | None = None) -> Any:
         if digits is None:
             return super().__round__()
-        return Value.library(np.round)(self, operator.index(digits))
+        return Value.applied(np.round)(self, operator.index(digits))
 
     def __float__(self) -> float:
         return float(self.value)
