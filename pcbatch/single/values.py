@@ -154,7 +154,11 @@ class Number(Value):
     def __getitem__(self, index: Any) -> Any:
         if index is ... or index == ():
             return self
-        raise IndexError("too many indices for array: array is 0-dimensional")
+        return self._spread(np.empty(())[index].shape)
+
+    def _spread(self, shape: tuple[int, ...]) -> Any:
+        """The number as an array of axes of length one."""
+        return Array(np.reshape(self.value, shape))
 
     @property
     def dtype(self) -> tf.DType:
@@ -169,6 +173,9 @@ class Watched(Number):
 
     def __init__(self, tensor: tf.Tensor):
         self.tensor = tensor
+
+    def _spread(self, shape: tuple[int, ...]) -> Any:
+        return seen(tf.reshape(self.tensor, shape))
 
     @property
     def value(self) -> Any:

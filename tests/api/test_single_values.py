@@ -302,3 +302,23 @@ def test_a_store_through_a_row_changes_the_array(watched):
             tape.watch(tf.convert_to_tensor(given))
             found = stores_through_rows.single(m[lane], given, n[lane])
         np.testing.assert_array_equal(found, wanted[lane])
+
+
+def test_a_number_takes_axes_of_length_one_and_a_tape_follows_it():
+    @pcbatch.autobatch
+    def spread(x):
+        return x[None, None] * 2.0
+
+    @pcbatch.autobatch
+    def first(x):
+        return x[0]
+
+    assert np.array_equal(spread.single(np.float32(1.5)), np.float32([[3.0]]))
+    x = tf.constant(1.5)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        found = spread.single(x)
+    assert found.shape == (1, 1)
+    assert tape.gradient(found, x).numpy() == 2.0
+    with pytest.raises(IndexError, match="too many indices"):
+        first.single(np.float32(1.5))
