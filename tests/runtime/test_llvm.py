@@ -96,6 +96,18 @@ def sorted_and_found(n, a):
     return a
 
 
+NO_AXES = np.zeros([0], np.int32)
+
+
+@pcbatch.autobatch(form="native")
+def padded_numbers(n, a):
+    """A number has no axes along which it could be padded."""
+    while n > 0:
+        a = a + tf.raw_ops.StridedSliceGrad(shape=NO_AXES, begin=NO_AXES, end=NO_AXES, strides=NO_AXES, dy=a[1])
+        n = n - 1
+    return a
+
+
 N = np.array([0, 1, 2, 5, 7], np.int32)
 A = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
 
@@ -110,6 +122,7 @@ A = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
         (updated_twice, (N, A)),
         (saved, (N, A)),
         (sorted_and_found, (N, A)),
+        (padded_numbers, (N, A)),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

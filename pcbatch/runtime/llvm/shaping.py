@@ -114,9 +114,11 @@ def _iota(evaluation: Evaluation, instruction: Instruction) -> Array:
 
 
 def _pad(evaluation: Evaluation, instruction: Instruction) -> Array:
-    """Each axis has `low_high` or `low_high_interior`; what is negative cuts off."""
+    """Each axis has `low_high` or `low_high_interior`; what is negative cuts off. A number has no axes."""
     code, sizes = evaluation.code, instruction.array.sizes
     array, filling = (evaluation.array(name) for name in instruction.operands)
+    if not sizes:
+        return array
     axes = [[int(number) for number in part.split("_")] for part in instruction.attributes["padding"].split("x")]
     pointer = code.room(array.number, math.prod(sizes))
     value = filling.value
