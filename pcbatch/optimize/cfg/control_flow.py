@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import count
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.dataflow import Facts, Variables, liveness
+from pcbatch.ir.analysis.dataflow import Facts, Variables, definitely_assigned, liveness
 from pcbatch.ir.analysis.scope import variables_of
 from pcbatch.ir.payload import Cast
 from pcbatch.ir.types import TensorType, Type, leaves
@@ -40,6 +40,11 @@ class Graph:
     def live(self) -> dict[str, Facts[Variables]]:
         """Liveness of the function's variables."""
         return liveness(self.function)
+
+    @cached_property
+    def assigned(self) -> dict[str, Facts[Variables]]:
+        """The variables that have a value on every way to each block, and behind it."""
+        return definitely_assigned(self.function)
 
     @cached_property
     def types(self) -> Mapping[str, Type | None]:

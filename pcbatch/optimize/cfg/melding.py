@@ -137,7 +137,7 @@ def _shared(graph: Graph, block: ir.Block, found: Diamond, labels: set[str]) -> 
                 continue
             settled = replace(found, true=(*true[0], *true[1]), false=(*false[0], *false[1]))
             rest = replace(found, true=true[1][1:], false=false[1][1:])
-            if selectable(graph, rest) is None or not _may_be_cut(graph, settled, rest):
+            if selectable(graph, rest) is None or not _may_be_cut(graph, block, settled, rest):
                 continue
             yield from _with_shared_block(graph, block, settled, rest, pairs, labels)
 
@@ -180,12 +180,17 @@ def _do_alike(op: ir.Primitive, other: ir.Primitive) -> bool:
     return by_places(op) == by_places(other)
 
 
-def _may_be_cut(graph: Graph, found: Diamond, rest: Diamond) -> bool:
-    """Tell whether what follows in each arm needs nothing of the arm's beginning but variables, which have types."""
-    for arm, end in ((found.true, rest.true), (found.false, rest.false)):
-        before = {name for op in arm[: len(arm) - len(end) - 1] for name in ir.writes(op)}
-        after = arm[len(arm) - len(end) - 1 :]
-        if any(graph.types.get(name) is None for op in after for name in ir.reads(op) if name in before):
+def _may_be_cut(graph: Graph, block: ir.Block, found: Diamond, rest: Diamond) -> bool:
+    """Tell whether what follows in each arm needs nothing of the arm's beginning but variables that both arms have.
+
+    For it is computed for the lanes of both. These variables cross to another block, and have types.
+    """
+    arms = ((found.true, rest.true), (found.false, rest.false))
+    written = [{name for op in arm[: len(arm) - len(end) - 1] for name in ir.writes(op)} for arm, end in arms]
+    known = written[0] & written[1] | graph.assigned[block.label].end
+    for own, (_, end) in zip(written, arms, strict=True):
+        needed = own.intersection(name for op in end for name in ir.reads(op))
+        if not needed <= known or any(graph.types.get(name) is None for name in needed):
             return False
     return True
 
