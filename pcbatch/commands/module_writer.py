@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from pcbatch.errors import UsageError
-from pcbatch.frontend import read_module
+from pcbatch.frontend.module import read_module
 from pcbatch.function.batched import Batched
+from pcbatch.lowering.captures.places import Place
 from pcbatch.lowering.codegen.tabletext import is_reserved
 from pcbatch.syntax import parse
 from pcbatch.version import __version__
@@ -35,7 +36,8 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
             f"value of each cannot take; compile a function that calls it with literals",
         )
     pipeline = batched.pipeline(*batch)
-    _refuse_defaults(pipeline.emitted.source, pipeline.environment.captured.operands)
+    operands = {name: places[0] for name, places in pipeline.read.places.items() if places}
+    _refuse_defaults(operands)
     clashing = sorted(filter(is_reserved, batched.function.__globals__))
     if clashing:
         raise UsageError(
@@ -73,10 +75,8 @@ def _types(pipeline: Any) -> str:
 
 def _constructor(name: str, batched: Batched[..., Any], pipeline: Any) -> list[str]:
     """The statement that makes the compiled function of the table, under the options of the batched one."""
-    operands: dict[str, str] = {}
-    for paths in pipeline.environment.captured.operands.values():
-        operands.update({operand: path for path, operand in paths.items()})
-    readers = ", ".join(f"{operand!r}: lambda: {path}" for operand, path in operands.items())
+    operands = {name: places[0] for name, places in pipeline.read.places.items() if places}
+    readers = ", ".join(f"{name!r}: lambda: {place.text}" for name, place in operands.items())
     given = dict(zip(pipeline.optimized.entry.parameters, pipeline.arguments.types, strict=True))
     options = "".join(f", {key}={value!r}" for key, value in batched.changed_options().items())
     return [
@@ -109,10 +109,9 @@ def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
     return statements
 
 
-def _refuse_defaults(source: str, operands: Mapping[str, Mapping[str, str]]) -> None:
+def _refuse_defaults(operands: Mapping[str, Place]) -> None:
     """Defaults that Python computed live in function objects, of which the written module has none."""
-    paths = [path for each in operands.values() for path in each]
-    if any("__defaults__" in text or "__kwdefaults__" in text for text in (source, *paths)):
+    if any(place.kind == "default" for place in operands.values()):
         raise UsageError(
             "PCB509",
             "a call of a batched function leaves out an argument whose default is not a literal, which no module "

@@ -5,11 +5,9 @@ It runs without the frontend: no source is read, nothing is parsed, types are wh
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +18,8 @@ from pcbatch.function.executing import make_executable, make_reverse, parameters
 from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
 from pcbatch.ir import values
+from pcbatch.lowering.captures.guards import Guards
 from pcbatch.lowering.captures.kept import Leaves, holds, kept, objects
-from pcbatch.lowering.captures.reads import Record, watching
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
@@ -46,8 +44,8 @@ class Precompiled:
         self.program = program
         self.given = given
         self.operands = operands or {}
-        self._reads = Record()
-        self._ready: set[int] = set()
+        self._guards = Guards()
+        """What the functions of its pieces have read."""
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
@@ -75,20 +73,14 @@ class Precompiled:
         """What tells the program from all others, in every process."""
         return program_digest(self.program, ())
 
-    def _watching(self, lanes: Any, operands: Leaves) -> AbstractContextManager[None]:
-        """Record what the user's code reads inside, where it may be traced.
-
-        There will be a new machine if that has changed, or another variable is among `operands`.
-        """
-        is_kept = self._made is None or holds(self._made[0], operands)
-        if not is_kept or not self._reads.holds():
-            vars(self).pop("digest", None)
-            self._made, self._reads, self._ready = None, Record(), set()
-        if lanes in self._ready:
-            return contextlib.nullcontext()
-        if isinstance(lanes, int):
-            self._ready.add(lanes)
-        return watching(self._reads, self._functions)
+    def _keep_current(self, operands: Leaves) -> None:
+        """Forget the machine where what its pieces have read has changed, or another variable is among `operands`."""
+        if self._made is not None and holds(self._made[0], operands) and self._guards.hold():
+            return
+        vars(self).pop("digest", None)
+        self._made, self._guards = None, Guards()
+        for function in self._functions:
+            self._guards.follow(function)
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
@@ -107,8 +99,8 @@ class Precompiled:
         if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
             raise arguments.refused_variable(self.program.name, backend)
         operands = {n: values.flatten(self.program.shared_types[n], read()) for n, read in self.operands.items()}
-        with self._watching(arguments.lanes, operands):
-            outcome = self._run(arguments, operands, saved)
+        self._keep_current(operands)
+        outcome = self._run(arguments, operands, saved)
         entries.show(self.program, outcome)
         return outcome
 
@@ -120,7 +112,7 @@ class Precompiled:
         run = longruns.LongRun(resumable(machine), self.given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(machine, self.given, arguments))
+        return run.start(arguments, arguments, parameters(machine, self.given, arguments))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""

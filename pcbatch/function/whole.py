@@ -17,7 +17,6 @@ from pcbatch.function.session import Session
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, Type
 from pcbatch.lowering.captures.captured import Captured
-from pcbatch.runtime.backends import following
 
 
 class Whole:
@@ -29,14 +28,14 @@ class Whole:
 
     def program(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> Compiled:
         """Its program for arguments with such axes."""
-        with ordinary_code(), following.apart():
+        with ordinary_code():
             bound, session = self._bound(arguments), self._with(axes).session
             given, _, _ = session.pipeline(bound.args, {**bound.kwargs, **_lanes(axes)})
             return Compiled(session, given.without_values())
 
     def run_batch(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> tuple[Any, Any]:
         """The results for a batch, and a mask of the lanes that have not failed, bool `[lanes]`."""
-        with ordinary_code(), following.apart():
+        with ordinary_code():
             bound = self._bound(arguments)
             run = self._with(axes).run(*bound.args, **bound.kwargs, **_lanes(axes))
             return run.value, run.status == LaneStatus.OK
@@ -74,7 +73,7 @@ class Compiled:
         return (self._now()[0], *leaves)
 
     def _now(self) -> tuple[Pipeline, Captured]:
-        with ordinary_code(), following.apart():
+        with ordinary_code():
             return self.session.compiled_for(self.arguments)
 
 

@@ -116,6 +116,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     CAST: lambda value, *types: _cast(value, iter(types)),
     BLANK: lambda dtype, *shape: np.zeros(shape, dtype),
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
+    "__guarded__": lambda condition, value: value() if condition else None,
     "__index__": operator.index,
     "__length__": _shortest,
     COUNT: range,
@@ -123,6 +124,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     BEGUN: records.begun,
     MADE: records.finished,
     MAPPED: lambda value, *known: value,
+    "__object__": lambda cls, names, *values: records.made(cls, dict(zip(names, values, strict=True))),
     "__parts__": _parts,
     "__plain__": _plain,
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
@@ -186,7 +188,7 @@ def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
             array[first] = copy_store(array[first], tuple(rest), value) if rest else value
         else:
             array = array.copy()
-            array[mesh(indices)] = value
+            array[mesh(indices) if len(indices) > 1 else indices[0]] = value
     except IndexError as error:
         raise LaneFaultError("INDEX", f"IndexError: {error}") from error
     return array

@@ -135,21 +135,6 @@ def without_mark(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != _BEGUN}
 
 
-def constructor_of(cls: type) -> str | None:
-    """The method that a call of a class of records runs on an object that is `begun`; None where there is no such one.
-
-    Or where the class makes its objects in a way of its own.
-    """
-    if not dataclasses.is_dataclass(cls):
-        return INIT if is_simple_class(cls) else None
-    bases = cls.__mro__[:-1]
-    init = next((vars(base)[INIT] for base in bases if INIT in vars(base)), None)
-    after = getattr(cls, AFTER, None)
-    is_own = type(cls) is not type or any("__new__" in vars(base) for base in bases)
-    fits = isinstance(after, FunctionType) and len(inspect.signature(after).parameters) == 1
-    return AFTER if fits and not is_own and is_generated(init) else None
-
-
 def is_generated(function: Any) -> bool:
     """Whether the decorator of a dataclass has made a method: there is no text of it."""
     return isinstance(function, FunctionType) and function.__code__.co_filename == NO_FILE

@@ -36,14 +36,14 @@ class Constructors(Functions):
             if after is not None:
                 self.call_value(after, [], {})
             return ref
-        owner = next((base for base in cls.__mro__ if "__init__" in vars(base)), object)
+        owner, own_init = self.member(cls, "__init__")
         if owner is object:
             if arguments or keywords:
                 raise self.refusal("PCB401", f"TypeError: {cls.__name__}() takes no arguments")
             return ref
-        init = self.function_of(vars(owner)["__init__"], owner)
+        init = self.function_of(own_init, owner)
         if init is None:
-            raise self.refusal("PCB405", f"the constructor of {cls.__name__} cannot be read")
+            raise self.unreadable(vars(owner)["__init__"], f"the constructor of `{cls.__name__}`")
         self.call_user(init, [ref, *arguments], keywords)
         return ref
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
 import gast
 
-from pcbatch.reading.arrays import SHAPED, Index, Sliced
+from pcbatch.reading.containers import MUTABLE, MUTATORS
+from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.objects import Objects
 from pcbatch.reading.operations import GETITEM, Named, Partial, Record, builtin, method, method_of_held
 from pcbatch.reading.sources import scope_of
@@ -20,11 +21,13 @@ from pcbatch.reading.values import (
     Function,
     Host,
     OneOf,
+    Part,
     Ref,
     Tuple,
     Value,
     is_bounded_class,
 )
+from pcbatch.reading.views import SHAPED, Index, Sliced
 
 LIST_METHODS = frozenset(
     {"append", "extend", "insert", "pop", "clear", "reverse", "copy", "sort", "index", "count", "remove"}
@@ -47,7 +50,7 @@ class Methods(Objects):
     def _become(self, whole: Ref, found: Value) -> None:
         cell = self.cell(found)
         assert cell is not None
-        self.state.set_cell(whole, items=cell.items)
+        self.change(whole, items=cell.items)
 
     def bounded_method(self, whole: Ref, name: str, arguments: Sequence[Value]) -> Value:
         """A method of a bounded list."""
@@ -87,6 +90,13 @@ class Methods(Objects):
         """A function that stands in another, with what it reads of that as its first arguments."""
         import ast
 
+        if scope_of(value.tree).nonlocals:
+            name = min(scope_of(value.tree).nonlocals)
+            raise self.refusal(
+                "PCB405",
+                f"{value.name} assigns `{name}`, a variable around it, and goes into an operation",
+                f"let it return `{name}`, or write a loop",
+            )
         plain: Any = gast.gast_to_ast(value.tree)
         names = [name for name in sorted(scope_of(value.tree).loads) if name not in scope_of(value.tree).locals]
         free: dict[str, Any] = {}
@@ -141,8 +151,8 @@ class Methods(Objects):
                 return Host(NotImplemented)
             return self.compare(op, self.fields_in_order(value), self.fields_in_order(arguments[0]))
         if isinstance(value, OneOf):
-            return self._on_several(value, name, arguments, keywords)
-        if self.type_of(value) is not None:
+            return self.on_several(value, name, arguments, keywords)
+        if isinstance(value, Part) or self.type_of(value) is not None:
             return self.array_method(value, name, arguments, keywords)
         match value:
             case Ref():
@@ -168,15 +178,13 @@ class Methods(Objects):
             case Host(host) if isinstance(host, dict):
                 return self.dict_method(value, name, arguments, keywords)
             case Host(host):
+                if isinstance(host, MUTABLE) and name in MUTATORS:
+                    raise self.captured_change(value)
                 known = [
                     self.constant_text(self.read(each)) if isinstance(host, str) else self.constant(each, "an argument")
                     for each in arguments
                 ]
                 named = {key: self.constant(each, "an argument") for key, each in keywords.items()}
-                if isinstance(host, list) and name in LIST_METHODS - {"copy", "index", "count"}:
-                    raise self.refusal(
-                        "PCB204", "a captured list is changed here, for everybody", "copy it first: `xs = list(xs)`"
-                    )
                 return self.host(getattr(host, name)(*known, **named))
         raise self.refusal("PCB401", f"AttributeError: {self.described(value)} has no method `{name}`")
 
@@ -184,23 +192,19 @@ class Methods(Objects):
         keys = [self.constant(each, "an element of a set") for each in arguments]
         found = set(cell.items)
         result = getattr(found, name)(*keys)
-        self.state.set_cell(value, items=dict.fromkeys(found, NONE))
+        self.change(value, items=dict.fromkeys(found, NONE))
         if isinstance(result, set):
             return self.new("set", dict.fromkeys(result, NONE))
         return self.host(result)
 
-    def _on_several(self, value: OneOf, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+    def on_several(self, value: OneOf, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of one of several objects: what it does to each, where it is that one."""
 
-        def on(place: int) -> Callable[[], Value]:
-            return lambda: self.call_value(self.attribute(value.items[place], name), list(arguments), dict(keywords))
+        def called(item: Value) -> Value:
+            function = item if name == "__call__" else self.attribute(item, name)
+            return self.call_value(function, list(arguments), dict(keywords))
 
-        def from_(place: int) -> Value:
-            if place == len(value.items) - 1:
-                return on(place)()
-            return self.fork(self.is_place(value.index, place), [on(place), lambda: from_(place + 1)])
-
-        return from_(0)
+        return self.on_each(value, called)
 
     def array_method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of an array."""
@@ -220,13 +224,14 @@ class Methods(Objects):
                 return value
             return same
         found = self.emit(method(name), [source, *given], named)
-        if name in SHAPED and not named:
-            try:
-                shape = [self.constant(each, "a shape") for each in arguments]
-            except Exception:
-                return found
-            return self.shaped(value, name, shape, found)
-        return found
+        if name not in SHAPED:
+            return found
+        try:
+            shape = [self.constant(each, "a shape") for each in arguments]
+            options = {key: self.constant(each, "an option") for key, each in keywords.items()}
+        except NeedsConstantError:
+            return found
+        return self.shaped(value, name, lambda array: getattr(array, name)(*shape, **options), found)
 
 
 def _names_around(live: FunctionType) -> dict[str, Any]:

@@ -143,6 +143,16 @@ def _dtype(op: Operator, a: Any, b: Any) -> np.dtype:
     return met(dtype_of(a), dtype_of(b))
 
 
+def together(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two raw values in the dtype in which they meet, where one of NumPy's functions takes both."""
+    known = [hasattr(each, "dtype") for each in (a, b)]
+    if not any(known) or any(not is_ and not is_pythons(each) for is_, each in zip(known, (a, b), strict=True)):
+        return a, b
+    dtype = beside(a, dtype_of(b)) if not known[0] else beside(b, dtype_of(a)) if not known[1] else None
+    dtype = met(dtype_of(a), dtype_of(b)) if dtype is None else dtype
+    return (a if not known[0] else _as_numpy(a, dtype)), (b if not known[1] else _as_numpy(b, dtype))
+
+
 def _as_numpy(value: Any, dtype: np.dtype) -> Any:
     if is_pythons(value):
         return wrapped(value, dtype) if dtype.kind in "iu" else dtype.type(value)

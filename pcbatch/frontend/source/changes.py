@@ -6,12 +6,10 @@ part is a *path*: a name with attributes and elements of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nodes import walk_scope
 from pcbatch.ir.called import CALL
 
 TAKING = frozenset({"pop", "popitem", "setdefault"})
@@ -52,20 +50,6 @@ def takes(node: Any) -> bool:
     return called_part(node) is not None and (node.func.attr in TAKING or getattr(node, _MARK, False))
 
 
-def mark_taking(node: Any) -> None:
-    """Note that the Call `node` is of a method that changes its object, and that its value is used."""
-    setattr(node, _MARK, True)
-
-
-def mark_function(node: Any, label: str, *, gives_back: bool) -> None:
-    """Note that the Call `node` is of a method that is the function `label` of the program.
-
-    What `gives_back` its object changes it.
-    """
-    setattr(node, _FUNCTION, (label, gives_back))
-    mark_taking(node)
-
-
 def function_of(node: Any) -> tuple[str, bool] | None:
     """The function of the program that a Call of a method is marked with, and whether that gives back its object."""
     found: tuple[str, bool] | None = getattr(node, _FUNCTION, None)
@@ -100,23 +84,3 @@ def with_called_objects(function: Any) -> None:
         match node:
             case gast.Expr(value=gast.Call(func=gast.Name(id=name) as called) as call) if name in stored - others:
                 call.func = gast.copy_location(gast.Attribute(called, CALL, gast.Load()), called)
-
-
-def changed_in(nodes: Sequence[Any]) -> frozenset[str]:
-    """The names of what `nodes` change in their own scope, parts of it included."""
-    found: set[str | None] = set()
-    for node in nodes:
-        for each in walk_scope(node):
-            match each:
-                case gast.Subscript(ctx=gast.Store() | gast.Del()) | gast.Attribute(ctx=gast.Store() | gast.Del()):
-                    found.add(root_of(each))
-                case gast.Expr(value=gast.Call() as call):
-                    found.add(root_of(called_part(call)))
-    found |= {root_of(part) for part in changed_parts(nodes)}
-    return frozenset(name for name in found if name is not None)
-
-
-def changed_parts(nodes: Sequence[Any]) -> list[Any]:
-    """The paths of what methods change in `nodes` that give a value, in the scope of these."""
-    every = (each for node in nodes for each in walk_scope(node))
-    return [called_part(each) for each in every if takes(each) and (function_of(each) or ("", True))[1]]

@@ -22,22 +22,16 @@ COST_ATTRIBUTE = "__pcbatch_cost__"
 """Where `pcbatch.cost` notes its number on a plain function, for `read_function`."""
 
 
-def is_sync(node: Any, local_names: Set[str], scope: Scope) -> bool:
-    """Whether the Call `node` calls `pcbatch.sync`."""
-    return calls(node, local_names, scope, SYNC)
-
-
-def is_debug(node: Any, local_names: Set[str], scope: Scope) -> bool:
-    """Whether the Call `node` calls `pcbatch.debug`."""
-    return calls(node, local_names, scope, DEBUG)
-
-
 def is_text(node: Any, values: int) -> bool:
     """Whether `node` is a text that `pcbatch.debug` can show so many values in: with a field for each, or none."""
-    if not isinstance(node, gast.Constant) or not isinstance(node.value, str):
-        return False
+    is_text = isinstance(node, gast.Constant) and isinstance(node.value, str)
+    return is_text and is_text_for(node.value, values)
+
+
+def is_text_for(text: str, values: int) -> bool:
+    """Whether a text has a field for each of so many values, or none."""
     try:
-        fields = [name for _, name, _, _ in Formatter().parse(node.value) if name is not None]
+        fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
     except ValueError:
         return False
     return not any(fields) and len(fields) in (0, values)

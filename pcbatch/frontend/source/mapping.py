@@ -27,14 +27,6 @@ def with_comprehensions(body: Sequence[Any], local_names: Set[str], names: Set[s
     return [maps.visit(statement) for statement in body]
 
 
-def is_map(node: Any) -> bool:
-    """Whether an expression is what stands for a call of `pcbatch.map`."""
-    match node:
-        case gast.Call(func=gast.Attribute(attr="stacked" | "counted"), args=[gast.ListComp() as listed, *_]):
-            return hasattr(listed, "is_written_out")
-    return False
-
-
 def _own_names(function: Any) -> list[str]:
     """The parameters of a lambda, which can be those of a comprehension; none of another function."""
     if not isinstance(function, gast.Lambda):

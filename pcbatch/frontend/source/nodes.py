@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -107,18 +106,6 @@ def children(node: Any) -> list[Any]:
         parts = value if isinstance(value, list) else [value]
         found += [part for part in parts if isinstance(part, gast.expr | gast.keyword | gast.Slice)]
     return found
-
-
-def replace_children(node: Any, parts: Sequence[Any]) -> Any:
-    """A copy of the expression `node` with `parts` for its `children`."""
-    following = dict(zip(map(id, children(node)), parts, strict=True))
-    result = copy.copy(node)
-    for field, value in gast.iter_fields(node):
-        if isinstance(value, list):
-            setattr(result, field, [following.get(id(part), part) for part in value])
-        elif id(value) in following:
-            setattr(result, field, following[id(value)])
-    return result
 
 
 def walk(node: Any) -> Iterator[Any]:

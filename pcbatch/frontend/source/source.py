@@ -65,11 +65,6 @@ class FunctionSource:
     """Whether it stands in another function."""
 
     @property
-    def own_parameters(self) -> tuple[Parameter, ...]:
-        """The parameters to which calls give arguments."""
-        return tuple(each for each in self.parameters if each.name not in self.captured)
-
-    @property
     def root(self) -> FunctionSource:
         """The function that Python has of which this is a version or a part."""
         return self if self.root_source is None else self.root_source

@@ -83,7 +83,7 @@ def failure(error: Exception) -> tuple[str, str, str]:
     if isinstance(error, NotATensorError):
         return "PCB401", f"{error} stands where a lane has a value, and lanes keep numbers only", _NO_NUMBER
     why = reason(error)
-    return "PCB401", why, help_for(why) or (_TENSORS if NO_VALUE.search(why) else "")
+    return "PCB401", plainly(why), help_for(why) or (_TENSORS if NO_VALUE.search(why) else "")
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:

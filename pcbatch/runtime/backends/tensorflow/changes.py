@@ -23,7 +23,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.ir.values import copied
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
-from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
+from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in, positions_in
 from pcbatch.runtime.backends.tensorflow.positions import replaced_at
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -166,9 +166,10 @@ def _array_stored(array: tf.Tensor, value: Any, indices: Sequence[Any], site: in
             here = tf.range(size) == in_range(place, size, site)
             value = tf.expand_dims(value, axis)
         else:
-            table = place[:, None] == tf.range(size)
-            here = tf.reduce_any(table, 0)
-            value = tf.gather(value, tf.argmax(tf.cast(table, tf.int32), 0), axis=axis)
+            table = positions_in(place, size, site)[::-1, None] == tf.range(size)
+            here = tf.reduce_any(table, 0)  # the last value that a place gets is the one that it keeps
+            last = place.shape[0] - 1 - tf.argmax(tf.cast(table, tf.int32), 0, tf.int32)
+            value = tf.gather(value, tf.maximum(last, 0), axis=axis)
         hit &= tf.reshape(here, [1] * axis + [size] + [1] * (rank - axis - 1))
     return tf.where(hit, value, array)
 

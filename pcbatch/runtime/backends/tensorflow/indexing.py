@@ -213,6 +213,13 @@ def in_range(part: Any, size: int, site: int) -> tf.Tensor:
     return place
 
 
+def positions_in(parts: tf.Tensor, size: int, site: int) -> tf.Tensor:
+    """Several indices, counted from the front; one that is out of range is a fault."""
+    fault(tf.reduce_any((parts < -size) | (parts >= size)), site)
+    positions = tf.cast(parts, tf.int32)
+    return tf.where(positions < 0, positions + size, positions)
+
+
 def _known_place_in(position: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor]:
     """The same, once for each index in a graph: what is read is mostly stored into, too."""
     graph = tf.compat.v1.get_default_graph()

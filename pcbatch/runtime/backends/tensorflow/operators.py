@@ -14,7 +14,15 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.choice import both, negate, select
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, loses, widened, wrapped
-from pcbatch.runtime.backends.tensorflow.weak import counted, is_committed, is_lane_value, numbered, unify
+from pcbatch.runtime.backends.tensorflow.weak import (
+    beside,
+    counted,
+    is_committed,
+    is_lane_value,
+    is_number,
+    numbered,
+    unify,
+)
 
 Operator = Callable[[Any, Any], Any]
 
@@ -41,9 +49,14 @@ def matched(a: Any, b: Any) -> tuple[Any, Any]:
     if not is_lane_value(a) and not is_lane_value(b):
         return a, b
     a, b = numbered(a, b)
+    if is_number(a) and is_committed(b):
+        b = beside(a, tf.convert_to_tensor(b)) if is_lane_value(b) else b
+    elif is_number(b) and is_committed(a):
+        a = beside(b, tf.convert_to_tensor(a)) if is_lane_value(a) else a
     if is_committed(a) and is_committed(b):
         x, y = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
-        if x.dtype != y.dtype and x.dtype.is_integer and y.dtype.is_integer:
+        are_lanes = is_lane_value(a) and is_lane_value(b)
+        if x.dtype != y.dtype and (are_lanes or (x.dtype.is_integer and y.dtype.is_integer)):
             return widened(x, y)
         cut = loses(x.dtype, y.dtype) if is_lane_value(b) else loses(y.dtype, x.dtype)
         if cut:  # TensorFlow, which refuses tensors, would make another number of a NumPy array
