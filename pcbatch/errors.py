@@ -8,9 +8,8 @@ from __future__ import annotations
 import linecache
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from types import CodeType, FunctionType
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -54,118 +53,6 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Method:
-    """What the attribute `name` of objects is whose class is, or inherits from, `owner`: its `function`.
-
-    That of the "class" is given `cls`, the class of the object; a "static" one is given nothing but its arguments. By
-    `super()` the attribute is looked for `behind` a class.
-    """
-
-    owner: type
-    name: str
-    function: FunctionType
-    kind: Literal["method", "property", "static", "class"] = "method"
-    cls: type | None = None
-    behind: type | None = None
-
-    @property
-    def is_property(self) -> bool:
-        """Whether it is read, not called."""
-        return self.kind == "property"
-
-    @staticmethod
-    def of(cls: type, name: str, behind: type | None = None) -> Method | None:
-        """What `name` is of objects of class `cls`; None where that is no function of Python's."""
-        bases = cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]
-        owner = next((base for base in bases if name in vars(base)), object)
-        match vars(owner).get(name):
-            case FunctionType() as function:
-                return Method(owner, name, function, behind=behind)
-            case property(fget=FunctionType() as function):
-                return Method(owner, name, function, "property", behind=behind)
-            case staticmethod(__func__=FunctionType() as function):
-                return Method(owner, name, function, "static", behind=behind)
-            case classmethod(__func__=FunctionType() as function):
-                return Method(owner, name, function, "class", cls, behind)
-        return None
-
-
-@dataclass(frozen=True)
-class TakeIn:
-    """A fault that would be none if a helper of this code were part of the program.
-
-    If it is a `method` of an object, where it is called: at `span`. One that `may` be is none if operators of the
-    program, which mean more than TensorFlow's, are enough.
-    """
-
-    code: CodeType
-    method: Method | None = None
-    span: Span | None = None
-    may: bool = False
-
-
-@dataclass(frozen=True)
-class Unroll:
-    """A fault that would be none if it were known over how many elements a comprehension or a loop goes.
-
-    `turns` are the turns of the loops around it that are written out; `length` is None where it differs by lane.
-    """
-
-    span: Span
-    length: int | None
-    turns: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Map:
-    """A fault that would be none if it were known over how many elements a `pcbatch.map` goes, and what calls give.
-
-    `type` is that of what each gives; `turns` are the turns of the loops around it that are written out.
-    """
-
-    span: Span
-    length: int
-    type: Any
-    turns: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class InPlace:
-    """A fault that would be none if the augmented assignment at `span` changed its object, as that of a list does.
-
-    Or of which it is known then whether it is one: an element store there changes a list. `method` is what does it.
-    """
-
-    span: Span
-    method: str
-
-
-@dataclass(frozen=True)
-class Change:
-    """A fault that would be none if methods called at `span` for their value might change the variables `names`."""
-
-    span: Span
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class LeaveOut:
-    """A fault that would be none if the call at `span` were not one of `method`, which is part of the program."""
-
-    span: Span
-    method: Method
-
-
-Wish = TakeIn | Unroll | Map | InPlace | Change | LeaveOut
-"""What a program may be built with so that a fault is none."""
-
-Trait = Literal["untraced", "settled", "final"]
-"""Untraced: a value has no number while it is traced; what is wrong, if anything is, loops written out would say.
-Settled: it is a fault however many loops are written out. Final: it is one whatever else is tried, and would not be
-found a second time, as what a helper changes has been changed then."""
-
-
-@dataclass(frozen=True)
 class Diagnostic:
     """One fault found in a user's program: a code, where it is, what is wrong and what to write instead."""
 
@@ -175,8 +62,6 @@ class Diagnostic:
     label: str = ""
     help: str = ""
     notes: tuple[Note, ...] = ()
-    wants: Wish | None = field(default=None, compare=False, repr=False)
-    trait: Trait | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """Draw the diagnostic: header, source line with carets, notes and the help line."""
@@ -244,50 +129,6 @@ class PieceRefusalError(PcbatchError):
         return type(self), (self.code, self.message, self.help)
 
 
-class ChangeError(PieceRefusalError):
-    """What is called changes the variables `names`, which was not known when it was translated; see `Change`."""
-
-    def __init__(self, code: str, message: str, help: str, names: tuple[str, ...]):
-        super().__init__(code, message, help)
-        self.names = names
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message, self.help, self.names)
-
-
-class LengthError(PieceRefusalError):
-    """A comprehension or a loop goes over `length` elements, not known when it was translated; see `Unroll`."""
-
-    def __init__(self, code: str, message: str, help: str, length: int | None, turns: tuple[int, ...] = ()):
-        super().__init__(code, message, help)
-        self.length, self.turns = length, turns
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message, self.help, self.length, self.turns)
-
-
-class MapError(PieceRefusalError):
-    """A `pcbatch.map` goes over `length` elements and its calls give something of a `type`, not known; see `Map`."""
-
-    def __init__(self, code: str, message: str, help: str, length: int, type: Any, turns: tuple[int, ...] = ()):
-        super().__init__(code, message, help)
-        self.length, self.type, self.turns = length, type, turns
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message, self.help, self.length, self.type, self.turns)
-
-
-class InPlaceError(PieceRefusalError):
-    """A statement changes an object in place by `method`, which was not known when it was translated."""
-
-    def __init__(self, code: str, message: str, help: str, method: str):
-        super().__init__(code, message, help)
-        self.method = method
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.message, self.help, self.method)
-
-
 class PlacedError(PcbatchError, ValueError):
     """What is wrong with a function that was handed in: said at `span`, its place, not at the line that calls it."""
 
@@ -340,6 +181,10 @@ class UsageError(PcbatchError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.message, self.span)
+
+
+class MissingError(UsageError):
+    """PCB580: a part of the array library that is needed now is not there."""
 
 
 class GradientError(PcbatchError, NotImplementedError):

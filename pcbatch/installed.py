@@ -5,6 +5,7 @@ A leaf module: everything in pcbatch may use it, it uses nothing of pcbatch.
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
@@ -28,3 +29,18 @@ def is_installed(file: str) -> bool:
         return True
     parts = Path(file).parts
     return "site-packages" in parts or "dist-packages" in parts or file.startswith(INSTALLED)
+
+
+def is_users_class(cls: type) -> bool:
+    """Tell whether a class was defined in the user's code."""
+    return is_users_module(cls.__module__)
+
+
+def is_users_module(name: object) -> bool:
+    """Tell whether the module of this name is the user's."""
+    if not isinstance(name, str) or name in sys.builtin_module_names:
+        return False
+    if name == "__main__":  # also where a notebook's kernel is the program that runs
+        return True
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return not isinstance(file, str) or not (is_installed(file) or file.startswith(OWN))

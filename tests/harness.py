@@ -32,6 +32,7 @@ import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.outcome import Outcome
 from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
@@ -308,28 +309,35 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
-def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes: int) -> list[Lane]:
-    """Every example of a batch through `pcbatch.ir.interpreter`, statements as the backend evaluates them at once."""
-    bound, compilation, captured = function.session.pipeline(arguments, {})
-    program = {"cfg": compilation.typed.program, "stack": compilation.stack}[stage]
-    environment = replace(
-        compilation.typed.environment, captured=replace(compilation.typed.environment.captured, values=captured.values)
-    )
-    evaluate, store = interpreter_callbacks(program, environment)
-    limits = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
-    results = []
+def outcomes(
+    function: Any, stage: str, arguments: tuple[Any, ...], lanes: int, **limits: int | None
+) -> Iterator[Outcome]:
+    """What `pcbatch.ir.interpreter` makes of each example of a batch, statements as the backend evaluates them at once.
+
+    The stages are "cfg", "stack" and "optimized". A result is one value, a tuple of the arrays in it where it has
+    several.
+    """
+    bound, pipeline, captured = function.session.pipeline(arguments, {})
+    program = {"cfg": pipeline.cfg, "stack": pipeline.stack, "optimized": pipeline.optimized}[stage]
+    evaluate, store = interpreter_callbacks(program, replace(pipeline.environment, captured=captured))
     for lane in range(lanes):
         one = [
             pack(bound.types[name], leaves if name in bound.shared else list(map(_row(lane), leaves)))
             for name, leaves in bound.leaves.items()
         ]
-        outcome = interpret(program, one, evaluate, store, **limits)
+        yield interpret(program, one, evaluate, store, **limits)
+
+
+def run_interpreted(function: Any, stage: str, arguments: tuple[Any, ...], lanes: int) -> list[Lane]:
+    """Every example of a batch through the interpreter of the IR."""
+    pipeline = function.session.pipeline(arguments, {})[1]
+    limits = {"max_depth": pipeline.options.max_depth, "max_steps": pipeline.options.max_steps}
+    results = []
+    for outcome in outcomes(function, stage, arguments, lanes, **limits):
         value = None
         if outcome.status == "OK":
-            structure = compilation.typed.result
             parts = outcome.value if isinstance(outcome.value, tuple) else [outcome.value]
-            value = outcome.value if structure is None else pack(structure, parts)
-            value = mapped(value, tf.convert_to_tensor)
+            value = mapped(pack(pipeline.read.reading.result, parts), tf.convert_to_tensor)
         results.append(Lane(outcome.status, value, outcome.message, outcome.span and outcome.span.line))
     return results
 

@@ -39,7 +39,7 @@ REFUSED = "-"
 
 def _outcome(code: str, operands: dict[str, TensorType]) -> str:
     """The type of `code`, "int" and "float" for Python's numbers; `REFUSED` where it is an error."""
-    text = translate(Code(f"result = {code}"), lambda status, message: 0, {}, frozenset(operands), lenient=True)
+    text = translate(Code(f"result = {code}"), lambda status, message: 0, {}, frozenset(operands))
     with private.new_graph("piece").as_default(), ops.recording():
         placeholders = {n: wrap(tf.compat.v1.placeholder(t.dtype, ()), t) for n, t in operands.items()}
         scope = {"_ops": ops, **placeholders}

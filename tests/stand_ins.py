@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, SimpleNamespace
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 INT32 = range(-(2**31), 2**31)
@@ -18,39 +20,50 @@ INT32 = range(-(2**31), 2**31)
 class Array:
     """A lane array of plain Python numbers, which divide by zero and index out of range as Python's do.
 
-    A slice has a fixed length: one that leaves the array is an IndexError.
+    A slice is a view. It has a fixed length: one that leaves the array is an IndexError, unless such slices `are_cut`,
+    as Python cuts them.
     """
 
+    are_cut = False
+
     def __init__(self, numbers: Iterable[int], dtype: object = None):
-        self.numbers = [int(number) for number in numbers]
+        self._elements = [int(number) for number in numbers]
+        self._own: Sequence[int] = range(len(self._elements))
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self._own)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers as they are now."""
+        return [self._elements[place] for place in self._own]
 
     def _places(self, index: Any) -> list[int]:
         """The positions that a slice or a vector of positions has."""
         if not isinstance(index, slice):
             return [int(position) for position in index]
         places = list(range(len(self)))[index]
-        if None not in (index.start, index.stop) and len(places) != index.stop - index.start:
+        if not self.are_cut and None not in (index.start, index.stop) and len(places) != index.stop - index.start:
             raise IndexError("the slice leaves the array")
         return places
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Array(self.numbers[place] for place in self._places(index))
-        return self.numbers[index]
+            view = Array([])
+            view._elements, view._own = self._elements, [self._own[place] for place in self._places(index)]
+            return view
+        return self._elements[self._own[index]]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, tuple):
             (index,) = index
         if isinstance(index, int):
-            self.numbers[index] = int(value)
+            self._elements[self._own[index]] = int(value)
             return
         places = self._places(index)
         values = list(value) if isinstance(value, Iterable) else [value] * len(places)
         for place, number in zip(places, map(int, values), strict=True):
-            self.numbers[place] = number
+            self._elements[self._own[place]] = number
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.numbers)
@@ -163,4 +176,31 @@ def plain_module(code: CodeType) -> dict[str, Any]:
     """The names of a generated module that is run as plain Python."""
     namespace = {"__builtins__": {**vars(builtins), "__import__": _import}, "int": to_int, "round": rounded}
     exec(code, namespace)
+    return namespace
+
+
+def plain_functions(module: ModuleType) -> dict[str, Any]:
+    """The names of a module whose batched functions are plain ones, which get copies of arrays."""
+
+    def by_value(function: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
+        if function is None:
+            return by_value
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+
+        return call
+
+    def copied(value: Any) -> Any:
+        return value.copy() if hasattr(value, "dtype") else value
+
+    plain = SimpleNamespace(**{**vars(importlib.import_module("pcbatch")), "autobatch": by_value})
+
+    def imported(name: str, *rest: Any) -> Any:
+        return plain if name == "pcbatch" else __import__(name, *rest)
+
+    assert module.__file__ is not None
+    source = Path(module.__file__).read_text()
+    namespace = {"__builtins__": {**vars(builtins), "__import__": imported}, "__name__": module.__name__}
+    exec(compile(source, module.__file__, "exec"), namespace)
     return namespace

@@ -20,8 +20,8 @@ LEVELS = (
     ("caching", "saving", "api", "function"),
     ("reading",),
     ("single",),
-    ("frontend", "frontend.translate", "frontend.check", "frontend.source"),
-    ("lowering", "lowering.inference", "lowering.codegen", "lowering.captures"),
+    ("frontend", "frontend.check", "frontend.source"),
+    ("lowering", "lowering.codegen", "lowering.captures"),
     ("options", "axes"),
     (
         "runtime.resume",

@@ -22,6 +22,7 @@ from examples.fibonacci import fibonacci
 from pcbatch.commands.cli import main
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, machine_passes
 from tests.optimize.stepping import outcomes
+from tests.pages import check, check_row, rows, sections, sentences
 
 ROOT = Path(__file__).parent.parent
 BOX = re.compile(r"<!-- (run|file|sampler): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
@@ -97,6 +98,48 @@ def test_debugging_shows_code_that_runs(monkeypatch, capsys, tmp_path):
     printed = capsys.readouterr().out
     assert "program machine fibonacci" in printed
     assert ":7: y = 2.0000" in printed
+
+
+LANGUAGE, CHANGED = ROOT / "docs" / "language.md", ROOT / "docs" / "changed.md"
+PROGRAMS = sections(LANGUAGE) | sections(CHANGED)
+
+
+@pytest.mark.parametrize("title", PROGRAMS)
+def test_the_language_is_what_its_pages_show(title, tmp_path):
+    check(PROGRAMS[title], tmp_path / "program_of_the_page.py")
+
+
+@pytest.mark.parametrize(("bad", "code", "good"), rows(LANGUAGE))
+def test_frequent_refusals_and_what_to_write(bad, code, good, tmp_path):
+    check_row(bad, code, tmp_path / "refused_by_the_page.py")
+    check_row(good, "", tmp_path / "written_by_the_page.py")
+
+
+@pytest.mark.parametrize("page", [LANGUAGE, CHANGED], ids=lambda page: page.name)
+def test_sentences_are_short(page):
+    long = [each for each in sentences(page) if len(each.split()) > 25]
+    assert not long, "\n".join(long)
+
+
+REFUSED = """import tensorflow as tf
+import pcbatch
+
+@pcbatch.autobatch
+def padded(n):
+    x = 0.0
+    if n > 2:
+        x = tf.zeros([3])
+    return x
+"""
+
+
+def test_the_readme_shows_a_refusal_as_it_is(tmp_path):
+    file = tmp_path / "example.py"
+    file.write_text(REFUSED, encoding="utf-8")
+    with pytest.raises(pcbatch.CompileError) as caught:
+        runpy.run_path(str(file))["padded"].check([1, 3])
+    shown = "\n".join(line.rstrip() for line in str(caught.value).replace(str(file), "example.py").splitlines())
+    assert f"```\n{shown}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_recipe_for_finding_a_pass_sees_every_pass():

@@ -16,7 +16,7 @@ QUICK = (6, 13, 14)
 
 def may_be(diagnostic: Diagnostic) -> bool:
     """Whether a program may be refused so: a lambda cannot stand for a function, or `max` in a helper has a key."""
-    words = {"PCB206": "from around, of which", "PCB401": "unexpected keyword argument 'key'"}
+    words = {"PCB401": "unexpected keyword argument 'key'"}
     return words.get(diagnostic.code, "?") in diagnostic.message
 
 

@@ -24,7 +24,6 @@ from pcbatch.ir import program as ir
 from pcbatch.version import __version__
 
 if TYPE_CHECKING:
-    from pcbatch.frontend.translate.build import Built
     from pcbatch.function.batched import Batched
     from pcbatch.runtime.report.run import Run
 
@@ -215,10 +214,10 @@ def _compile(given: argparse.Namespace) -> int:
         if given.dump_ir is not None:
             print(batched.ir(given.dump_ir, *batch), end="")
         if given.output is not None:
-            from pcbatch.commands.module_writer import compiled_module
+            from pcbatch.commands.module_writer import compiled_module, described
 
             _write(given.output, compiled_module(path, batched, batch))
-            types = batched.session.pipeline(tuple(batch), {})[0].described
+            types = described(batched.pipeline(*batch))
             print(f"pcbatch: wrote {given.output}: {name} compiled for {types}", file=sys.stderr)
         elif not shown:
             print(batched.source(*batch), end="")
@@ -229,23 +228,13 @@ def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize.pipeline import optimize
+    from pcbatch.reading.static.program import read_file
 
-    program = _built(path, name).program
+    program = read_file(path, name).program
     if stage == "cfg":
         return program
     stack = lower_calls(optimize(program))
     return stack if stage == "stack" else optimize(stack)
-
-
-def _built(path: Path, name: str) -> Built:
-    """A function of a file that is parsed, not imported, as far as its text shows it; see `granting`."""
-    from pcbatch.frontend import read_module
-    from pcbatch.frontend.translate.build import build
-    from pcbatch.function.granting import granted
-    from pcbatch.function.grants import Grants
-
-    module, nothing = read_module(str(path)), Grants()
-    return granted(lambda grants: build(module.functions[name], module.resolve, grants.unrolling), nothing, nothing)[0]
 
 
 def _printed(program: ir.Program) -> str:
@@ -258,7 +247,9 @@ def _trees(path: Path, name: str) -> str:
     """The syntax trees, as gast has them, of a function and those that it calls, in the order of the IR."""
     import astunparse
 
-    sources = _built(path, name).sources.values()
+    from pcbatch.reading.static.program import read_file
+
+    sources = read_file(path, name).sources
     return "\n".join(f"{source.span}: {source.qualname}\n{astunparse.dump(source.tree)}\n" for source in sources)
 
 

@@ -37,7 +37,7 @@ def existing(file: str) -> Path:
 
 def entry_name(path: Path, entry: str | None) -> str:
     """The batched function to compile: the one named, or the only one that no other one calls."""
-    from pcbatch.frontend import read_module
+    from pcbatch.frontend.module import read_module
 
     module = read_module(str(path))
     if not module.functions:
@@ -61,7 +61,7 @@ def _choice(name: str, known: Iterable[str]) -> str:
 
 def refuse_misspelt(path: Path, name: str) -> None:
     """UsageError PCB526 for a name that nothing in the file binds: said without importing it, nor TensorFlow."""
-    from pcbatch.frontend import read_module
+    from pcbatch.frontend.module import read_module
 
     if path.suffix != ".py":
         return
@@ -121,7 +121,7 @@ def _import(path: Path) -> Any:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         if isinstance(error, SyntaxError) and _same(error.filename or "", path):
-            from pcbatch.frontend import read_module
+            from pcbatch.frontend.module import read_module
 
             read_module(path)  # says it at the line, with a code
         raise UsageError("PCB525", f"importing {path} failed:\n{_traceback(error, path)}") from error

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pcbatch.errors import UsageError
-from pcbatch.frontend import read_module
+from pcbatch.frontend.module import read_module
 from pcbatch.function.batched import Batched
+from pcbatch.function.pipeline import Pipeline
+from pcbatch.ir.types import Type, leaves, records
+from pcbatch.lowering.captures.places import Place
 from pcbatch.lowering.codegen.tabletext import is_reserved
 from pcbatch.syntax import parse
 from pcbatch.version import __version__
@@ -35,13 +38,15 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
             f"value of each cannot take; compile a function that calls it with literals",
         )
     pipeline = batched.pipeline(*batch)
-    _refuse_defaults(pipeline.emitted.source, pipeline.environment.captured.operands)
+    operands = {name: places[0] for name, places in pipeline.read.places.items() if places}
+    _refuse_defaults(operands)
     clashing = sorted(filter(is_reserved, batched.function.__globals__))
     if clashing:
         raise UsageError(
             "PCB529", f"the module binds `{clashing[0]}`, which generated code needs; give it another name"
         )
-    imports = _imports(pipeline.emitted.bindings, batched.function.__globals__)
+    classes = {record.__name__: record for record in _classes(pipeline)}
+    imports = _imports({**pipeline.emitted.bindings, **classes}, batched.function.__globals__)
     replacement = [
         *imports,
         *pipeline.emitted.source.splitlines(),
@@ -53,7 +58,7 @@ def compiled_module(path: Path, batched: Batched[..., Any], batch: Sequence[Any]
         if bound in module.functions or bound in {source.name for source in module.functions.values()}:
             first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
             lines[first - 1 : statement.end_lineno] = replacement if bound == name else []
-    head = f"# Written by pcbatch {__version__} from {path.name}, compiled for {name}{_types(pipeline)}."
+    head = f"# Written by pcbatch {__version__} from {path.name}, compiled for {name}{described(pipeline)}."
     return "\n".join([head, *lines]) + "\n"
 
 
@@ -67,23 +72,40 @@ def _bound_name(statement: ast.stmt) -> str | None:
     return None
 
 
-def _types(pipeline: Any) -> str:
-    return "(" + ", ".join(f"{name}: {type_}" for name, type_ in pipeline.arguments.types.items()) + ")"
+def described(pipeline: Pipeline) -> str:
+    """The types that a program is compiled for, by parameter: `(x: float32[3], n: int32)`."""
+    return "(" + ", ".join(f"{name}: {type_}" for name, type_ in _types(pipeline).items()) + ")"
 
 
-def _constructor(name: str, batched: Batched[..., Any], pipeline: Any) -> list[str]:
+def _types(pipeline: Pipeline) -> dict[str, Type]:
+    """The types of the parameters that the written function has: not those whose values are sizes."""
+    names = pipeline.read.reading.parameters
+    return {user: type_ for user, type_ in pipeline.read.types.items() if names[user] or not [*leaves(type_)]}
+
+
+def _constructor(name: str, batched: Batched[..., Any], pipeline: Pipeline) -> list[str]:
     """The statement that makes the compiled function of the table, under the options of the batched one."""
-    operands: dict[str, str] = {}
-    for paths in pipeline.environment.captured.operands.values():
-        operands.update({operand: path for path, operand in paths.items()})
-    readers = ", ".join(f"{operand!r}: lambda: {path}" for operand, path in operands.items())
-    given = dict(zip(pipeline.optimized.entry.parameters, pipeline.arguments.types, strict=True))
+    operands = {name: places[0] for name, places in pipeline.read.places.items() if places}
+    readers = ", ".join(f"{name!r}: lambda: {place.text}" for name, place in operands.items())
+    types_ = _types(pipeline)
+    names = tuple(pipeline.optimized.entry.parameters)
+    known = ", ".join(
+        [
+            *(record.__name__ for record in _classes(pipeline)),
+            *(f"{user}={str(type_)!r}" for user, type_ in types_.items()),
+        ]
+    )
     options = "".join(f", {key}={value!r}" for key, value in batched.changed_options().items())
     return [
         "from pcbatch.function.precompiled import Precompiled as _Precompiled",
         "",
-        f"{name} = _Precompiled(PROGRAM, {given!r}, {{{readers}}}{options})",
+        f"{name} = _Precompiled(PROGRAM, _pcb.types({known}), {names!r}, {{{readers}}}{options})",
     ]
+
+
+def _classes(pipeline: Pipeline) -> list[type]:
+    """The classes of the named tuples and objects among the arguments."""
+    return [*dict.fromkeys(record for type_ in _types(pipeline).values() for record in records(type_))]
 
 
 def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
@@ -103,20 +125,19 @@ def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
         else:
             raise UsageError(
                 "PCB528",
-                f"`{name}`, captured from a closure, is {type(value).__name__}, which no module text can hold; "
-                f"make it a global of the module, or pass it as an argument",
+                f"`{name}`, captured from another file or a closure, is {type(value).__name__}, which no module text "
+                f"can hold; make it a global of the module, or pass it as an argument",
             )
     return statements
 
 
-def _refuse_defaults(source: str, operands: Mapping[str, Mapping[str, str]]) -> None:
-    """Defaults that Python computed live in function objects, of which the written module has none."""
-    paths = [path for each in operands.values() for path in each]
-    if any("__defaults__" in text or "__kwdefaults__" in text for text in (source, *paths)):
+def _refuse_defaults(operands: Mapping[str, Place]) -> None:
+    """Arrays that are defaults live in function objects, of which the written module has none."""
+    if any(place.kind == "default" for place in operands.values()):
         raise UsageError(
             "PCB509",
-            "a call of a batched function leaves out an argument whose default is not a literal, which no module "
-            "text can hold; pass the argument",
+            "a call of a batched function leaves out an argument whose default is an array, which no module text can "
+            "hold; pass the argument",
         )
 
 

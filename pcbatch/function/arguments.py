@@ -266,3 +266,21 @@ def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:
     if not lengths:
         raise UsageError("PCB514", "no argument has a batch axis; say how many lanes to run with lanes=..")
     return next(iter(lengths.values()))
+
+
+def flattened(arguments: Arguments, parameters: Mapping[str, Sequence[str]]) -> Arguments:
+    """Arguments with each of their arrays as a parameter of its own; `parameters` names those of each of the user's."""
+    values: dict[str, Sequence[Any]] = {}
+    types: dict[str, Type] = {}
+    shared: set[str] = set()
+    for user, names in parameters.items():
+        if user not in arguments.types or not names:
+            continue
+        given = arguments.leaves.get(user) or [None] * len(names)
+        for name, leaf, type_ in zip(names, given, leaves(arguments.types[user]), strict=True):
+            types[name] = type_
+            if arguments.leaves:
+                values[name] = [leaf]
+            if user in arguments.shared:
+                shared.add(name)
+    return replace(arguments, leaves=values, types=types, shared=frozenset(shared))

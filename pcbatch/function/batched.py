@@ -20,6 +20,7 @@ from pcbatch.function.cache import Cache
 from pcbatch.function.calls import Calls, running_singly
 from pcbatch.function.naming import by_name, of_receiver, restored, restored_method, short_signature
 from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.readings import untyped_program
 from pcbatch.function.session import SIGNATURES, Session
 from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
@@ -27,7 +28,6 @@ from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.calls import lower_calls
-from pcbatch.lowering.captures.captured import Namespace
 from pcbatch.optimize.pipeline import optimize
 from pcbatch.options import Options, OptionValues
 from pcbatch.runtime.backends import backend_named
@@ -115,7 +115,7 @@ class Batched(Calls[P, R]):
     def check(self, *args: Any, **kwargs: Any) -> None:
         """Compile without running; raises every diagnostic. Without arguments only names and syntax are checked."""
         if not args and not kwargs and self.__signature__.parameters:
-            self.session.linked()
+            self._untyped()
         else:
             self.session.check(args, kwargs)
 
@@ -185,11 +185,15 @@ class Batched(Calls[P, R]):
             return self.session.stage(stage, args, kwargs)
         if stage == "machine":
             raise UsageError("PCB506", f"{_DEPENDS}: give ir('machine', ..) arguments")
-        cfg = self.session.linked().built.program
+        cfg = self._untyped()
         if stage == "cfg":
             return cfg
         stack = lower_calls(optimize(cfg))
         return stack if stage == "stack" else optimize(stack)
+
+    def _untyped(self) -> Program:
+        """The program for arguments of any types."""
+        return untyped_program(self, backend_named(self._options.backend))
 
     @without_internals
     def source(self, *args: Any, **kwargs: Any) -> str:
@@ -276,11 +280,6 @@ class Batched(Calls[P, R]):
     def __kwdefaults__(self) -> dict[str, Any] | None:
         """The values of keyword-only default arguments, as functions have them."""
         return self.function.__kwdefaults__
-
-    @cached_property
-    def namespace(self) -> Namespace:
-        """Lookup of the function's free names."""
-        return Namespace(self.function, {} if self._source.receiver is None else {self._source.receiver: self.receiver})
 
 
 _origins: weakref.WeakKeyDictionary[FunctionType, weakref.ref[Any]] = weakref.WeakKeyDictionary()

@@ -14,9 +14,8 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from pcbatch.errors import PieceRefusalError
+from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.frontend import FunctionSource
-from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
 from pcbatch.function.inside import compiling, noting
@@ -26,6 +25,7 @@ from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session
 from pcbatch.function.whole import Whole
 from pcbatch.ir.records import fields_of
+from pcbatch.ir.types import Type
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
@@ -219,7 +219,7 @@ class Calls(Linkable, Generic[P, R]):
         singly, examples = self.singly, dict(bound.arguments)
         token = _running_singly.set(singly.around)
         try:
-            with asking(lambda: self._unrolling(examples)):
+            with asking(lambda: self._maps(examples)):
                 found = singly(self.receiver, bound.args, bound.kwargs)
             found = as_results(found, as_tensor)
             if self._output == "numpy":
@@ -254,21 +254,21 @@ class Calls(Linkable, Generic[P, R]):
             return found
         return {name: self.as_example(name, value, floats) for name, value in given.items()}
 
-    def _unrolling(self, examples: Mapping[str, Any]) -> Unrolling:
-        """What the program knows of its loops and maps that runs a batch of such examples."""
+    def _maps(self, examples: Mapping[str, Any]) -> Mapping[Span, Type]:
+        """The types of what the calls of maps give in the program that runs a batch of such examples."""
         axes = self._options.axes(tuple(self.__signature__.parameters))
         backend = backend_named(self._options.backend)
         given = as_batch(backend, examples, {name: each for name, each in axes.items() if name in examples})
         token = _running_singly.set(None)
         try:
-            return self.session.pipeline((), given)[1].linked.built.unrolling
+            return self.session.pipeline((), given)[1].read.reading.maps
         finally:
             _running_singly.reset(token)
 
     @cached_property
     def singly(self) -> Singly:
         """What runs one example."""
-        return Singly(self.function, _plain_of, empty_map, views=False)
+        return Singly(self.function, _plain_of, empty_map)
 
 
 def _plain_of(value: Any) -> tuple[Any, Any] | None:

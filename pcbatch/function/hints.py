@@ -55,7 +55,8 @@ def sync() -> None:
         raise PieceRefusalError(
             "PCB552",
             f"`pcbatch.sync()` is called by a helper of `{compiling()}`",
-            "helpers are traced once for all lanes: write it in a batched function itself",
+            "what a library calls is traced once for all lanes: write it in the batched function itself, or in "
+            "a helper that this calls",
         )
 
 
@@ -77,6 +78,7 @@ def debug(text: str, *values: Any) -> None:
         raise PieceRefusalError(
             "PCB555",
             f"`pcbatch.debug(..)` is called by a helper of `{compiling()}`",
-            "helpers are traced once for all lanes: write it in a batched function itself",
+            "what a library calls is traced once for all lanes: write it in the batched function itself, or in "
+            "a helper that this calls",
         )
     print(filled(text, [getattr(value, "numpy", lambda value=value: value)() for value in values]))

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from pcbatch.frontend import FunctionSource
-from pcbatch.lowering.captures.captured import Namespace
 
 
 class Linkable(ABC):
@@ -31,11 +30,6 @@ class Linkable(ABC):
     @abstractmethod
     def static_argnames(self) -> tuple[str, ...]:
         """The static parameters."""
-
-    @property
-    @abstractmethod
-    def namespace(self) -> Namespace:
-        """Lookup of the function's free names."""
 
     @abstractmethod
     def all_options(self) -> dict[str, Any]:

@@ -65,15 +65,15 @@ class LongRun:
     operands: Mapping[str, Sequence[Any]]
     guard: Callable[[Snapshot], AbstractContextManager[Any]] = lambda snapshot: contextlib.nullcontext()
 
-    def start(self, arguments: Arguments, parameters: Sequence[Any]) -> Outcome:
-        """A new run on `parameters`, the `[lanes, ...]` leaves of the program's."""
-        self._refuse_in_graph(arguments.lanes)
+    def start(self, arguments: Arguments, flat: Arguments, parameters: Sequence[Any]) -> Outcome:
+        """A new run on `parameters`, the `[lanes, ...]` leaves of the program's, which are those of `flat`."""
+        self._refuse_in_graph(flat.lanes)
         shared = {
-            name: self._arrays(name, arguments.leaves[self.given[name]])
+            name: self._arrays(name, flat.leaves[self.given[name]])
             for name in self._program.shared
             if self._is_given(name)
         }
-        return self._run(self.machine.begin(parameters, arguments.lanes), shared, arguments)
+        return self._run(self.machine.begin(parameters, flat.lanes), shared, arguments)
 
     def resume(self, saved: Saved, arguments: Arguments) -> Outcome:
         """On from where `saved` stands; `arguments` are those of `saved_arguments`. PCB592, PCB594 if it cannot."""

@@ -11,14 +11,13 @@ import numpy as np
 
 from pcbatch.axes import leaf_axes
 from pcbatch.errors import CompileError, Span, UsageError
-from pcbatch.frontend.translate.unrolling import Unrolling
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.tensorflow.mapping import padded
 
-Asked = Callable[[], Unrolling]
-"""What the program knows of its maps for arguments like those that a function is run on."""
+Asked = Callable[[], Mapping[Span, Type]]
+"""The types of what the calls of maps give in the program for arguments like those that a function is run on."""
 _asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
 
 
@@ -42,13 +41,12 @@ def _type(span: Span) -> Type:
     """The type of what the calls of the map at `span` would give."""
     asked = _asked.get()
     try:
-        known = {} if asked is None else asked().mapped
+        known = {} if asked is None else asked()
     except CompileError as error:
         raise UsageError("PCB556", f"a `pcbatch.map` with count 0 needs to know what its calls give: {error}") from None
-    found = [type_ for (place, _), (_, type_) in known.items() if place == span]
-    if not found:
+    if span not in known:
         raise UsageError("PCB556", "`pcbatch.map` with count 0: nobody knows what the results would be")
-    return found[0]
+    return known[span]
 
 
 def as_batch(backend: Backend, examples: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The whole pipeline on one page.
 
-source -> frontend -> cfg -> lowering.inference -> typed cfg -> optimize.cfg, lowering.calls -> stack -> optimize.stack
+source -> reading -> typed cfg -> optimize.cfg, lowering.calls -> stack -> optimize.stack
 -> lowering.machine -> machine program -> optimize.machine -> lowering.codegen -> Python source -> table -> executable.
 `Pipeline` has a line for each arrow.
 """
@@ -20,22 +20,19 @@ from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import arrays_of, make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
-from pcbatch.function.linking import Linked
 from pcbatch.function.longruns import LongRun
+from pcbatch.function.readings import ReadProgram
 from pcbatch.ir import machine
 from pcbatch.ir.analysis.forks import first_join, groups
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.program import Program
+from pcbatch.ir.types import StructType
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured
-from pcbatch.lowering.captures.reads import Record
+from pcbatch.lowering.captures.kept import holds, kept
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.inference.sizes import Numbers
-from pcbatch.lowering.inference.static import Static
-from pcbatch.lowering.inference.typed import Typed
-from pcbatch.lowering.inference.types import infer
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
@@ -44,10 +41,11 @@ from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, veri
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.adjoint.through import run_watched
+from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.costs.estimate import block_costs, block_row
 from pcbatch.runtime.costs.fitness import signature_of
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
-from pcbatch.runtime.machine.learned import Lessons
+from pcbatch.runtime.machine.learned import Lessons, LessonsByKey
 from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome
@@ -58,11 +56,10 @@ from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 APART = "this call is not made at the same time as the one before it"
-TURNS = "this loop's turns make their calls one after the other"
 IN_TURN = "this call and those behind it are made one after the other"
 
 
-_BEGINNING = ("typed", "stack", "optimized", "lowered")
+_BEGINNING = ("stack", "optimized", "lowered")
 """The stages to which most options do not matter."""
 
 
@@ -75,7 +72,9 @@ def beginning(options: Options) -> tuple[Any, ...]:
 class Pipeline:
     """One program for one signature of arguments: every stage of the pipeline, made when it is asked for."""
 
-    linked: Linked
+    read: ReadProgram
+    key: Any
+    """The types of the user's arguments, and where it runs: by which its session finds it."""
     environment: Environment
     arguments: Arguments
     options: Options
@@ -86,20 +85,38 @@ class Pipeline:
     """The numbers of lanes that the machine is compiled for; for legs, with the capacities of stacks."""
     _traces: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Traces of pieces by which something was found out: for the first program, and no longer."""
-    reads: Record = field(default_factory=Record, init=False, repr=False, compare=False)
-    """What the user's code has read while the program was traced."""
-    read_first: Record = field(default_factory=Record, init=False, repr=False, compare=False)
-    """Of these what was read when types were inferred: the same in every process."""
 
-    def keep_first_reads(self) -> None:
-        """Types have been inferred: what has been read so far tells the program from others."""
-        object.__setattr__(self, "read_first", self.reads.copy())
+    @classmethod
+    def of(
+        cls, program: ReadProgram, key: Any, arguments: Arguments, options: Options, lessons: LessonsByKey
+    ) -> Pipeline:
+        """The pipeline of a program that was read for `arguments`."""
+        backend = backend_named(options.backend)
+        captured = program.captured(backend)
+        assert captured is not None, "what was read has changed meanwhile"
+        known = kept(captured.leaves, program.reading.guards.of_helpers(), backend.is_variable)
+        environment = Environment(
+            backend,
+            program.reading.names,
+            captured.without_values(),
+            captured.types,
+            kept=known,
+            tapes=program.takes_gradients,
+        )
+        flat, learned = program.flat(arguments).without_values(), lessons.of((key, program.key))
+        return cls(program, key, environment, flat, options, learned)
 
-    def under(self, options: Options, linked: Linked) -> Pipeline:
+    def captured_now(self) -> Captured | None:
+        """The captured arrays as they are now; None where what the program depends on is something else by now."""
+        captured = self.read.captured(self.environment.backend)
+        if captured is None or captured.types != self.environment.operand_types:
+            return None
+        return captured if holds(self.environment.kept, captured.leaves) else None
+
+    def under(self, options: Options) -> Pipeline:
         """The program under other options, which do not matter to the first stages (`beginning`): these are kept."""
-        found = replace(self, options=options, linked=linked)
-        kept = {name: value for name, value in vars(self).items() if name in _BEGINNING}
-        vars(found).update(kept, reads=self.read_first.copy())
+        found = replace(self, options=options)
+        vars(found).update({name: value for name, value in vars(self).items() if name in _BEGINNING})
         return found
 
     def is_ready(self, lanes: Any, capacity: int | None = None) -> bool:
@@ -126,20 +143,15 @@ class Pipeline:
             if isinstance(lanes, int):
                 self._ready.add(self._of_lanes(lanes, capacity))
 
-    @cached_property
-    def typed(self) -> Typed:
+    @property
+    def cfg(self) -> Program:
         """The typed cfg program."""
-        program = self.linked.built.program
-        types, statics = self.arguments.types, self.arguments.statics
-        known = (Static(statics[name]) if name in statics else types[name] for name in program.entry.parameters)
-        defaults = {name: Static(value) for name, value in self.arguments.defaults.items()}
-        numbers = Numbers(defaults, self.arguments.shared, self.options.jit is True)
-        return infer(program, self.environment, tuple(known), numbers)
+        return self.read.reading.program
 
     @cached_property
     def stack(self) -> Program:
         """The stack program, its control flow optimised, its stacks not."""
-        return lower_calls(optimize(self.typed.program), frozenset(self.environment.operand_types))
+        return lower_calls(optimize(self.cfg), frozenset(self.environment.operand_types))
 
     @cached_property
     def optimized(self) -> Program:
@@ -153,7 +165,9 @@ class Pipeline:
     @cached_property
     def lowered(self) -> machine.Program:
         """The machine program before its passes."""
-        return lower_stacks(self.optimized, self.typed.origin, self.typed.environment)
+        result = self.read.reading.result
+        program = lower_stacks(self.optimized, self.read.reading.origin, self.environment)
+        return replace(program, structure=result if isinstance(result, StructType) else None)
 
     @cached_property
     def machine_program(self) -> machine.Program:
@@ -180,7 +194,7 @@ class Pipeline:
         program = self._forkable
         if not groups(program):
             return {}
-        table = emit(program, self.typed.environment).load()
+        table = emit(program, self.environment).load()
         prices = Prices(block_costs(table, self.environment.backend), USUAL_LANES)
         expensive = expensive_blocks(prices, EXPENSIVE)
         found = {group.block: loss(program, group, expensive) for group in groups(program)}
@@ -196,18 +210,16 @@ class Pipeline:
         elif self.options.fork == "auto":
             found |= {number: f"{IN_TURN}: {self.losses[number]}" for number in self._groups if number in self.losses}
         places = [(blocks[number].terminator.span, text) for number, text in sorted(found.items())]
-        unrolling = self.linked.built.unrolling
-        turns = ((span, f"{TURNS}: {why}") for span, why in unrolling.apart.items())
-        return (*places, *turns, *unrolling.partly.items())
+        return (*places, *self.read.unforked_loops)
 
     @property
     def is_written_out_for_nothing(self) -> bool:
         """Whether loops are written out for their calls, and none are made at the same time, as it does not pay."""
-        return bool(self.linked.built.unrolling.for_calls) and not groups(self.machine_program)
+        return self.read.has_written_out and not groups(self.machine_program)
 
     def _passed(self, forking: Collection[int] | None) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
-        checked = partial(checked_sites, environment=self.typed.environment)
+        checked = partial(checked_sites, environment=self.environment)
         merging, limited = not self.options.is_unmerged, self.options.max_steps is not None
         passes = machine_passes(checked, shared, merging=merging, forking=forking, limited=limited)
         return run_passes(self.lowered, passes, verifying(verify_machine))
@@ -228,7 +240,7 @@ class Pipeline:
     @cached_property
     def emitted(self) -> Emitted:
         """The generated Python source."""
-        return emit(self.machine_program, self.typed.environment)
+        return emit(self.machine_program, self.environment)
 
     @cached_property
     def table(self) -> machine.Program:
@@ -297,7 +309,7 @@ class Pipeline:
     @cached_property
     def digest(self) -> str:
         """What tells the program from all others, in every process."""
-        return program_digest(self.table, tuple(self.read_first.described()))
+        return program_digest(self.table, tuple(self.read.reading.guards.described()))
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:
         """The same as `run_at_once`, as `options` say; from where `saved` stands, if that is given."""
@@ -310,4 +322,5 @@ class Pipeline:
         run = LongRun(machine, given, options, self.digest, captured.leaves, first_time)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(self.machine, given, arguments))
+        flat = self.read.flat(arguments)
+        return run.start(arguments, flat, parameters(self.machine, given, flat))

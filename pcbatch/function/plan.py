@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from pcbatch.function.arguments import Arguments
-from pcbatch.function.grants import Grants
-from pcbatch.function.linking import Linked
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
@@ -34,14 +32,9 @@ Taken = tuple[int, Callable[[Any], Any] | None]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A warm call of a `pipeline`, which was `linked` so and whose captured values are seen by a `look`."""
+    """A warm call of a `pipeline`, of which all that it has read is seen by a `look`."""
 
     pipeline: Pipeline
-    key: Any
-    """That of the pipeline among those that are kept."""
-    linked: Linked
-    links: Mapping[Grants, Linked]
-    """What its session has linked; where it links anew it has another."""
     look: Look
     taken: tuple[Taken, ...] | None
     """None where the leaves are the arrays, in the same order."""
@@ -55,12 +48,10 @@ class Plan:
     def of(
         cls,
         pipeline: Pipeline,
-        key: Any,
         arguments: Arguments,
         captured: Captured,
         given: Sequence[Any],
         look: Look,
-        links: Mapping[Grants, Linked],
         before: Plan | None,
     ) -> Plan | None:
         """The plan of calls like one that has just been made; None where each call has to look at its arguments.
@@ -77,10 +68,10 @@ class Plan:
         is_plain = [place for place, _ in taken] == list(range(len(every))) and not any(make for _, make in taken)
         how = None if is_plain else taken
         if before is not None and before.pipeline is pipeline:
-            return replace(before, key=key, look=look, links=links, taken=how)
+            return replace(before, look=look, taken=how)
         ready = None if is_watched else pipeline.machine.ready([_made(every, each) for each in taken], lanes)
         known = packers(pipeline.table, backend, is_numpys=is_numpys, is_watched=is_watched)
-        return cls(pipeline, key, pipeline.linked, links, look, how, lanes, ready, known)
+        return cls(pipeline, look, how, lanes, ready, known)
 
     @property
     def table(self) -> Program:
@@ -89,10 +80,8 @@ class Plan:
 
     def run(self, given: Sequence[Any]) -> Finished | None:
         """The end of a call with these leaves of arguments; None where this may not be what the program is now."""
-        if not self.linked.is_current():
-            return None
         captured = self.look.leaves()
-        if captured is None or not self.pipeline.reads.holds():
+        if captured is None:
             return None
         every = [*given, *captured]
         arrays = every if self.taken is None else [_made(every, each) for each in self.taken]

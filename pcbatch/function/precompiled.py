@@ -5,23 +5,22 @@ It runs without the frontend: no source is read, nothing is parsed, types are wh
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import UsageError
 from pcbatch.function import longruns
-from pcbatch.function.arguments import Arguments, bind_arguments
+from pcbatch.function.arguments import Arguments, bind_arguments, flattened
 from pcbatch.function.executing import make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
 from pcbatch.ir import values
+from pcbatch.ir.types import Type, leaves
+from pcbatch.lowering.captures.guards import Guards
 from pcbatch.lowering.captures.kept import Leaves, holds, kept, objects
-from pcbatch.lowering.captures.reads import Record, watching
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
@@ -34,23 +33,29 @@ from pcbatch.runtime.strategies.executable import Executable, resumable
 
 
 class Precompiled:
-    """A batched function of fixed types; call it, or `run` it, as one calls a `Batched`."""
+    """A batched function of fixed types; call it, or `run` it, as one calls a `Batched`.
+
+    `types` are those of its arguments; `names` the program's parameters, one for each array in them, in their order.
+    """
 
     def __init__(
         self,
         program: table.Program,
-        given: Mapping[str, str],
+        types: Mapping[str, Type],
+        names: Sequence[str],
         operands: Mapping[str, Callable[[], Any]] | None = None,
         **options: Any,
     ):
         self.program = program
-        self.given = given
+        self.types = types
+        waiting = iter(names)
+        self._parameters = {user: [next(waiting) for _ in leaves(type_)] for user, type_ in types.items()}
         self.operands = operands or {}
-        self._reads = Record()
-        self._ready: set[int] = set()
+        self._guards = Guards()
+        """What the functions of its pieces have read."""
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in given.values()])
+        self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in types])
         self._made: tuple[Mapping[str, table.Kept], Executable] | None = None
         self._reverse: Callable[[], Reverse]
 
@@ -75,20 +80,14 @@ class Precompiled:
         """What tells the program from all others, in every process."""
         return program_digest(self.program, ())
 
-    def _watching(self, lanes: Any, operands: Leaves) -> AbstractContextManager[None]:
-        """Record what the user's code reads inside, where it may be traced.
-
-        There will be a new machine if that has changed, or another variable is among `operands`.
-        """
-        is_kept = self._made is None or holds(self._made[0], operands)
-        if not is_kept or not self._reads.holds():
-            vars(self).pop("digest", None)
-            self._made, self._reads, self._ready = None, Record(), set()
-        if lanes in self._ready:
-            return contextlib.nullcontext()
-        if isinstance(lanes, int):
-            self._ready.add(lanes)
-        return watching(self._reads, self._functions)
+    def _keep_current(self, operands: Leaves) -> None:
+        """Forget the machine where what its pieces have read has changed, or another variable is among `operands`."""
+        if self._made is not None and holds(self._made[0], operands) and self._guards.hold():
+            return
+        vars(self).pop("digest", None)
+        self._made, self._guards = None, Guards()
+        for function in self._functions:
+            self._guards.follow(function)
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
@@ -98,29 +97,29 @@ class Precompiled:
             arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
         else:
             arguments = longruns.saved_arguments(saved, self.signature, self.options, args, kwargs)
-        for name, user in self.given.items():
-            expected = self.program.types.get(name, self.program.shared_types.get(name))
-            if expected is not None and arguments.types[user] != expected:
+        for user, expected in self.types.items():
+            if arguments.types[user] != expected:
                 raise UsageError(
                     "PCB515", f"{self.program.name} was compiled for {user}: {expected}, not {arguments.types[user]}"
                 )
         if arguments.variables and any(map(backend.takes_gradients, objects(self._functions))):
             raise arguments.refused_variable(self.program.name, backend)
         operands = {n: values.flatten(self.program.shared_types[n], read()) for n, read in self.operands.items()}
-        with self._watching(arguments.lanes, operands):
-            outcome = self._run(arguments, operands, saved)
+        self._keep_current(operands)
+        outcome = self._run(arguments, operands, saved)
         entries.show(self.program, outcome)
         return outcome
 
     def _run(self, arguments: Arguments, operands: Leaves, saved: Saved | None) -> Outcome:
-        if not self.options.in_slices:
-            machine = self.machine(operands)
-            return run_on(machine, self.given, arguments, operands, self._reverse, self.options)
+        flat = flattened(arguments, self._parameters)
+        given = {name: name for name in flat.types}
         machine = self.machine(operands)
-        run = longruns.LongRun(resumable(machine), self.given, self.options, self.digest, operands)
+        if not self.options.in_slices:
+            return run_on(machine, given, flat, operands, self._reverse, self.options)
+        run = longruns.LongRun(resumable(machine), given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
-        return run.start(arguments, parameters(machine, self.given, arguments))
+        return run.start(arguments, flat, parameters(machine, given, flat))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch; raises LaneError if a lane failed."""

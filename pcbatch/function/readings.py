@@ -1,53 +1,28 @@
-"""Programs by the interpreter of `pcbatch.reading`: read for arguments, found again by what they have read.
-
-The new reading beside the old one, which `switched` chooses.
-"""
+"""Programs as the interpreter of `pcbatch.reading` reads them, found again by what they have read of the world."""
 
 from __future__ import annotations
 
-import builtins
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from types import FunctionType
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pcbatch.errors import Span
-from pcbatch.function.arguments import Arguments
+from pcbatch.errors import Diagnostic, Span, raise_all
+from pcbatch.frontend.source.nodes import span_of
+from pcbatch.function.arguments import Arguments, flattened
 from pcbatch.function.linkable import Linkable
-from pcbatch.function.pipeline import Pipeline
-from pcbatch.ir import machine
-from pcbatch.ir.types import leaves
-from pcbatch.lowering.captures.captured import Captured, FreeValues
-from pcbatch.lowering.captures.fingerprints import shallow
-from pcbatch.lowering.captures.kept import kept
-from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.inference.typed import Typed
-from pcbatch.options import Options
+from pcbatch.ir import program as ir
+from pcbatch.ir.types import Type
+from pcbatch.lowering.captures.captured import Captured
+from pcbatch.lowering.captures.kept import objects
+from pcbatch.lowering.captures.places import GoneError, Place
 from pcbatch.reading import sources
 from pcbatch.reading.calls import BatchedFunction
-from pcbatch.reading.places import GoneError, Place
 from pcbatch.reading.reading import Reading, read
+from pcbatch.reading.untyped.program import read_untyped
 from pcbatch.runtime.backends.protocol import Backend
 
-_switched: ContextVar[bool] = ContextVar("switched", default=False)
-
-
-def is_switched() -> bool:
-    """Whether programs are read by the interpreter."""
-    return _switched.get()
-
-
-@contextlib.contextmanager
-def switched(on: bool = True) -> Iterator[None]:
-    """Inside, programs are read by the interpreter; for tests, as long as both readings exist."""
-    token = _switched.set(on)
-    try:
-        yield
-    finally:
-        _switched.reset(token)
+READINGS = 3
+"""How often a function is read anew as what it reads has changed meanwhile."""
 
 
 def batched_of(value: Any) -> BatchedFunction | None:
@@ -59,168 +34,124 @@ def batched_of(value: Any) -> BatchedFunction | None:
     return BatchedFunction(value.function, tree, file, statics, value.receiver, cost, value)
 
 
-class Bound:
-    """The meaning of free names in a program that has been read: names that the reader has given out."""
-
-    given: Mapping[str, Any] = {}
-
-    def __init__(self, names: Mapping[str, Any]):
-        self.names = names
-
-    def with_values(self, values: Mapping[str, Any]) -> Bound:
-        return self
-
-    def __getitem__(self, name: str) -> Any:
-        return self.names[name] if name in self.names else vars(builtins)[name]
-
-    def hides(self, name: str) -> bool:
-        return name in self.names and self.names[name] is not vars(builtins).get(name)
-
-    def path(self, text: str) -> Any:
-        root, *attributes = text.split(".")
-        value = self[root]
-        for attribute in attributes:
-            value = getattr(value, attribute)
-        return value
-
-
-class _Every:
-    """What contains everything."""
-
-    def __contains__(self, value: object) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-
-@dataclass(frozen=True)
-class _Unrolling:
-    """That no loop is written out for its calls; see `frontend`."""
-
-    apart: Mapping[Span, str] = field(default_factory=dict)
-    partly: Mapping[Span, str] = field(default_factory=dict)
-    for_calls: tuple[Any, ...] = ()
-    augmented: Mapping[Span, str] = field(default_factory=dict)
-
-    def told(self, diagnostic: Any) -> Any:
-        return diagnostic
-
-
-@dataclass(frozen=True)
-class _Built:
-    unrolling: _Unrolling = _Unrolling()
-
-
 @dataclass(frozen=True, eq=False)
 class ReadProgram:
-    """A reading with what the pipeline asks of a linked program."""
+    """A function as it was read for some types of arguments, with what it depends on."""
 
     entry: Linkable
+    types: Mapping[str, Type]
+    """The types of the arguments, by parameter of the user's."""
     reading: Reading
-    namespaces: Mapping[str, Any]
-    built: _Built = _Built()
-    grants: Any = None
-    statics: Mapping[str, Any] = field(default_factory=dict)
-    methods: Mapping[str, Any] = field(default_factory=dict)
+    takes_gradients: bool
+    """Whether the user's code may take gradients."""
+    forking: bool = False
+    """Whether loops whose turns make calls are written out, so that these can be made at the same time."""
 
-    @cached_property
-    def free(self) -> FreeValues:
-        return FreeValues({}, frozenset())
+    @property
+    def unforked_loops(self) -> list[tuple[Span | None, str]]:
+        """The places of loops whose turns make calls, not all of which can be made at the same time, and why."""
+        return [(span, note.why) for span, note in self.reading.loops.items() if note.why is not None]
 
-    def is_current(self) -> bool:
-        return all(_is_same(place, key) for place, key in self.reading.world.guards.values())
+    @property
+    def has_written_out(self) -> bool:
+        """Whether loops are written out for the calls in their turns."""
+        return any(note.is_written_out for note in self.reading.loops.values())
+
+    @property
+    def places(self) -> Mapping[str, Sequence[Place]]:
+        """The places where each captured array was read, by the name of its operand."""
+        return {name: operand.places for name, operand in self.reading.operands.items()}
+
+    @property
+    def key(self) -> Any:
+        """A hashable key that tells the program from others of the function for the same types of arguments."""
+        return self.reading.guards.key
 
     def captured(self, backend: Backend) -> Captured | None:
         """The captured arrays as they are now; None where the program is another one by now."""
-        if not self.is_current():
+        if not self.reading.guards.hold():
             return None
         values: dict[str, Any] = {}
-        for name, (place, value) in self.reading.world.operands.items():
-            if place is None:
-                values[name] = value
-                continue
+        for name, operand in self.reading.operands.items():
+            values[name] = operand.value
             try:
-                values[name] = place.read()
+                found = [place.read() for place in operand.places]
             except GoneError:
                 return None
-        operands = {function: {name: name for name in values} for function in self.namespaces}
-        return Captured(operands, values, (), ()).taken_apart(backend.type_of)
+            if found:
+                values[name] = found[0]
+            if any(each is not values[name] for each in found):
+                return None
+        try:
+            return Captured(values).taken_apart(backend.type_of)
+        except TypeError:
+            return None  # no array any more
 
+    def operands(self, captured: Captured) -> list[tuple[Sequence[Place], Any]]:
+        """The places where each captured array was read, and what it is now."""
+        return [(self.places[name], value) for name, value in captured.values.items()]
 
-def _is_same(place: Place, key: Any) -> bool:
-    try:
-        return bool(shallow(place.read()) == key)
-    except GoneError:
-        return False
-
-
-class ReadPipeline(Pipeline):
-    """The pipeline of a program that has been read."""
-
-    @property
-    def read(self) -> ReadProgram:
-        """The program as it was read."""
-        found: Any = self.linked
-        assert isinstance(found, ReadProgram)
-        return found
-
-    @cached_property
-    def typed(self) -> Typed:
-        """The typed cfg program."""
-        reading = self.read.reading
-        return Typed(reading.program, reading.origin, self.environment, reading.result)
-
-    @cached_property
-    def table(self) -> machine.Program:
-        """The executable table; its results are the leaves of a structure."""
-        return replace(super().table, structure=self.read.reading.result)
+    def values(self) -> list[Any]:
+        """All values that the program depends on, as they are now."""
+        return self.reading.guards.values()
 
     def flat(self, arguments: Arguments) -> Arguments:
-        """Arguments with each of their arrays as a parameter of its own."""
-        return flat(arguments, self.read.reading)
+        """Arguments with each of their arrays as a parameter of its own, in the program's order."""
+        return flattened(arguments, self.reading.parameters)
 
 
-def flat(arguments: Arguments, reading: Reading) -> Arguments:
-    """Arguments with each of their arrays as a parameter of its own, in the program's order."""
-    values: dict[str, Sequence[Any]] = {}
-    types: dict[str, Any] = {}
-    shared: set[str] = set()
-    for user, names in reading.parameters.items():
-        if user not in arguments.types or not names:
-            continue
-        given = arguments.leaves.get(user) or [None] * len(names)
-        for name, leaf, type_ in zip(names, given, leaves(arguments.types[user]), strict=True):
-            types[name] = type_
-            if arguments.leaves:
-                values[name] = [leaf]
-            if user in arguments.shared:
-                shared.add(name)
-    return replace(arguments, leaves=values, types=types, shared=frozenset(shared))
-
-
-def read_program(
-    entry: Linkable, arguments: Arguments, options: Options, backend: Backend, lessons: Any
-) -> ReadPipeline:
-    """The pipeline of a function's program for these arguments."""
+def read_program(entry: Linkable, arguments: Arguments, backend: Backend, *, forking: bool = False) -> ReadProgram:
+    """A function's program for these arguments; CompileError with what is refused. See `ReadProgram` for `forking`."""
     own = batched_of(entry)
     assert own is not None
-    reading = read(own, arguments.types, arguments.statics, backend, batched_of, defaults=arguments.defaults)
-    names = Bound(reading.names)
-    namespaces = {function.name: names for function in reading.program.functions}
-    linked = ReadProgram(entry, reading, namespaces)
-    captured = linked.captured(backend)
-    assert captured is not None, "what was read has changed meanwhile"
-    others = [place.read() for place, _ in reading.world.guards.values()]
-    environment = Environment(
-        backend,
-        namespaces,  # type: ignore[arg-type]
-        captured.without_values(),
-        captured.types,
-        lenient=_Every(),  # type: ignore[arg-type]
-        kept=kept(captured.leaves, others, backend.is_variable),
+    takes_gradients = any(map(backend.takes_gradients, objects([entry.function])))
+
+    def known(value: Any) -> BatchedFunction | None:
+        """A batched function; the entry's options govern wherever it calls itself, under whatever options."""
+        found = batched_of(value)
+        return replace(found, statics=own.statics) if found is not None and entry.is_relative(value) else found
+
+    changes = 0
+    while True:
+        if takes_gradients and arguments.variables:
+            raise arguments.refused_variable(entry.__name__, backend)
+        reading = read(
+            own,
+            arguments.types,
+            arguments.statics,
+            backend,
+            known,
+            defaults=arguments.defaults,
+            tapes=takes_gradients,
+            forking=forking,
+        )
+        changed = reading.guards.changed()
+        if changed:
+            changes += 1
+            if changes == READINGS:
+                raise_all([_changing(entry.__name__, changed[0].text, span_of(own.tree, own.file))])
+            continue
+        found = ReadProgram(entry, arguments.types, reading, takes_gradients, forking)
+        if takes_gradients or not any(map(backend.takes_gradients, objects(found.values()))):
+            return found
+        takes_gradients = True
+
+
+def _changing(name: str, what: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "PCB424",
+        f"`{what}` has changed each time that `{name}` was read",
+        span,
+        "what this calls changes it, or another thread does",
+        "a batched function changes nothing around it: hand over what changes as an argument, and return it",
     )
-    return ReadPipeline(linked, environment, flat(arguments, reading).without_values(), options, lessons)  # type: ignore[arg-type]
 
 
-__all__ = ["FunctionType", "ReadPipeline", "ReadProgram", "batched_of", "is_switched", "read_program", "switched"]
+def untyped_program(entry: Linkable, backend: Backend) -> ir.Program:
+    """The "cfg" program of a function for arguments of any types: its names are looked up as they are now.
+
+    Raises CompileError with what is refused whatever the types are, in the function and in those that it calls.
+    """
+    own = batched_of(entry)
+    assert own is not None
+    return read_untyped(own, batched_of, is_array=backend.is_array, takes_gradients=backend.takes_gradients).program

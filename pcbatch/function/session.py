@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pcbatch.errors import CompileError, UsageError
-from pcbatch.function import longruns, readings
+from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
 from pcbatch.function.blanks import Blanks
 from pcbatch.function.cache import Cache
-from pcbatch.function.granting import granted
-from pcbatch.function.grants import NOTHING, Grants
 from pcbatch.function.inside import pieces_of
-from pcbatch.function.keys import Keys
 from pcbatch.function.linkable import Linkable
-from pcbatch.function.linking import Linked, link
 from pcbatch.function.pipeline import Pipeline, beginning
 from pcbatch.function.plan import Plan
+from pcbatch.function.readings import read_program
 from pcbatch.function.specs import plain_leaf, plain_spec, specs_of
 from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
-from pcbatch.lowering.captures.captured import Captured, collect
-from pcbatch.lowering.captures.kept import holds, kept, objects
+from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.look import Look
-from pcbatch.lowering.captures.reads import watching
-from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.once import once
 from pcbatch.options import Options
-from pcbatch.runtime.backends import backend_named, following
+from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import collector
@@ -66,12 +58,8 @@ class Session:
         self._options = options
         self._relatives = relatives
         self._lock = threading.RLock()
-        self._links: dict[Grants, Linked] = {}
-        self._read: dict[Any, list[Any]] = {}
-        """Programs read by the interpreter, by the types of arguments."""
-        self._grants: dict[Any, Grants] = {}
-        """What programs are built with, by the types of arguments."""
-        self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.reads.holds())
+        self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.captured_now() is not None)
+        """Programs by the types of arguments; which of several is the present one depends on what they have read."""
         self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
         """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
         self._plans: dict[Any, Plan | None] = {}
@@ -86,29 +74,10 @@ class Session:
     def _backend(self) -> Backend:
         return backend_named(self._options.backend)
 
-    @once
-    def _keys(self) -> Keys:
-        return Keys(self._backend)
-
     @cached_property
     def _static_places(self) -> frozenset[int]:
         names = enumerate(self._function.__signature__.parameters)
         return frozenset(place for place, name in names if name in self._function.static_argnames)
-
-    def link(self, grants: Grants = NOTHING) -> Linked:
-        """The function with all that it calls, linked anew where a name denotes another function now."""
-        with self._lock:
-            linked = self._links.get(grants)
-            if linked is not None and not linked.is_current():
-                self._links, self._plans, linked = {}, {}, None
-                self.compiled.clear()
-            if linked is None:
-                known = self._of_relatives(lambda relative: relative._links.get(grants))
-                linked = None if known is None else known.of(self._function)
-                if linked is None or not linked.is_current():
-                    linked = link(self._function, grants)
-                self._links[grants] = linked
-            return linked
 
     def _of_relatives(self, find: Callable[[Session], T | None]) -> T | None:
         """What `find` gives of the first relative that has it; one that another thread is at is not waited for."""
@@ -124,52 +93,52 @@ class Session:
                 return found
         return None
 
-    def linked(self) -> Linked:
-        """The function with all that it calls, for no arguments: what depends on their types is not looked at."""
-        try:
-            return self.link()
-        except CompileError as error:
-            more = NOTHING.unrolled(error)
-            if more == NOTHING:
-                raise
-            try:
-                return self.link(more)
-            except CompileError:
-                raise error from None
-
     def pipeline(self, args: Any, kwargs: Any) -> tuple[Arguments, Pipeline, Captured]:
-        """The program for these arguments, the arguments as it takes them, and the values of its free names."""
-        arguments = self._bind(args, kwargs)
-        if readings.is_switched():
-            pipeline, captured = self._read_for(arguments)
-            return pipeline.flat(arguments), pipeline, captured
-        return arguments, *self.compiled_for(arguments)
+        """The program for these arguments, the arguments as it takes them, and the values of its captured arrays."""
+        arguments = self.bind(args, kwargs)
+        pipeline, captured = self.compiled_for(arguments)
+        return pipeline.read.flat(arguments), pipeline, captured
 
-    def _read_for(self, arguments: Arguments) -> tuple[readings.ReadPipeline, Captured]:
-        """The program for these arguments, read by the interpreter, and the values of its captured arrays."""
-        backend = backend_named(self._options.backend)
+    def compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
+        """The program for these arguments, and the values of its captured arrays."""
+        backend = self._backend
+        key = (backend.place(), arguments.signature)
         with self._lock, collector.paused():
-            known = self._read.setdefault((backend.place(), arguments.signature), [])
-            for pipeline in known:
-                captured = pipeline.read.captured(backend)
-                is_same = captured is not None and captured.types == pipeline.environment.operand_types
-                if is_same and holds(pipeline.environment.kept, captured.leaves):
+            while True:  # what a program is may change while it is looked for
+                pipeline = self.compiled.get(key)
+                if pipeline is None:
+                    pipeline = self.compiled.put(key, self._compiled(key, arguments))
+                captured = pipeline.captured_now()
+                if captured is not None:
                     return pipeline, captured
-            started = time.perf_counter()
-            lessons = self.lessons.of((arguments.signature, len(known)))
-            with pieces_of(self._function.__name__), following.apart():
-                pipeline = readings.read_program(self._function, arguments, self._options, backend, lessons)
-                statistics = pipeline.machine.statistics
-            pipeline.keep_first_reads()
-            statistics.trace_seconds += time.perf_counter() - started
-            self.statistics.append(statistics)
-            self.compiled.put((arguments.signature, len(known)), pipeline)
-            known.append(pipeline)
-            captured = pipeline.read.captured(backend)
-            assert captured is not None
-            return pipeline, captured
 
-    def _bind(self, args: Any, kwargs: Any) -> Arguments:
+    def _compiled(self, key: Any, arguments: Arguments) -> Pipeline:
+        """The program for these arguments: one of a relative's as far as options do not matter, or read anew."""
+        started = time.perf_counter()
+        with pieces_of(self._function.__name__):
+            pipeline = self._begun(key, arguments, self._options.may_fork)
+            if pipeline.is_written_out_for_nothing:
+                pipeline = self._begun(key, arguments, False)
+            statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
+        statistics.trace_seconds += time.perf_counter() - started
+        logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
+        self.statistics.append(statistics)
+        return pipeline
+
+    def _begun(self, key: Any, arguments: Arguments, forking: bool) -> Pipeline:
+        """The first stages of the program: those of a relative's, or of one that is read anew."""
+
+        def find(relative: Session) -> Pipeline | None:
+            found = relative.compiled.peek(key)
+            return found if found is not None and found.read.forking == forking else None
+
+        begun = self._of_relatives(find)
+        if begun is not None:
+            return begun.under(self._options)
+        program = read_program(self._function, arguments, self._backend, forking=forking)
+        return Pipeline.of(program, key, arguments, self._options, self.lessons)
+
+    def bind(self, args: Any, kwargs: Any) -> Arguments:
         """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
         backend, signature = backend_named(self._options.backend), self._function.__signature__
         specs = tuple(plain_spec(value, backend.spec_of) for value in args)
@@ -188,7 +157,7 @@ class Session:
         arguments, pipeline, _ = self.pipeline(args, kwargs)
         match name:
             case "cfg":
-                return pipeline.typed.program
+                return pipeline.cfg
             case "stack":
                 return pipeline.stack
             case "optimized":
@@ -197,14 +166,14 @@ class Session:
 
     def adjoint(self, args: Any, kwargs: Any) -> str:
         """The text of the way back for these arguments."""
-        arguments, pipeline, captured = self.pipeline(args, kwargs)
-        with self._compiling(arguments, pipeline, captured):
+        arguments, pipeline, _ = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline):
             return pipeline.reverse.text(arguments.lanes)
 
     def llvm(self, args: Any, kwargs: Any) -> str:
         """The text of the native code for these arguments; UsageError PCB534 where they are run in another form."""
-        arguments, pipeline, captured = self.pipeline(args, kwargs)
-        with self._compiling(arguments, pipeline, captured):
+        arguments, pipeline, _ = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline):
             machine = pipeline.machine
             if isinstance(machine, LlvmProgram):
                 return machine.text
@@ -213,8 +182,8 @@ class Session:
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""
-        arguments, pipeline, captured = self.pipeline(args, kwargs)
-        with self._compiling(arguments, pipeline, captured), pipeline.first_time(None):
+        arguments, pipeline, _ = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline), pipeline.first_time(None):
             pipeline.machine.check(arguments.lanes)
 
     def compile(self, args: Any, kwargs: Any) -> None:
@@ -241,17 +210,17 @@ class Session:
                 f"an operation of {name} has a loop, which is compiled by running it ({form}) and need not end for "
                 "the zeros that stand for a spec; give arrays, such as those of a typical batch",
             )
-        with self._compiling(arguments, pipeline, captured), pipeline.first_time(arguments.lanes):
+        with self._compiling(arguments, pipeline), pipeline.first_time(arguments.lanes):
             pipeline.compile(arguments, captured)
         if not kwargs:
             for given in (blanks.args, blanks.with_arrays(backend.as_arrays)):
-                self._bind_plan(given, self._bind(given, kwargs), pipeline, captured)
+                self._bind_plan(given, pipeline.read.flat(self.bind(given, kwargs)), pipeline, captured)
 
     def run_at_once(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         """Run a batch, the long way."""
         arguments, pipeline, captured = self.pipeline(args, kwargs)
         is_ready = pipeline.is_ready(arguments.lanes)
-        with self._compiling(arguments, pipeline, captured), pipeline.first_time(arguments.lanes):
+        with self._compiling(arguments, pipeline), pipeline.first_time(arguments.lanes):
             outcome = pipeline.run_at_once(arguments, captured)
         if is_ready and not kwargs:
             self._bind_plan(args, arguments, pipeline, captured)
@@ -268,10 +237,8 @@ class Session:
         plan = None if known is None else self._plans.get(known[0])
         if known is None or plan is None:
             return None
-        if plan.links is not self._links:
-            return None
         pipeline = plan.pipeline
-        if pipeline is not self.compiled.last_used and self.compiled.get(plan.key) is not pipeline:
+        if pipeline is not self.compiled.last_used and self.compiled.get(plan.pipeline.key) is not pipeline:
             return None  # its program is forgotten
         if plan.ready is not None:
             finished = plan.run(known[1])
@@ -306,21 +273,13 @@ class Session:
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend = self._backend
-        if isinstance(pipeline, readings.ReadPipeline):
-            return
         known = self._at_a_glance(args, backend.runs_unseen())
         if known is None or not backend.runs_now() or sites(pipeline.table):
             return  # what lanes print is looked for the long way
         if (before := self._plans.get(known[0])) is None and known[0] in self._plans:
             return
-        linked, links, keys = pipeline.linked, self._links, self._keys.statics(captured)
-        if links.get(linked.grants) is not linked:
-            return  # another thread has linked anew
-        look = Look.at(captured, linked.free, linked.namespaces, keys, backend)
-        plan = None
-        if look is not None:
-            key = self._keys.key(arguments, captured, keys)
-            plan = Plan.of(pipeline, key, arguments, captured, known[1], look, links, before)
+        look = Look.at(pipeline.read.reading.guards, pipeline.read.operands(captured), backend)
+        plan = None if look is None else Plan.of(pipeline, arguments, captured, known[1], look, before)
         if len(self._plans) >= SIGNATURES:
             self._plans = {}
         self._plans[known[0]] = plan
@@ -329,7 +288,8 @@ class Session:
         """Run a batch, or go on with a saved one, as the options `progress` and `resume` of `options` say."""
         saved = longruns.read(options) if options.resume is not None else None
         if saved is None:
-            arguments, pipeline, captured = self.pipeline(args, kwargs)
+            arguments = self.bind(args, kwargs)
+            pipeline, captured = self.compiled_for(arguments)
         else:
             arguments = longruns.saved_arguments(saved, self._function.__signature__, options, args, kwargs)
             try:
@@ -339,7 +299,7 @@ class Session:
                     f"{self._function.__name__} is another program now, refused for the arguments in the file: {error}"
                 )
                 raise saved.refusal("PCB592", why) from None
-        with self._compiling(arguments, pipeline, captured):
+        with self._compiling(arguments, pipeline):
             return pipeline, pipeline.run_in_slices(arguments, captured, options, saved)
 
     def made(self) -> tuple[int, int]:
@@ -362,110 +322,14 @@ class Session:
             tuple(made_rooms(each.machine) for each in pipelines),
         )
 
-    def compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
-        """The program for these arguments, and the values of its free names."""
-        fewest = Grants(forking=self._options.may_fork)
-        find = partial(self._of_relatives, lambda relative: relative._grants.get(arguments.signature))
-        known = self._grants.get(arguments.signature) or find() or fewest
-        make = partial(self._compiled_with, arguments)
-        with self._lock, collector.paused():
-            try:
-                found, grants = granted(make, known, fewest)
-            except CompileError:
-                if not fewest.forking:
-                    raise
-                found, grants = granted(make, NOTHING, NOTHING)  # a loop may be right that is not, turn by turn
-            if grants != self._grants.get(arguments.signature):
-                if len(self._grants) >= SIGNATURES:
-                    self._grants = {}
-                self._grants[arguments.signature] = grants
-        return found
-
-    def _compiled_with(self, arguments: Arguments, grants: Grants) -> tuple[Pipeline, Captured]:
-        backend = backend_named(self._options.backend)
-        linked = self.link(grants)
-        captured = collect(linked.free, linked.namespaces, backend.is_array).taken_apart(backend.type_of)
-        statics = self._keys.statics(captured)
-        key = self._keys.key(arguments, captured, statics)
-        pipeline = self.compiled.get(key)
-        is_held = pipeline is not None and holds(pipeline.environment.kept, captured.leaves)
-        if pipeline is None and self._keys.find_computed(statics, linked):
-            return self._compiled_with(arguments, grants)
-        if pipeline is None or not is_held:
-            others = [value for _, _, value in captured.statics]
-            tapes = any(map(backend.takes_gradients, objects(others)))
-            if tapes and arguments.variables:
-                raise arguments.refused_variable(self._function.__name__, backend)
-            begun = self._of_relatives(lambda relative: relative._begun(key, linked, captured))
-            if begun is not None:
-                pipeline = begun.under(self._options, linked)
-            else:
-                known = kept(captured.leaves, others, backend.is_variable)
-                environment = self._environment(linked, captured.without_values(), known, tapes=tapes)
-                pipeline = Pipeline(
-                    linked, environment, arguments.without_values(), self._options, self.lessons.of(key)
-                )
-            started = time.perf_counter()
-            try:
-                watched = self._watching(pipeline, captured)
-                with pieces_of(self._function.__name__), watched, following.apart():
-                    statistics = pipeline.machine.statistics  # the whole pipeline, or its refusals
-            except CompileError as error:
-                raise type(error)(map(linked.built.unrolling.told, error.diagnostics)) from None
-            if pipeline.is_written_out_for_nothing:
-                return self._compiled_with(arguments, replace(grants, forking=False))
-            pipeline.keep_first_reads()
-            statistics.trace_seconds += time.perf_counter() - started
-            logger.debug("%s: generated code for %s", self._function.__name__, arguments.described)
-            self.statistics.append(statistics)
-            self.compiled.put(key, pipeline)
-        return pipeline, captured
-
-    def _environment(self, linked: Linked, free: Captured, known: Any, *, tapes: bool) -> Environment:
-        """What a program is translated in that captures `free`, of which values are `known`."""
-        unrolling = linked.built.unrolling
-        return Environment(
-            self._backend,
-            linked.namespaces,
-            free,
-            free.types,
-            linked.statics,
-            kept=known,
-            tapes=tapes,
-            methods=linked.methods,
-            augmented=unrolling.augmented,
-            suspects=frozenset(unrolling.suspects),
-            readers=frozenset(unrolling.readers),
-            in_place=unrolling.in_place,
-        )
-
-    def _begun(self, key: Any, linked: Linked, captured: Captured) -> Pipeline | None:
-        """The program of this `key`, linked so, if it is there and nothing that it has read has changed."""
-        pipeline = self.compiled.peek(key)
-        if pipeline is None or pipeline.linked.built is not linked.built:
-            return None
-        return pipeline if holds(pipeline.environment.kept, captured.leaves) else None
-
-    def _watching(self, pipeline: Pipeline, captured: Captured) -> AbstractContextManager[None]:
-        """Record what the user's code reads while it is traced inside."""
-        if isinstance(pipeline, readings.ReadPipeline):
-            return contextlib.nullcontext()
-        receivers = [value for each in pipeline.linked.namespaces.values() for value in each.given.values()]
-        statics = pipeline.arguments.statics.values()
-        return watching(pipeline.reads, [*receivers, *statics, *(value for _, _, value in captured.statics)])
-
     @contextmanager
-    def _compiling(self, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> Iterator[None]:
+    def _compiling(self, arguments: Arguments, pipeline: Pipeline) -> Iterator[None]:
         """Tell the log if something is compiled inside, and how long that took."""
         statistics = pipeline.machine.statistics
         before = (statistics.compilations, statistics.compile_seconds)
-        watched: AbstractContextManager[None] = contextlib.nullcontext()
-        if not pipeline.is_ready(arguments.lanes):  # what only a whole batch reads, such as a primitive's own form
-            watched = self._watching(pipeline, captured)
-        with pieces_of(self._function.__name__), watched:
+        with pieces_of(self._function.__name__):
             yield
         if statistics.compilations > before[0]:
-            pipeline.reads.settle()
             lanes = arguments.lanes if isinstance(arguments.lanes, int) else "any number of"
             name, seconds = self._function.__name__, statistics.compile_seconds - before[1]
             logger.info("%s: compiled %s for %s lanes in %.2f s", name, arguments.described, lanes, seconds)

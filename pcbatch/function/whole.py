@@ -15,9 +15,8 @@ from pcbatch.function.inside import ordinary_code
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import StructType, Type
+from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured
-from pcbatch.runtime.backends import following
 
 
 class Whole:
@@ -29,14 +28,15 @@ class Whole:
 
     def program(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> Compiled:
         """Its program for arguments with such axes."""
-        with ordinary_code(), following.apart():
+        with ordinary_code():
             bound, session = self._bound(arguments), self._with(axes).session
-            given, _, _ = session.pipeline(bound.args, {**bound.kwargs, **_lanes(axes)})
-            return Compiled(session, given.without_values())
+            given = session.bind(bound.args, {**bound.kwargs, **_lanes(axes)}).without_values()
+            session.compiled_for(given)
+            return Compiled(session, given)
 
     def run_batch(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> tuple[Any, Any]:
         """The results for a batch, and a mask of the lanes that have not failed, bool `[lanes]`."""
-        with ordinary_code(), following.apart():
+        with ordinary_code():
             bound = self._bound(arguments)
             run = self._with(axes).run(*bound.args, **bound.kwargs, **_lanes(axes))
             return run.value, run.status == LaneStatus.OK
@@ -60,8 +60,7 @@ class Compiled:
     def result_type(self) -> Type:
         """The type of what it gives for one example."""
         table = self._now()[0].table
-        types = [table.types[name] for name in table.results]
-        return types[0] if len(types) == 1 else StructType("tuple", tuple(types))
+        return table.types[table.results[0]] if table.structure is None else table.structure
 
     @property
     def captured(self) -> list[Any]:
@@ -74,7 +73,7 @@ class Compiled:
         return (self._now()[0], *leaves)
 
     def _now(self) -> tuple[Pipeline, Captured]:
-        with ordinary_code(), following.apart():
+        with ordinary_code():
             return self.session.compiled_for(self.arguments)
 
 

@@ -98,11 +98,6 @@ class Code:
         return _renamed(self.text, _items(self, reads), _items(self, stores))
 
 
-def copy_of(target: str, source: str) -> Code:
-    """`target = source`."""
-    return Code(f"{target} = {source}")
-
-
 def assign(target: str, value: ast.expr) -> Code:
     """`target = value`."""
     return Code(f"{target} = {ast.unparse(value)}")

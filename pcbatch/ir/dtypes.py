@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _INTEGER = re.compile(r"(u?)int(\d+)")
+_PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "complex64": 24}
+"""The bits of significands where they are not those of float64."""
 _KINDS = ("bool", "int", "float", "complex")
 
 
@@ -20,6 +22,41 @@ def wider_integer(one: str, other: str) -> str | None:
         return "".join((*bits, f"int{max(bits.values())}"))
     signed = bits[""] if bits[""] > bits["u"] else 2 * bits["u"]
     return f"int{signed}" if signed <= 64 else None
+
+
+def meeting(one: str, other: str) -> str | None:
+    """The dtype in which two arrays meet; None where no int holds both.
+
+    An int or a bool beside a float has the float's dtype, two floats have the wider one, and so have two ints.
+    """
+    if one == other or other == "bool":
+        return one
+    if one == "bool":
+        return other
+    if not (is_inexact(one) and is_inexact(other)):
+        return wider_integer(one, other) if is_inexact(one) == is_inexact(other) else one if is_inexact(one) else other
+    if "complex" in one or "complex" in other:
+        return "complex128" if _bits(one) == 64 or _bits(other) == 64 else "complex64"
+    if _bits(one) == _bits(other):
+        return "float32"  # bfloat16 and float16
+    return one if _bits(one) > _bits(other) else other
+
+
+def holds_exactly(dtype: str, array: str) -> bool:
+    """Whether every number of `dtype` is one of `array`, a float's dtype."""
+    found = _INTEGER.fullmatch(dtype)
+    return found is not None and int(found[2]) - (not found[1]) <= _PRECISION.get(array, 53)
+
+
+def is_inexact(dtype: str) -> bool:
+    """Whether `dtype` names a floating or complex type."""
+    return dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _bits(dtype: str) -> int:
+    """The bits of a real number of a floating or complex dtype."""
+    bits = int(dtype.lstrip("bcfloatmpex"))
+    return bits // 2 if dtype.startswith("complex") else bits
 
 
 def casts_into(value: str, array: str) -> bool:

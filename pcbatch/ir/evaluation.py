@@ -6,19 +6,17 @@ import copy
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from numbers import Number
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
-from pcbatch.ir.pseudo_builtins import BEGUN, BLANK, COUNT, MADE, MAPPED
+from pcbatch.ir.pseudo_builtins import BLANK
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 
@@ -34,38 +32,6 @@ def _shortest(*sequences: Any, strict: bool = False) -> int:
 
 def _element(sequence: Any, position: int, count: int | None = None) -> Any:
     return sequence[position] if count is None else list(sequence)[position]
-
-
-def _parts(value: Any, count: int) -> Any:
-    if not isinstance(value, tuple | list) or len(value) != count:
-        raise TypeError(f"{value!r} is no sequence of {count}")
-    return value
-
-
-def _objects(value: Any) -> dict[int, Any]:
-    """What can be changed in a value, by identity."""
-    fields = value if isinstance(value, dict) else records.fields_of(value) or {}
-    parts = value if isinstance(value, tuple | list) else list(fields.values())
-    found = {} if isinstance(value, tuple | str | Number | np.generic | None) else {id(value): value}
-    return found | {key: each for part in parts for key, each in _objects(part).items()}
-
-
-def _apart(results: tuple[Any, ...], others: tuple[Any, ...], arrays: bool = True) -> None:
-    known = _objects(others)
-    for result in results:
-        own = _objects(result)
-        if not known.keys().isdisjoint(own):
-            raise_all([Diagnostic("PCB420", "a call gives the same array as another one", None)])
-        known |= own
-
-
-def _plain(value: Any, name: str, line: int) -> None:
-    if callable(value) or isinstance(value, Iterator):
-        raise_all([Diagnostic("PCB421", f"what may run later reads `{name}`, which is assigned before", None)])
-
-
-def _unbound(name: str, header: str) -> None:
-    raise UnboundLocalError(f"local variable {name!r} referenced before assignment: `{header}` has made no turn")
 
 
 def _cast(value: Any, types: Iterator[str]) -> Any:
@@ -85,19 +51,13 @@ def _cast(value: Any, types: Iterator[str]) -> Any:
 
 
 def _with_field(record: Any, value: Any, name: str) -> Any:
-    return records.made(type(record), {**records.without_mark(records.fields_of(record) or {}), name: value})
+    return records.made(type(record), {**(records.fields_of(record) or {}), name: value})
 
 
 def _with_item(whole: Any, value: Any, key: Any) -> Any:
     changed = copy.copy(whole)
     changed[key] = value
     return changed
-
-
-def _within(whole: Any, part: Any, key: Any, is_field: bool) -> Any:
-    if is_field:
-        return _with_field(whole, part, key)
-    return tuple(_with_item([*whole], part, key)) if isinstance(whole, tuple) else _with_item(whole, part, key)
 
 
 def _stored(whole: Any, value: Any, *indices: Any) -> Any:
@@ -110,35 +70,23 @@ def _taken(whole: Any, method: str, *args: Any, **options: Any) -> tuple[Any, An
 
 
 MEANINGS: Mapping[str, Callable[..., Any]] = {
-    "__apart__": _apart,
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
-    "__elements__": lambda array, *indices: np.asarray(array)[mesh(indices)],
     CAST: lambda value, *types: _cast(value, iter(types)),
     BLANK: lambda dtype, *shape: np.zeros(shape, dtype),
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
+    "__guarded__": lambda condition, value: value() if condition else None,
     "__index__": operator.index,
     "__length__": _shortest,
-    COUNT: range,
     "__element__": _element,
-    BEGUN: records.begun,
-    MADE: records.finished,
-    MAPPED: lambda value, *known: value,
-    "__parts__": _parts,
-    "__plain__": _plain,
+    "__object__": lambda cls, names, *values: records.made(cls, dict(zip(names, values, strict=True))),
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
-    "__unbound__": _unbound,
-    "__unrolled__": lambda length, known, turns=(): length,
     "__row__": lambda value, array: np.array(value) if isinstance(array, np.ndarray) else value,
-    "__sequence__": lambda sequence, *options: sequence,
-    "__turns__": lambda known, *given, **options: known,
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
     "__stored__": _stored,
     "__taken__": _taken,
     "__with_field__": _with_field,
     "__with_item__": _with_item,
-    "__within__": _within,
-    "__flag__": lambda value, flag: value is flag,
 }
 """The functions of `pseudo_builtins` on plain Python values."""
 
@@ -186,7 +134,7 @@ def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
             array[first] = copy_store(array[first], tuple(rest), value) if rest else value
         else:
             array = array.copy()
-            array[mesh(indices)] = value
+            array[mesh(indices) if len(indices) > 1 else indices[0]] = value
     except IndexError as error:
         raise LaneFaultError("INDEX", f"IndexError: {error}") from error
     return array

@@ -1,8 +1,8 @@
 """Joins of types where branches, loops, calls and returns meet (design: "Numbers").
 
 An unknown type is None. Unknown with t is t; weak int with weak float is weak float; a weak int takes any numeric
-tensor's dtype, a weak float a floating tensor's; ints of two dtypes meet in the wider one, as in NumPy. Everything else
-that differs is a conflict.
+tensor's dtype, a weak float a floating tensor's; two ints or two floats meet in the wider dtype, and an int meets a
+float in the float's where that holds all of the int's numbers. Everything else that differs is a conflict.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pcbatch.ir.dtypes import wider_integer
+from pcbatch.ir.dtypes import holds_exactly, is_inexact, meeting
 from pcbatch.ir.types import NONE, StructType, TensorType, Type, records
 
 Spelling = Callable[[str], str]
@@ -30,11 +30,6 @@ class ConflictError(TypeError):
     def told(self, spelling: Spelling) -> str:
         """The message to users of a library that spells operations so."""
         return self.text.format(*map(spelling, self.operations)) if self.operations else self.text
-
-
-def is_float(dtype: str) -> bool:
-    """Whether `dtype` names a floating or complex type."""
-    return dtype.startswith(("float", "bfloat", "complex"))
 
 
 def join(old: Type | None, new: Type | None) -> Type | None:
@@ -82,20 +77,24 @@ def _join_tensors(old: TensorType, new: TensorType) -> TensorType:
             raise ConflictError(why + "; write {}(..) or {}(..) where the scalar is set", "zeros_like", "fill")
         raise ConflictError(why)
     if old.weak and new.weak:
-        return old if is_float(old.dtype) else new  # two different weak types: int and float
+        return old if is_inexact(old.dtype) else new  # two different weak types: int and float
     if old.weak or new.weak:
         weak, committed = (old, new) if old.weak else (new, old)
         if committed.dtype == "bool":
             raise ConflictError("a bool and a number do not meet; write True/False, or {} one of them", "cast")
-        if is_float(weak.dtype) and not is_float(committed.dtype):
+        if is_inexact(weak.dtype) and not is_inexact(committed.dtype):
             why = f"a Python float does not fit {committed.dtype}"
             raise ConflictError(why + "; write an int, or {}(.., {})", "cast", "float32")
         return committed
     if "bool" in (old.dtype, new.dtype):
         raise ConflictError("a bool and a number do not meet; write True/False, or {} one of them", "cast")
-    wider = wider_integer(old.dtype, new.dtype)
-    if wider is not None:
+    wider = meeting(old.dtype, new.dtype)
+    is_exact = is_inexact(old.dtype) == is_inexact(new.dtype) or holds_exactly(
+        new.dtype if is_inexact(old.dtype) else old.dtype, wider or ""
+    )
+    if wider is not None and is_exact:
         return TensorType(wider, old.shape)
-    holds = new.dtype if is_float(new.dtype) and not is_float(old.dtype) else old.dtype  # a cast to int would cut off
+    is_new = is_inexact(new.dtype) and not is_inexact(old.dtype)  # a cast to int would cut off
+    holds = new.dtype if is_new else old.dtype
     why = f"dtypes {old.dtype} and {new.dtype} differ"
     raise ConflictError(why + "; write {}(.., {}) for the other one", "cast", holds)

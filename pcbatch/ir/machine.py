@@ -35,7 +35,7 @@ from typing import Any
 from pcbatch.errors import Span
 from pcbatch.ir.program import Enter, Exit, Primitive
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import StructType, Type
 
 
 def _span() -> Span | None:
@@ -65,13 +65,11 @@ Straight = Primitive | Enter | Exit
 class Statement:
     """One op of a piece. `sites` has the fault site of each of its checks, in the order in which code is generated.
 
-    None stands for a check that cannot fail. `lenient` says that indices written as numbers are among the
-    checks, and that operators and attributes are those of NumPy's arrays.
+    None stands for a check that cannot fail.
     """
 
     op: Straight
     sites: tuple[int | None, ...] = ()
-    lenient: bool = False
 
 
 @dataclass(frozen=True)
@@ -310,8 +308,8 @@ class Program:
     merged: tuple[tuple[int, ...], ...] = ()
     native: tuple[int, ...] = ()
     externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    structure: Type | None = None
-    """The type of the value of which the results are the leaves, if they are no values of their own."""
+    structure: StructType | None = None
+    """The type of the value whose leaves are the results; None where there is one result, which is the value."""
 
 
 def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:

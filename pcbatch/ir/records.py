@@ -7,7 +7,6 @@ to its author: what happens once, when it is made, does not happen again where i
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
@@ -100,54 +99,10 @@ def object_of(cls: type, names: tuple[str, ...], *values: Any) -> Any:
     return made(cls, dict(zip(names, values, strict=True)))
 
 
-INIT, AFTER = CONSTRUCTORS = ("__init__", "__post_init__")
+CONSTRUCTORS = ("__init__", "__post_init__")
 """The methods that classes of records run when an object is made, of simple ones and of dataclasses."""
 NO_FILE = "<string>"
 """The file of code that the decorator of a dataclass has made."""
-_BEGUN = "_pcb_begun"
-"""The attribute that an object has before it has others: one without any is a mere token."""
-
-
-def begun(cls: type, *args: Any, **kwargs: Any) -> Any:
-    """An object of the simple class `cls` before its `__init__` has run, of a dataclass before its `__post_init__`.
-
-    A dataclass is given its arguments; a field that is none of these, and has no default, is None until it is assigned.
-    """
-    if not dataclasses.is_dataclass(cls):
-        return made(cls, {_BEGUN: None})
-    given = inspect.signature(cls).bind(*args, **kwargs).arguments
-    return made(cls, {each.name: given.get(each.name, _default(each)) for each in dataclasses.fields(cls)})
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    return None if field.default_factory is dataclasses.MISSING else field.default_factory()
-
-
-def finished(record: Any) -> Any:
-    """An object that is as its constructor has left it."""
-    return record if dataclasses.is_dataclass(record) else made(type(record), without_mark(vars(record)))
-
-
-def without_mark(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of an object that has some: that it was `begun` no longer shows."""
-    return {name: value for name, value in fields.items() if name != _BEGUN}
-
-
-def constructor_of(cls: type) -> str | None:
-    """The method that a call of a class of records runs on an object that is `begun`; None where there is no such one.
-
-    Or where the class makes its objects in a way of its own.
-    """
-    if not dataclasses.is_dataclass(cls):
-        return INIT if is_simple_class(cls) else None
-    bases = cls.__mro__[:-1]
-    init = next((vars(base)[INIT] for base in bases if INIT in vars(base)), None)
-    after = getattr(cls, AFTER, None)
-    is_own = type(cls) is not type or any("__new__" in vars(base) for base in bases)
-    fits = isinstance(after, FunctionType) and len(inspect.signature(after).parameters) == 1
-    return AFTER if fits and not is_own and is_generated(init) else None
 
 
 def is_generated(function: Any) -> bool:

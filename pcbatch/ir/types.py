@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class StructType:
 
     kind: str
     items: tuple[Type, ...]
-    keys: tuple[str, ...] = ()
+    keys: tuple[Any, ...] = ()
     constructor: type | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -57,12 +58,17 @@ class StructType:
             case "list":
                 return f"[{', '.join(items)}]"
             case "dict":
-                keys = [key if key.isidentifier() else repr(key) for key in self.keys]
+                keys = [key if _is_plain(key) else repr(key) for key in self.keys]
                 return "{" + ", ".join(f"{k}: {v}" for k, v in zip(keys, items, strict=True)) + "}"
             case "None":
                 return "None"
             case name:
                 return f"{name}({', '.join(f'{k}={v}' for k, v in zip(self.keys, items, strict=True))})"
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key of a dict is written without quotes."""
+    return isinstance(key, str) and key.isidentifier() and key not in ("True", "False", "None")
 
 
 Type = TensorType | StructType

@@ -192,7 +192,6 @@ class _Lowering:
         saved = {push.saved for push in pushes}
         outputs = dict.fromkeys(name for op in ops for name in ir.writes(op))
         writes = tuple(name for name in outputs if name in needed or name in saved or self._is_stored(name))
-        lenient = [op.span in self.environment.lenient for op in ops]
         sites: list[list[int]] = [[] for _ in ops]
 
         def site(number: int, status: LaneStatus, message: str) -> int:
@@ -200,7 +199,7 @@ class _Lowering:
             return sites[number][-1]
 
         variables = frozenset(self.variables) | frozenset(outputs)
-        text = write_piece("piece", ops, writes, variables, self.environment, function.name, site, lenient.__getitem__)
+        text = write_piece("piece", ops, writes, variables, self.environment, site)
         self._note_types((*writes, *text.reads, *outputs))
         yield machine.Piece(
             None,
@@ -208,10 +207,7 @@ class _Lowering:
             writes,
             text.shared,
             tuple(number for each in sites for number in each),
-            statements=tuple(
-                machine.Statement(op, tuple(own), is_lenient)
-                for op, own, is_lenient in zip(ops, sites, lenient, strict=True)
-            ),
+            statements=tuple(machine.Statement(op, tuple(own)) for op, own in zip(ops, sites, strict=True)),
             scope=function.name,
         )
 

@@ -15,12 +15,14 @@ from pcbatch.ir import machine
 from pcbatch.ir.program import Dialect, Program
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.verify.verifier import verify
+from pcbatch.optimize.cfg.coalescing import coalesce_copies
 from pcbatch.optimize.cfg.dead_code import remove_dead_code
 from pcbatch.optimize.cfg.if_conversion import convert_branches
 from pcbatch.optimize.cfg.jump_threading import thread_jumps
 from pcbatch.optimize.cfg.melding import meld_arms
 from pcbatch.optimize.cfg.multiple_results import return_multiple_results
 from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
+from pcbatch.optimize.cfg.speculation import hoist_free_arms
 from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
 from pcbatch.optimize.machine.block_order import order_blocks
 from pcbatch.optimize.machine.dead_writes import mark_dead_writes
@@ -43,9 +45,11 @@ Pass = Callable[[Program], Program]
 
 CFG_PASSES: Mapping[str, Pass] = {
     "multiple_results": return_multiple_results,
+    "copies": coalesce_copies,
     "plain_conditions": branch_on_bools,
     "melding": meld_arms,
     "if_conversion": convert_branches,
+    "speculation": hoist_free_arms,
     "jump_threading": thread_jumps,
     "dead_code": remove_dead_code,
     "straight_lines": merge_straight_lines,

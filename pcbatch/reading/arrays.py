@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from operator import eq
 from typing import Any
 
 import gast
@@ -14,31 +16,17 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.branches import Branches
-from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, method
-from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Ref, Tuple, Value, View
+from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.forbidden_calls import forbidden_method
+from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
+from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
+from pcbatch.reading.views import Index, Sliced, Views, parts_of
 
 STORED, AXIS = builtin("__stored__"), builtin("__axis__")
-SHAPED = frozenset({"reshape", "ravel", "transpose", "squeeze", "swapaxes", "diagonal"})
-"""Methods of arrays that only move elements, and give views."""
 INT = TensorType("int32")
 
 
-@dataclass(frozen=True, eq=False)
-class Sliced:
-    """A slice of an index; `length` is how long it is where its bounds are a lane's."""
-
-    lower: Value | None
-    upper: Value | None
-    step: Value | None
-    length: int | None = None
-
-
-Index = Any
-"""A value, a `Sliced`, or a tuple of these."""
-
-
-class Arrays(Branches):
+class Arrays(Views):
     """Elements of arrays."""
 
     # -- what an index is ----------------------------------------------------------------------------------------------
@@ -69,16 +57,20 @@ class Arrays(Branches):
             if found is not None:
                 value = self._constant_of(found)
                 length = value
-        if length is None:
-            raise self.no_constant(
-                "PCB406",
-                "the length of a slice differs from lane to lane",
-                "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a "
-                "literal or a captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), "
-                "p = tf.range(len(a))",
-                node=node,
-            )
-        return Sliced(first, last, by, length)
+        if length is None and by is not None and not (isinstance(by, Host) and by.value in (None, 1)):
+            raise self.no_length(node)
+        return Sliced(first, last, by, length, is_ragged=length is None)
+
+    def no_length(self, node: Any = None) -> NeedsConstantError:
+        """The refusal of a slice whose length differs by lane where that cannot be."""
+        return self.no_constant(
+            "PCB406",
+            "the length of a slice differs from lane to lane",
+            "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a literal or "
+            "a captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), "
+            "p = tf.range(len(a))",
+            node=node,
+        )
 
     def _constant_of(self, tree: ast.expr) -> int | None:
         node = gast.ast_to_gast(ast.fix_missing_locations(ast.Expression(tree))).body
@@ -88,6 +80,8 @@ class Arrays(Branches):
     def index_pattern(self, index: Index) -> Any:
         """An index as an argument of an operation."""
         match index:
+            case Sliced(is_ragged=True):
+                raise self.no_length()
             case Sliced(lower, upper, step, None):
                 return slice(*(None if each is None else self.pattern(each) for each in (lower, upper, step)))
             case Sliced(lower, _, step, length):
@@ -102,31 +96,16 @@ class Arrays(Branches):
         """The value of Python's that `value` is; refused for a lane's."""
         value = self.read(self.known(value))
         if isinstance(value, Host):
+            if value.place is not None and self.is_array(value.value):
+                self.world.guards.note(value.place, value.value, by_elements=True)
             return value.value
         if isinstance(value, Tuple):
             items = [self.constant(each, what) for each in value.items]
             return tuple(items) if value.cls is None else value.cls(*items)
         if self.kind(value) == "list":
             return [self.constant(each, what) for each in self.state.cell(value).items]  # type: ignore[arg-type]
-        raise self.no_constant("PCB313", f"{what} must be known when the function is compiled, and differs by lane")
-
-    def is_basic(self, type_: TensorType, index: Index) -> bool:
-        """Whether an index gives a view in NumPy: ints, slices, None and `...`, and some axis is left."""
-        parts = index if isinstance(index, tuple) else (index,)
-        ints = 0
-        for part in parts:
-            if isinstance(part, Sliced):
-                continue
-            known = self.read(part)
-            if isinstance(known, Host) and (
-                known.value is None or known.value is Ellipsis or isinstance(known.value, slice)
-            ):
-                continue
-            own = self.type_of(known)
-            if own is None or own.shape or not own.dtype.startswith(("int", "uint")):
-                return False
-            ints += 1
-        return len(type_.shape) > ints
+        message = f"{what} must be known when the function is compiled, and differs by lane"
+        raise self.no_constant("PCB313", message, self.if_static([value]))
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -138,56 +117,7 @@ class Arrays(Branches):
         found = self.emit(GETITEM, [self.pattern(source), self.index_pattern(index)])
         if not self.is_basic(type_, index) or not isinstance(found, Lane):
             return found
-        return View(array, Item(_frozen(index), ()), self.held(array), found)
-
-    def held(self, value: Value) -> Any:
-        """What tells the elements that an array holds now from those that it held before."""
-        match value:
-            case Ref():
-                cell = self.state.cell(value)
-                return "cell", value.cell, cell.version, *(self.held(each) for each in cell.items)
-            case View(base, steps):
-                return "view", self.held(base), id(steps)
-            case Lane(name):
-                return "lane", name
-            case OneOf(index, items):
-                return "one of", index.name, *(self.held(each) for each in items)
-        return "host", id(value)
-
-    def read_view(self, view: View) -> Value:
-        """The elements of a view as they are now."""
-        now = self.held(view.base)
-        if view.seen == now:
-            return view.value
-        source = self.pattern(view.base)
-        match view.steps:
-            case Item(index):
-                found = self.emit(GETITEM, [source, self.index_pattern(index)])
-            case Moved(_, _, shape):
-                found = self.moved(source, view.steps.places, shape)
-        assert isinstance(found, Lane)
-        fresh = replace(view, seen=now, value=found)
-        self.replace(lambda each: fresh if each is view else None)
-        return found
-
-    def moved(self, source: Any, places: np.ndarray, shape: tuple[int, ...]) -> Value:
-        """The elements of an array at flat positions, in an array of `shape`."""
-        flat = self.emit(method("ravel"), [source])
-        positions = self.pattern(Host(np.ravel(places).astype(np.int32)))
-        taken = self.emit(GETITEM, [self.pattern(flat), positions])
-        return self.emit(method("reshape"), [self.pattern(taken), shape])
-
-    def shaped(self, array: Value, name: str, arguments: Sequence[Any], found: Value) -> Value:
-        """What a method that only moves elements gives: a view, of which `found` are the elements."""
-        type_ = self.type_of(array)
-        assert type_ is not None
-        if not isinstance(found, Lane) or not type_.shape:
-            return found
-        grid = np.arange(int(np.prod(type_.shape)), dtype=np.int32).reshape(type_.shape)
-        moved = np.ascontiguousarray(getattr(grid, name)(*arguments) if name != "T" else grid.T)
-        if moved.shape != found.type.shape:
-            return found
-        return View(array, Moved(name, moved.tobytes(), moved.shape), self.held(array), found)
+        return View(array, Item(index, ()), self.held(array), found)
 
     # -- storing -------------------------------------------------------------------------------------------------------
 
@@ -195,7 +125,7 @@ class Arrays(Branches):
         """`array[index] = value`, as all names of the array see it."""
         match array:
             case View(base, Item(outer)) if self._are_ints(outer) and not isinstance(outer, Sliced):
-                both = (*_parts(outer), *_parts(index))
+                both = (*parts_of(outer), *parts_of(index))
                 self.store_element(base, both, value)
             case View():
                 self.write(array, self.stored(self.pattern(self.read(array)), index, value))
@@ -214,7 +144,7 @@ class Arrays(Branches):
     def _are_ints(self, index: Index) -> bool:
         return all(
             not isinstance(part, Sliced) and (t := self.type_of(self.read(part))) is not None and not t.shape
-            for part in _parts(index)
+            for part in parts_of(index)
         )
 
     def own(self, array: Lane) -> Ref:
@@ -222,8 +152,9 @@ class Arrays(Branches):
         if array.name not in self.types:
             raise self.refusal(
                 "PCB204",
-                f"`{array.name}` is captured, and a store would change it for everybody",
-                f"copy it first: `{array.name}_ = np.array({array.name})`",
+                f"`{array.name}` is captured, and this changes it for everybody",
+                "copy it first, `own = np.array(..)`; or pass it as an argument, and return it",
+                label="changed here",
             )
         self.refuse_shared(array)
         return self.celled(array)
@@ -231,18 +162,49 @@ class Arrays(Branches):
     def refuse_shared(self, array: Value) -> None:
         """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
         mine = self.shares(array)
-        name = array.name if isinstance(array, Lane) else "it"
+        held = self.state.cell(array).items if isinstance(array, Ref) else (array,)
+        own = {each.name for each in held if isinstance(each, Lane)}
+        older = frozenset().union(*(self.state.origins.get(name, ()) for name in own))
         for other in self.state.reachable(self.living()):
-            if not isinstance(other, Lane) or (isinstance(array, Lane) and other.name == array.name):
+            if not isinstance(other, Lane) or other.name in own:
                 continue
             theirs = self.state.origins.get(other.name, frozenset())
             is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
-            if is_known and (not theirs.isdisjoint(mine) or other.name in self.state.origins.get(name, ())):
+            if is_known and (not theirs.isdisjoint(mine) or other.name in older):
+                some = self.users_name(lambda each: not mine.isdisjoint(self.shares(each)), "an array")
+                one = self.users_name(partial(eq, array), some)
+                two = self.users_name(partial(self._is_array_of, other), "another one")
                 raise self.refusal(
                     "PCB205",
-                    f"`{name}` is changed here, and `{other.name}` may be the same array: it is on some paths",
+                    f"{one} is changed here, and {two} may be the same array: it is on some paths",
                     "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
                 )
+
+    def _is_array_of(self, held: Lane, value: Value) -> bool:
+        """Whether a value is the array that a variable holds."""
+        if isinstance(value, Ref) and self.kind(value) == "array":
+            return self.state.cell(value).items == (held,)
+        return value == held
+
+    def refuse_method(self, name: str) -> None:
+        """Refuse a method of an array or a variable that must not be called."""
+        wrong = forbidden_method(name)
+        if wrong is not None:
+            raise self.refusal(wrong.code, f"`{name}` {wrong.why}", wrong.help, label=f"`{name}` is read here")
+
+    def change(self, ref: Ref, **changes: Any) -> None:
+        """Change an object of the user's; refused where it may be another one that is read later."""
+        twins = self.state.twins.get(ref.cell, frozenset())
+        living = twins and {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)}
+        if not twins.isdisjoint(living):
+            one = self.users_name(partial(eq, ref), "this object")
+            other = self.users_name(lambda each: isinstance(each, Ref) and each.cell in twins, "another one")
+            raise self.refusal(
+                "PCB205",
+                f"{one} is changed here, and {other} may be the same object: it is if the loop makes no turn",
+                "copy what is to stay as it is, where the loop begins: `copy.copy(..)`",
+            )
+        self.state.set_cell(ref, **changes)
 
     def living(self) -> Iterator[Value]:
         """The values of variables that may be read later; see `names`."""
@@ -254,12 +216,13 @@ class Arrays(Branches):
             name = array.place.text or "it"
             raise self.refusal(
                 "PCB204",
-                f"`{name}` is captured, and a store would change it for everybody",
-                f"copy it first: np.array({name})",
+                f"`{name}` is captured, and this changes it for everybody",
+                "copy it first, `own = np.array(..)`; or pass it as an argument, and return it",
+                label="changed here",
             )
         lane = self.lane(array, hint="array")
         ref = self.new("array", (lane,))
-        self.replace(lambda each: ref if each is array else None)
+        self.state.mapped(lambda each: ref if each is array else None)
         return ref
 
     def write(self, array: Value, new: Value) -> None:
@@ -270,7 +233,7 @@ class Arrays(Branches):
                 cell = self.state.cell(array)
                 self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
             case View(base, Item(index)):
-                plain, shape = self._without_new_axes(base, index)
+                plain, shape = self.without_new_axes(base, index)
                 if shape is not None:
                     new = self.emit(method("reshape"), [self.pattern(new), shape])
                 self.store_element(base, plain, new)
@@ -299,39 +262,11 @@ class Arrays(Branches):
             case Host():
                 self.write(self.own_of_host(array), new)
 
-    def _without_new_axes(self, base: Value, index: Index) -> tuple[Index, tuple[int, ...] | None]:
-        """An index without `None` and `...`, and the shape of what it takes where it had any of these."""
-        parts, type_ = list(_parts(index)), self.type_of(base)
-        assert type_ is not None
-        known = [None if isinstance(part, Sliced) else self.read(part) for part in parts]
-        is_new = [isinstance(each, Host) and each.value is None for each in known]
-        is_rest = [isinstance(each, Host) and each.value is Ellipsis for each in known]
-        if not any(is_new) and not any(is_rest):
-            return index, None
-        missing = len(type_.shape) - (len(parts) - sum(is_new) - sum(is_rest))
-        plain: list[Any] = []
-        for part, new, rest in zip(parts, is_new, is_rest, strict=True):
-            plain += [Sliced(None, None, None)] * missing if rest else [] if new else [part]
-        grid = np.zeros(type_.shape, np.int8)
-        sizes = []
-        for axis in range(len(type_.shape)):
-            part = plain[axis] if axis < len(plain) else Sliced(None, None, None)
-            if isinstance(part, Sliced):
-                length = part.length
-                if length is None:
-                    at = slice(
-                        *(
-                            None if e is None else self.constant(e, "a bound")
-                            for e in (part.lower, part.upper, part.step)
-                        )
-                    )
-                    length = len(range(*at.indices(grid.shape[axis])))
-                sizes.append(length)
-        return tuple(plain), tuple(sizes)
-
     def stored(self, array: Any, index: Index, value: Value) -> Value:
         """An array with some elements replaced, as a value."""
-        parts = [self._position(array, axis, part) for axis, part in enumerate(_parts(index))]
+        if self._are_pairs(parts_of(index)):
+            return self._stored_by_pairs(array, index, value)
+        parts = [self._position(array, axis, part) for axis, part in enumerate(parts_of(index))]
         return self.emit(STORED, [array, self.pattern(value), *parts])
 
     def _position(self, array: Any, axis: int, part: Index) -> Any:
@@ -355,7 +290,7 @@ class Arrays(Branches):
         """Store into the variable of an array."""
         self.refuse_shared(array)
         cell = self.state.cell(array)
-        parts = _parts(index)
+        parts = parts_of(index)
         if parts and isinstance(parts[-1], Host) and parts[-1].value is Ellipsis:
             parts = parts[:-1]
         current = cell.items[0]
@@ -364,16 +299,19 @@ class Arrays(Branches):
             for part in parts
         )
         value = self.element_of(current, value, len(parts))
-        if is_masked or not isinstance(current, Lane) or not parts or self.guard is not None:
+        is_whole = is_masked or not parts or self._are_pairs(parts)
+        if is_whole or not isinstance(current, Lane) or self.guard is not None:
             if not parts:
                 new = self.emit(STORED, [self.pattern(current), self.pattern(value)])
             else:
-                new = self.stored(self.pattern(current), index if parts == _parts(index) else tuple(parts), value)
+                new = self.stored(self.pattern(current), index if parts == parts_of(index) else tuple(parts), value)
             self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
             return
         if len(parts) > len(current.type.shape):
             raise self.refusal(
-                "PCB306", f"an array of {len(current.type.shape)} axes is stored into at {len(parts)} indices"
+                "PCB306",
+                f"an array of {len(current.type.shape)} axes is stored into at {len(parts)} indices",
+                "write one index or slice for each axis: `a[i, j:j + 2] = v`",
             )
         places = []
         for axis, part in enumerate(parts):
@@ -382,16 +320,51 @@ class Arrays(Branches):
             if not known.type.dtype.startswith(("int", "uint")):
                 raise self.refusal("PCB305", f"an index is an integer, not {known.type}", "write int(..)")
             places.append(known)
+        self.tried(STORED, [self.pattern(current), self.pattern(value), *places], {})  # refuses what does not fit
         name = self._writable(array, current)
         self.emitter.append(ir.Store(name, tuple(each.name for each in places), self.lane(value).name, self.span()))
         now = self.state.cell(array)
         self.state.set_cell(array, version=now.version + 1)
 
+    def _are_pairs(self, parts: Sequence[Index]) -> bool:
+        """Whether several arrays of numbers are among the parts of an index, or one of several axes."""
+        ranks = [self._rank(part) for part in parts]
+        return sum(map(bool, ranks)) > 1 or max(ranks, default=0) > 1
+
+    def _rank(self, part: Index) -> int:
+        """How many axes an array of numbers has that is an index; 0 for a mask, which is no such."""
+        if isinstance(part, Sliced):
+            return 0
+        known = self.read(part)
+        if self.kind(known) == "list" or isinstance(known, Tuple):
+            return 1
+        type_ = self.type_of(known)
+        return 0 if type_ is None or type_.dtype == "bool" else len(type_.shape)
+
+    def _stored_by_pairs(self, array: Any, index: Index, value: Value) -> Value:
+        """An array with the elements replaced that arrays of numbers name together: `a[rows, columns] = value`."""
+        type_ = self.type_of(array)
+        assert type_ is not None
+        size = int(np.prod(type_.shape))
+        grid = self.pattern(Host(np.arange(size, dtype=np.int32).reshape(type_.shape)))
+        places = self.emit(GETITEM, [grid, self.index_pattern(index)])
+        shape = self.type_of(places).shape  # type: ignore[union-attr]
+        name = self.bound(Host(np.broadcast_to, path="broadcast_to")).text
+        spread = library(np.broadcast_to, name, self.backend.equivalent(np.broadcast_to), is_steady=True)
+        values = self.emit(spread, [self.pattern(value), shape])
+        flat, row, at = (
+            self.emit(method("ravel"), [self.pattern(each)]) for each in (self.read(array), values, places)
+        )
+        put = self.emit(STORED, [self.pattern(flat), self.pattern(row), self.pattern(at)])
+        return self.emit(method("reshape"), [self.pattern(put), type_.shape])
+
     def _writable(self, array: Ref, current: Lane) -> str:
         """The variable of an array, which may be changed in place: nothing else reads it."""
-        if current.name in self.types:
+        is_read = any(isinstance(each, Part) and current in lanes_in(each.pattern) for each in self.state.reachable())
+        if current.name in self.types and not is_read:
             return current.name
-        lane = self.lane(current)
+        lane = Lane(self.emitter.fresh(current.type, current.name), current.type)
+        self.give(lane.name, current, current.type)
         self.state.set_cell(array, items=(lane,))
         return lane.name
 
@@ -411,7 +384,9 @@ class Arrays(Branches):
         except ConflictError as error:
             if not _fits(given, own):
                 raise self.refusal(
-                    "PCB307", f"a value of {given} is stored into an array of {own.dtype}: {self.conflict(error)}"
+                    "PCB307",
+                    f"a value of {given} is stored into an array of {own.dtype}: {self.conflict(error)}",
+                    "make the array one of the wider type before, `a = a.astype(float)`, or store what fits it",
                 ) from None
         return self.lane(value, TensorType(own.dtype, given.shape))
 
@@ -420,27 +395,27 @@ class Arrays(Branches):
         return self.emit(builtin("__row__"), [self.pattern(value), self.pattern(array)])
 
     def added(self, array: Value, op: type, value: Value) -> bool:
-        """`array += value` in place, seen by all names; False where it is no array, or gives one of another type."""
-        type_ = self.type_of(array)
-        if type_ is None or not type_.shape:
+        """`array += value` in place, seen by all names; False where it is no array."""
+        own = self.type_of(array)
+        if own is None or not own.shape:
             return False
         new = self.emit(BINARY[op], [self.pattern(self.read(array)), self.pattern(value)])
-        if self.type_of(new) != type_:
-            return False
-        self.write(array, new)
+        given = self.type_of(new)
+        if given is None or given.shape != own.shape:
+            message = f"ValueError: an array of {own} is changed in place into {given or self.described(new)}"
+            raise self.refusal("PCB401", message, "write it out, which makes another array: `a = a + v`")
+        if not _fits(given, own):
+            raise self.refusal(
+                "PCB307",
+                f"an array of {own.dtype} is changed in place by numbers of {given.dtype}, which it cannot hold",
+                "write it out, which makes another array: `a = a + v`",
+            )
+        self.write(array, self.lane(new, own))
         return True
-
-
-def _parts(index: Index) -> tuple[Any, ...]:
-    return index if isinstance(index, tuple) else (index,)
-
-
-def _frozen(index: Index) -> Any:
-    return index
 
 
 def _fits(given: TensorType, own: TensorType) -> bool:
     """Whether NumPy stores such values without losing what they are."""
     order = {"bool": 0, "int": 1, "uint": 1, "float": 2, "bfloat": 2, "complex": 3}
     kinds = [order["".join(filter(str.isalpha, each.dtype))] for each in (given, own)]
-    return 0 < kinds[0] <= kinds[1] or kinds[0] == kinds[1]
+    return kinds[0] <= kinds[1]

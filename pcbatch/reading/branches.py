@@ -10,11 +10,14 @@ import gast
 from pcbatch.ir import payload
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsBlocksError
-from pcbatch.reading.joins import End, Joins
-from pcbatch.reading.operations import AND, CHOICE, OR, UNARY, builtin
+from pcbatch.reading.joins import Joins
+from pcbatch.reading.meeting import End
+from pcbatch.reading.operations import AND, CHOICE, GETITEM, OR, UNARY
+from pcbatch.reading.several import refs_of
 from pcbatch.reading.state import State
 from pcbatch.reading.values import (
     Bound,
+    Choice,
     Function,
     Generator,
     Host,
@@ -28,6 +31,7 @@ from pcbatch.reading.values import (
     Value,
     is_same,
 )
+from pcbatch.reading.words import is_word
 
 Arm = Callable[[], "Value | None"]
 BOOL = TensorType("bool")
@@ -56,8 +60,12 @@ class Branches(Joins):
                 if found is not None:
                     return found
                 return Host(True)
+            case OneOf(items=items) if not all(map(self.is_true, items)):
+                return self.truth(self.on_each(value, self.truth))
             case Function() | Bound() | Generator() | Super() | OneOf():
                 return Host(True)
+            case Choice():
+                return self.truth(self.of_words(value, self.truth))
         lane = self.lane(value)
         if lane.type.dtype == "bool" and not lane.type.shape:
             return lane
@@ -67,12 +75,16 @@ class Branches(Joins):
                 f"the truth of an array ({lane.type}) is ambiguous",
                 f"write {self.backend.spelling('any')}(..) or {self.backend.spelling('all')}(..)",
             )
-        name = self.emitter.fresh(BOOL, "t")
+        name = self.emitter.fresh(BOOL)
         self.emitter.assign(name, (lane.name,), payload.Truth(), self.span())
         return Lane(name, BOOL)
 
     def object_truth(self, value: Ref) -> Host | Lane | None:
         """What `__bool__` or `__len__` of an object says; see `objects`."""
+        raise NotImplementedError
+
+    def is_true(self, value: Value) -> bool:
+        """Whether an object is true whatever it holds; see `objects`."""
         raise NotImplementedError
 
     def range_length(self, value: Range) -> Value:
@@ -123,12 +135,16 @@ class Branches(Joins):
         """Refuse what takes blocks inside of a `with` statement."""
         if self.contexts:
             raise self.refusal(
-                "PCB107", f"{what} inside of `with`", "keep it outside: a context manager is entered in one piece"
+                "PCB107",
+                f"{what} inside of `with`",
+                "keep assignments in the block, and decide after it; what a tape is to see write with tf.where and "
+                "tf.while_loop(.., maximum_iterations=n)",
+                label="here the block would be left",
             )
 
     def meet(self, ways: Any) -> Value:
         """Interpret arms, each from its block and state, and go on where they meet with the value that they give."""
-        slot = (0, f"value_{self.number()}")
+        slot = (0, f" value {self.number()}")
         ends: list[End] = []
         gives = False
         for block, state, arm in ways:
@@ -148,6 +164,11 @@ class Branches(Joins):
 
     def choose(self, condition: Lane, a: Callable[[], Value], b: Callable[[], Value]) -> Value:
         """`a() if condition else b()`: both computed where that is straight, else by blocks."""
+        found = self.choose_straightly(condition, a, b)
+        return self.fork(condition, [a, b]) if found is None else found
+
+    def choose_straightly(self, condition: Lane, a: Callable[[], Value], b: Callable[[], Value]) -> Value | None:
+        """`a() if condition else b()`, both computed; None, and nothing is done, where that takes blocks."""
         mark = self.mark()
         try:
             x = self.straightly(condition, a)
@@ -155,7 +176,7 @@ class Branches(Joins):
             return self.selection(condition, x, y)
         except NeedsBlocksError:
             self.back_to(mark)
-        return self.fork(condition, [a, b])
+        return None
 
     def straightly(self, condition: Lane, what: Callable[[], Value]) -> Value:
         """What `what` gives, computed whether or not `condition` holds; NeedsBlocksError where that cannot be done."""
@@ -211,9 +232,22 @@ class Branches(Joins):
             return Tuple(tuple(self.selection(condition, a, b) for a, b in pairs), x.cls)
         if isinstance(x, Undefined) or isinstance(y, Undefined):
             self.known(x), self.known(y)
+        if is_word(x) and is_word(y):
+            return self.word_if(condition, x, y)
         if self.type_of(x) is None or self.type_of(y) is None:
             raise NeedsBlocksError
+        self.refuse_taped([x, y])
         return self.sharing(self.emit(CHOICE, [condition, self.pattern(x), self.pattern(y)]), [x, y])
+
+    def refuse_mixture(self, word: str, a: Value, b: Value) -> None:
+        """Refuse to give one of two values where one is a bool and the other one a number."""
+        types = [type_ for each in (a, b) if (type_ := self.type_of(each)) is not None]
+        if len({type_.dtype == "bool" for type_ in types}) > 1:
+            raise self.refusal(
+                "PCB401",
+                f"`{word}` gives one of its operands, {types[0]} or {types[1]}",
+                "a lane's value has one type: for the truth of a number write `n != 0`",
+            )
 
     def sharing(self, found: Value, sources: Sequence[Value]) -> Value:
         """An array that is one of several, which Python does not copy."""
@@ -222,11 +256,74 @@ class Branches(Joins):
         return found
 
     def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
-        """The one of `items` at a lane's number; see `containers`."""
-        raise NotImplementedError
+        """The one of `items` at a lane's number."""
+        items = [self.known(each) for each in items]
+        if not items:
+            raise self.refusal("PCB401", "IndexError: index out of range: it is empty")
+        if all(isinstance(each, Tuple) for each in items) and len({(len(t.items), t.cls) for t in items}) == 1:  # type: ignore[union-attr]
+            rows = zip(*(each.items for each in items), strict=True)  # type: ignore[union-attr]
+            return Tuple(tuple(self.taken(row, index, is_checked=is_checked) for row in rows), items[0].cls)  # type: ignore[union-attr]
+        if all(self.type_of(each) is not None for each in items):
+            self.refuse_taped(items)
+            return self.sharing(self.emit(GETITEM, [[self.pattern(each) for each in items], index]), items)
+        if all(map(is_word, items)):
+            return self.words_at(items, index)
+        objects = self.fixed(items)
+        if objects is not None:
+            return self._one_of(objects, self.placed(index, len(items)) if is_checked else index)
+        if all(isinstance(each, Host) for each in items):
+            return self.constants_at(items, index)  # type: ignore[arg-type]
+        raise self.no_constant("PCB313", "elements of several kinds stand at an index that differs by lane")
+
+    def _one_of(self, items: Sequence[Ref | OneOf], index: Lane) -> Value:
+        """The object at a lane's number that is in range, each of which may be one of several itself."""
+        every = tuple(dict.fromkeys(ref for each in items for ref in refs_of(each)))
+        if len(every) == 1:
+            return self.known(every[0])
+        places = [self.place_among(each, every) for each in items]
+        if all(map(is_same, places, map(Host, range(len(items))))):
+            return OneOf(index, every)
+        which = self.emit(GETITEM, [[self.pattern(each) for each in places], index])
+        return OneOf(self.lane(which, TensorType("int32")), every)
+
+    def _either_of(self, condition: Lane, x: Ref | OneOf, y: Ref | OneOf) -> Value:
+        """The one of two objects, each of which may be one of several itself."""
+        every = tuple(dict.fromkeys((*refs_of(x), *refs_of(y))))
+        if len(every) == 1:
+            return self.known(every[0])
+        places = [self.pattern(self.place_among(each, every)) for each in (x, y)]
+        return OneOf(self.lane(self.emit(CHOICE, [condition, *places]), TensorType("int32")), every)
+
+    def constants_at(self, items: Sequence[Host], index: Lane) -> Value:
+        """One of several values of Python's, by lane."""
+        raise self.no_constant("PCB313", "elements that are no numbers stand at an index that differs by lane")
+
+    def placed(self, index: Lane, length: int) -> Lane:
+        """An index of a list as a number from 0, checked."""
+        table = [*range(length)]
+        found = self.emit(GETITEM, [table, index])
+        return self.lane(found, TensorType("int32"))
+
+    def on_each(self, value: OneOf, what: Callable[[Value], Value]) -> Value:
+        """What `what` gives of one of several objects: done to each, where it is that one."""
+
+        def from_(place: int) -> Value:
+            def on() -> Value:
+                return what(self.known(value.items[place]))
+
+            if place == len(value.items) - 1:
+                return on()
+            return self.fork(self.is_place(value.index, place), [on, lambda: from_(place + 1)])
+
+        return from_(0)
 
     def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
-        """The one of two values that are there: selected where they are numbers, else by blocks."""
+        """The one of two values that are there: selected where they are numbers or objects, else by blocks."""
+        if isinstance(x, Tuple) and isinstance(y, Tuple) and x.cls is y.cls and len(x.items) == len(y.items):
+            return Tuple(tuple(self.chosen(condition, a, b) for a, b in zip(x.items, y.items, strict=True)), x.cls)
+        objects = None if is_same(x, y) or self.type_of(x) is not None else self.fixed([x, y])
+        if objects is not None and self.are_of_one_kind(objects):
+            return self._either_of(condition, *objects)
         try:
             return self.selection(condition, x, y)
         except NeedsBlocksError:
@@ -254,10 +351,3 @@ class Branches(Joins):
         found = self.emit(BINARY[gast.Eq], [index, place])
         assert isinstance(found, Lane)
         return found
-
-    def to_bool(self, value: Value) -> Value:
-        """`bool(value)` as a value."""
-        return self.truth(value)
-
-
-ABS = builtin("abs")

@@ -12,12 +12,17 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.hints import is_text_for
+from pcbatch.ir import records
 from pcbatch.ir.debugging import ENTRY, number_of
+from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.values import (
     NONE,
+    Bound,
+    Frame,
     Function,
     Generator,
     Host,
@@ -26,6 +31,7 @@ from pcbatch.reading.values import (
     Tuple,
     Value,
 )
+from pcbatch.syntax import parse
 
 SYNC = ("pcbatch.function.hints", "sync")
 DEBUG = ("pcbatch.function.hints", "debug")
@@ -33,6 +39,7 @@ MAP = ("pcbatch.runtime.backends.tensorflow.mapping", "map")
 
 
 CONSUMERS = (len, sum, any, all, min, max)
+OF_ARRAYS = "ask for what all arrays have, `x.shape` and `x.dtype`, or decide outside of the function"
 
 
 def _path(value: Any) -> tuple[str, str]:
@@ -58,6 +65,10 @@ class Builtins(Mapped):
         if function.value is bool and len(node.args) == 1 and not isinstance(node.args[0], gast.Starred):
             return self.condition(node.args[0])
         if path == SYNC:
+            if node.args or node.keywords:
+                raise self.refusal(
+                    "PCB126", "`pcbatch.sync()` takes no arguments", "write `pcbatch.sync()`", label="given here"
+                )
             block = self.emitter.block()
             block.sync = True
             self.emitter.jump(block, self.span())
@@ -81,19 +92,31 @@ class Builtins(Mapped):
             pass
         finally:
             self.back_to(mark)
-        generator = Generator(node.args[0], self.frame)
+        generator = Generator(node.args[0], self.frame, self.expression(node.args[0].generators[0].iter))
         keywords = self._keywords(node)
         if function.value is len:
             return self._consumed(generator, Host(0), lambda count, _: self.binary(gast.Add, count, Host(1)))
         return self.call_value(function, [generator], keywords)
 
     def _debug(self, node: Any) -> Value:
-        text, *values = self.evaluated(node.args)
+        text, *values = self.evaluated(node.args) or [NONE]
+        is_text = isinstance(text, Host) and isinstance(text.value, str) and is_text_for(text.value, len(values))
+        if node.keywords or not is_text:
+            raise self.refusal(
+                "PCB131",
+                "`pcbatch.debug` takes a text that is written there, and values",
+                'write a plain string with a field `{}` for each value, or with none: `pcbatch.debug("x = {}", x)`',
+                label="these do not fit",
+            )
         assert isinstance(text, Host)
         span = self.span()
         number = number_of(text.value, span)
         given = [number, text.value, *map(self.pattern, values)]
         self.emit(builtin(ENTRY), given, hint="entry")
+        if self.is_live and not (self.straight or self.contexts):  # a fault behind it leaves the entry whole
+            following = self.emitter.block()
+            self.emitter.jump(following, span)
+            self.emitter.enter(following)
         return NONE
 
     # -- numbers -------------------------------------------------------------------------------------------------------
@@ -159,8 +182,9 @@ class Builtins(Mapped):
 
     def call_isinstance(self, value: Value, classes: Value) -> Value:
         value, wanted = self.known(value), self._classes(classes)
-        cls = self._class_of(value)
-        return Host(issubclass(cls, wanted))
+        if isinstance(value, OneOf):
+            return self.taken([self.call_isinstance(each, classes) for each in value.items], value.index)
+        return Host(issubclass(self._class_of(value), wanted))
 
     def _classes(self, value: Value) -> Any:
         return self.constant(value, "a class")
@@ -179,7 +203,10 @@ class Builtins(Mapped):
             case Function():
                 return type(lambda: 0)
             case OneOf(items=items):
-                return self._class_of(items[0])
+                classes = {self._class_of(self.known(each)) for each in items}
+                if len(classes) == 1:
+                    return classes.pop()
+                raise self.refusal("PCB120", "what class this has differs by lane", "write isinstance(..)")
             case Host(host) if not self.is_array(host):
                 return type(host)
         type_ = self.type_of(value)
@@ -187,19 +214,26 @@ class Builtins(Mapped):
             if type_.dtype == "bool":
                 return bool
             return int if "int" in type_.dtype else complex if "complex" in type_.dtype else float
-        raise self.refusal("PCB120", "what class an array has depends on how it is represented")
+        raise self.refusal("PCB120", "what class an array has depends on how it is represented", OF_ARRAYS)
 
     def call_type(self, value: Value) -> Value:
         return Host(self._class_of(self.known(value)))
+
+    def call_callable(self, value: Value) -> Value:
+        value = self.known(value)
+        is_function = isinstance(value, Function | Bound) or (isinstance(value, Host) and callable(value.value))
+        return Host(is_function or self.method_of(value, "__call__") is not None)
 
     def call_hasattr(self, value: Value, name: Value) -> Value:
         text = self.constant(name, "a name")
         cell = self.cell(self.known(value))
         if cell is not None and cell.kind == "object":
+            if text in cell.items:
+                self.known(cell.items[text])
             return Host(text in cell.items or hasattr(cell.cls, text))
         if isinstance(value, Host):
             return Host(hasattr(value.value, text))
-        raise self.refusal("PCB120", "what attributes a value has depends on how it is represented")
+        raise self.refusal("PCB120", "what attributes a value has depends on how it is represented", OF_ARRAYS)
 
     def call_getattr(self, value: Value, name: Value, default: Value | None = None) -> Value:
         if default is not None:
@@ -213,19 +247,26 @@ class Builtins(Mapped):
         self.set_attribute(value, self.constant(name, "a name"), new)
         return NONE
 
-    def call_id(self, value: Value) -> Value:
-        raise self.refusal("PCB120", "an identity is no number of a lane", "compare with `is`")
-
-    def call_print(self, *values: Value, **options: Value) -> Value:
-        raise self.refusal(
-            "PCB119", "`print` would print once, while the function is compiled", "write pcbatch.debug(..)"
-        )
+    def call_hash(self, value: Value) -> Value:
+        found = self.known_result(hash, value)
+        if found is None:
+            raise self.refusal(
+                "PCB120", "a hash depends on how a value is represented", "use the number itself: `x % n`"
+            )
+        return found
 
     def call_str(self, value: Value | None = None) -> Value:
         return Host("") if value is None else Host(str(self.constant_text(self.read(self.known(value)))))
 
     def call_repr(self, value: Value) -> Value:
         return Host(repr(self.constant_text(self.read(self.known(value)))))
+
+    def call_ascii(self, value: Value) -> Value:
+        return Host(ascii(self.constant_text(self.read(self.known(value)))))
+
+    def call_format(self, value: Value, spec: Value | None = None) -> Value:
+        known = self.constant_text(self.read(self.known(value)))
+        return Host(format(known, "" if spec is None else self.constant(spec, "a format")))
 
     # -- of modules ----------------------------------------------------------------------------------------------------
 
@@ -235,8 +276,25 @@ class Builtins(Mapped):
         type_ = self.type_of(value)
         if type_ is not None:
             return self.read(value)
+        if isinstance(value, Host):
+            return self._opened(value)
         cell = self.cell(value)
         return value if cell is None else self.new(cell.kind, cell.items, cell.cls)
+
+    def _opened(self, value: Host) -> Value:
+        """A list, a dict, a set or an object of the world as one of the program, which may change."""
+        host = value.value
+        match host:
+            case list():
+                return self.new("list", tuple(self.sequence(value)))
+            case dict():
+                return self.new("dict", self.entries(value))
+            case set():
+                return self.new("set", dict.fromkeys(host, NONE))
+        cls = type(host)
+        if not (records.is_simple_class(cls) or dataclasses.is_dataclass(cls)) or isinstance(host, type):
+            return value
+        return self.new("object", {name: self.attribute(value, name) for name in records.fields_of(host) or ()}, cls)
 
     def call_deepcopy(self, value: Value) -> Value:
         """`copy.deepcopy`."""
@@ -247,6 +305,9 @@ class Builtins(Mapped):
                 return self.read(each)
             if isinstance(each, Tuple):
                 return dataclasses.replace(each, items=tuple(map(deep, each.items)))
+            if isinstance(each, Host):
+                own = self._opened(each)
+                return each if own is each else deep(own)
             cell = self.cell(each)
             if cell is None or not isinstance(each, Ref):
                 return each
@@ -260,18 +321,47 @@ class Builtins(Mapped):
 
     def call_replace(self, value: Value, **changes: Value) -> Value:
         """`dataclasses.replace`."""
-        cell = self.cell(self.known(value))
-        if cell is None or not dataclasses.is_dataclass(cell.cls):
+        cell, known = self.cell(self.known(value)), value.value if isinstance(value, Host) else None
+        cls: Any = type(known) if cell is None else cell.cls
+        if not dataclasses.is_dataclass(cls):
             raise self.refusal("PCB401", "TypeError: replace() takes an object of a dataclass")
-        return self.call_value(Host(cell.cls), [], {**cell.items, **changes})
+        kept = [each.name for each in dataclasses.fields(cls) if each.init and each.name not in changes]
+        return self.call_value(Host(cls), [], {**{name: self.attribute(value, name) for name in kept}, **changes})
 
     def call_reduce(self, function: Value, value: Value, initial: Value | None = None) -> Value:
         """`functools.reduce`."""
         items = self.sequence(value)
         found = items.pop(0) if initial is None else initial
-        for item in items:
+        for item in self.each(items):
             found = self.call_value(function, [found, item], {})
         return found
+
+    def call_partial(self, function: Value, /, *given: Value, **named: Value) -> Value:
+        """`functools.partial`: a function that stands in a frame which has what is given already."""
+        if isinstance(function, Host) and not self._has_lanes([*given, *named.values()]):
+            return self.opaque(Host(functools.partial, path="functools.partial"), [function, *given], named)
+        text = "lambda *args, **kwargs: function(*given, *args, **{**named, **kwargs})"
+        tree = gast.ast_to_gast(parse(text, mode="eval")).body
+        for node in gast.walk(tree):
+            gast.copy_location(node, self.node)
+        frame = Frame(self.number(), Function("partial", tree, self.file))
+        frame.escapes.append(True)
+        values = {"function": function, "given": Tuple(given), "named": self.new("dict", named)}
+        self.state.names |= {(frame.number, name): value for name, value in values.items()}
+        return Function("partial", tree, self.file, frame)
+
+    def call_globals(self) -> Value:
+        """The names of the module of the function that is interpreted."""
+        function: Function = self.frame.function
+        while function.live is None and function.frame is not None:
+            function = function.frame.function
+        live = function.live
+        assert live is not None
+        return Host(live.__globals__, Place("itself", live.__globals__, None, "globals()"))
+
+    def call_vars(self, value: Value) -> Value:
+        """The attributes of an object."""
+        return self.attribute(value, "__dict__")
 
     def call_operator(self, op: type) -> Callable[..., Value]:
         """An operator as a function of `operator`."""
@@ -284,25 +374,29 @@ _NAMES: dict[Any, str] = {
         "abs",
         "all",
         "any",
+        "ascii",
         "bool",
+        "callable",
         "complex",
         "dict",
         "divmod",
         "enumerate",
         "filter",
         "float",
+        "format",
         "getattr",
+        "globals",
         "hasattr",
-        "id",
+        "hash",
         "int",
         "isinstance",
+        "iter",
         "len",
         "list",
         "map",
         "max",
         "min",
         "pow",
-        "print",
         "range",
         "repr",
         "reversed",
@@ -314,12 +408,14 @@ _NAMES: dict[Any, str] = {
         "sum",
         "tuple",
         "type",
+        "vars",
         "zip",
     ]
 } | {
     copy.copy: "copy",
     copy.deepcopy: "deepcopy",
     dataclasses.replace: "replace",
+    functools.partial: "partial",
     functools.reduce: "reduce",
 }
 OPERATORS = operator

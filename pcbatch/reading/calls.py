@@ -11,11 +11,13 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.nodes import unparse
 from pcbatch.ir import records
-from pcbatch.reading.core import NeedsBlocksError, RefusedError
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.libraries import Libraries
-from pcbatch.reading.sources import is_users
+from pcbatch.reading.forbidden_calls import forbidden
+from pcbatch.reading.libraries import CALLABLE, Libraries
+from pcbatch.reading.sources import cost_of, is_users
 from pcbatch.reading.values import (
     Bound,
     Function,
@@ -23,6 +25,7 @@ from pcbatch.reading.values import (
     Host,
     Lane,
     OneOf,
+    Part,
     Ref,
     Super,
     Tuple,
@@ -73,32 +76,25 @@ class Calls(Libraries):
         own = self.special(function, node)
         if own is not None:
             return own
-        row = [function]
-        self.pending.append(row)
-        try:
-            arguments = self.evaluated(node.args)
-            self.pending.append(arguments)
-            try:
-                keywords = self._keywords(node)
-            finally:
-                self.pending.pop()
-        finally:
-            self.pending.pop()
-        return self.call_value(row[0], arguments, keywords) if self.is_live else DEAD
+        with self.kept([function]) as row:
+            row.append(*self.evaluated(node.args))
+            keywords = self._keywords(node)
+            function, *arguments = row
+        return self.call_value(function, arguments, keywords) if self.is_live else DEAD
 
     def special(self, function: Value, node: Any) -> Value | None:
         """A call of what is no function to the program: `pcbatch.sync()`; see `builtins`."""
         raise NotImplementedError
 
     def _keywords(self, node: Any) -> dict[str, Value]:
-        found: dict[str, Value] = {}
-        for each in node.keywords:
-            value = self.expression(each.value)
-            if each.arg is None:
-                found |= self.entries(value)
-            else:
-                found[each.arg] = value
-        return found
+        names: list[str] = []
+        with self.kept() as row:
+            for each in node.keywords:
+                value = self.expression(each.value)
+                found = {each.arg: value} if each.arg is not None else self.entries(value)
+                names += found
+                row.append(*found.values())
+            return dict(zip(names, row, strict=True))
 
     def _super(self, node: Any) -> Value:
         if node.args:
@@ -137,9 +133,15 @@ class Calls(Libraries):
                 return self._call_host(function, arguments, keywords)
             case OneOf():
                 return self.method(function, "__call__", arguments, keywords)
+            case Part():
+                return self.call_made(function, arguments, keywords)
         found = self.method_of(function, "__call__")
         if found is None:
-            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function")
+            raise self.refusal(
+                "PCB423",
+                f"{self.described(function)} is called as if it were a function",
+                CALLABLE,
+            )
         return self.call_value(found, arguments, keywords)
 
     def _call_host(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -149,7 +151,8 @@ class Calls(Libraries):
             return self._call_batched(batched, arguments, keywords)
         known = self.builtin_of(value)
         if known is not None:
-            return known(*arguments, **keywords)
+            return self._call_known(value.__name__, known, arguments, keywords)
+        self._refuse_forbidden(value)
         if isinstance(value, functools.partial):
             inner = self.host(value.func)
             first = [self.host(each) for each in value.args]
@@ -170,6 +173,27 @@ class Calls(Libraries):
             return self.call_value(found, arguments, keywords)
         return self.opaque(function, arguments, keywords)
 
+    def _call_known(
+        self, name: str, known: Callable[..., Value], arguments: Sequence[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """A call of a built-in function that is interpreted."""
+        try:
+            return known(*arguments, **keywords)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            message = f"TypeError: {name}() is called with arguments that it does not take"
+            raise self.refusal("PCB401", message, "see Python's documentation of it") from None
+
+    def _refuse_forbidden(self, function: Any) -> None:
+        """Refuse a call of what would happen once for all lanes, or asks for what they do not have."""
+        found = forbidden(function)
+        if found is None:
+            return
+        is_call = isinstance(self.node, gast.Call)
+        name = unparse(self.node.func) if is_call else getattr(function, "__name__", "it")
+        raise self.refusal(found.code, f"`{name}(..)` {found.why}", found.help, label=f"`{name}` is called here")
+
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:
         """What interprets a built-in function of Python's; see `builtins`."""
         raise NotImplementedError
@@ -185,26 +209,26 @@ class Calls(Libraries):
         if given.vararg is not None:
             found[given.vararg.id] = Tuple(tuple(rest))
         elif rest:
-            raise self.refusal("PCB202", f"{function.name} takes {len(positional)} arguments, not {len(arguments)}")
+            raise self._unfit(function, f"{function.name} takes {len(positional)} arguments, not {len(arguments)}")
         others = dict(keywords)
         only = [each.id for each in given.kwonlyargs]
         allowed = [each.id for each in given.args] + only
         for name in allowed:
             if name in others:
                 if name in found:
-                    raise self.refusal("PCB202", f"{function.name} is given `{name}` twice")
+                    raise self._unfit(function, f"{function.name} is given `{name}` twice")
                 found[name] = others.pop(name)
         if given.kwarg is not None:
             found[given.kwarg.id] = self.new("dict", others)
         elif others:
-            raise self.refusal("PCB202", f"{function.name} has no parameter `{next(iter(others))}`")
+            raise self._unfit(function, f"{function.name} has no parameter `{next(iter(others))}`")
         for name, value in zip(reversed(positional), reversed(function.defaults), strict=False):
             found.setdefault(name, value)
         for name, value in function.keyword_defaults.items():
             found.setdefault(name, value)
         missing = [name for name in (*positional, *only) if name not in found]
         if missing:
-            raise self.refusal("PCB202", f"{function.name} is called without `{missing[0]}`")
+            raise self._unfit(function, f"{function.name} is called without `{missing[0]}`")
         order = [
             *positional,
             *([given.vararg.id] if given.vararg else []),
@@ -213,6 +237,10 @@ class Calls(Libraries):
         ]
         return {name: found[name] for name in order}
 
+    def _unfit(self, function: Function, message: str) -> RefusedError:
+        """The refusal of a call whose arguments do not fit a function's parameters."""
+        return self.refusal("PCB202", message, f"its parameters are ({unparse(function.tree.args)})")
+
     def call_user(self, function: Function, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         given = self.bind(function, arguments, keywords)
         tree = function.tree
@@ -220,20 +248,26 @@ class Calls(Libraries):
             return self.in_place(function, given)
         if tree in self._parts:
             return self.call_of_program(function, given, frozenset())
-        if any(frame.function.tree is tree for frame in self.frames):
-            if self._is_bounded(given):
-                return self.in_place(function, given)
+        if any(frame.function.tree is tree for frame in self.frames[1:]):
             raise RecursionFoundError(tree)
         if any(spec.is_busy and spec.function.tree is tree for spec in self.specialisations.values()):
             self._parts.add(tree)
             return self.call_of_program(function, given, frozenset())
         if tree in self._in_place:
-            return self.in_place(function, given)
+            return self._unless_recursive(function, given)
         return self._tried_in_place(function, given)
 
-    def _is_bounded(self, given: Mapping[str, Value]) -> bool:
-        """Whether a recursion ends now: it depends on nothing of a lane's."""
-        return False
+    def _unless_recursive(self, function: Function, given: dict[str, Value]) -> Value:
+        """A call in place; one of a part of the program if the function turns out to call itself."""
+        mark = self.mark()
+        try:
+            return self.in_place(function, given)
+        except RecursionFoundError as error:
+            if error.tree is not function.tree:
+                raise
+        self.back_to(mark)
+        self._parts.add(function.tree)
+        return self.call_of_program(function, given, frozenset())
 
     def _tried_in_place(self, function: Function, given: dict[str, Value]) -> Value:
         """A call in place, if it is straight or touches what is its caller's; else of a part of the program."""
@@ -246,17 +280,9 @@ class Calls(Libraries):
             for each in self.state.reachable(iter(given.values()))
             if isinstance(each, Lane) and _is_array(each)
         }
-        try:
-            found = self.in_place(function, given)
-        except RecursionFoundError as error:
-            if error.tree is not function.tree:
-                raise
-            self.back_to(mark)
-            self._parts.add(function.tree)
-            return self.call_of_program(function, given, frozenset())
-        except NeedsBlocksError:
-            raise
-        if self.emitter.written == written:
+        found = self._unless_recursive(function, given)
+        is_straight = self.emitter.written == written and cost_of(function.live) is None
+        if is_straight or function.tree in self._parts:
             return found
         touched = any(self.state.heap.get(number) is not cell for number, cell in before.items())
         if touched or not self.is_live or not self._crosses(given) or not self._gives_values(found, before, arrays):
@@ -274,7 +300,7 @@ class Calls(Libraries):
     def _again_in_place(self, mark: Any, function: Function, given: dict[str, Value]) -> Value:
         self.back_to(mark)
         self._in_place.add(function.tree)
-        return self.in_place(function, given)
+        return self._unless_recursive(function, given)
 
     def _crosses(self, given: Mapping[str, Value]) -> bool:
         """Whether arguments can be handed to a function of the program: nothing refers to frames."""
@@ -305,7 +331,7 @@ class Calls(Libraries):
         found = self.ran(function, given)
         self.loops = loops
         frame = self._left
-        slot = (0, f"value_{self.number()}")
+        slot = (0, f" value {self.number()}")
         for each in found:
             each.state.names[slot] = each.value
         self.join([(each.block, each.state) for each in found])
@@ -324,6 +350,15 @@ class Calls(Libraries):
         if batched.receiver is not None:
             given = [Host(batched.receiver), *given]
         bound = self.bind(function, given, keywords)
+        for name in sorted(batched.statics & bound.keys()):
+            if any(isinstance(each, Lane) for each in self.state.reachable(iter([bound[name]]))):
+                raise self.no_constant(
+                    "PCB310",
+                    f"the static parameter `{name}` of {function.name} must be known when it is compiled, and is given "
+                    f"{self.described(bound[name])}",
+                    "hand on literals, static parameters, captured values and what is computed from these alone, or "
+                    f"take `{name}` out of `static_argnames`",
+                )
         return self.call_of_program(function, bound, batched.statics, batched.cost, is_by_value=True)
 
     # -- classes -------------------------------------------------------------------------------------------------------

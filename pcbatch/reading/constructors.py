@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from pcbatch.ir import records
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.functions import Functions
+from pcbatch.reading.sources import is_users
 from pcbatch.reading.values import (
     Host,
     Ref,
     Tuple,
     Value,
+)
+
+READ_CONSTRUCTORS = (
+    "compute before what the object is given, `Account(capped(x))`; a constructor may branch and loop if its class has "
+    "no `__new__`, no metaclass and no base class of a library"
 )
 
 
@@ -28,35 +36,48 @@ class Constructors(Functions):
             return self._named_tuple(cls, arguments, keywords)
         is_own = dataclasses.is_dataclass(cls) or records.is_simple_class(cls)
         if not is_own:
-            return self.opaque(function, arguments, keywords)
+            return self._made_elsewhere(function, cls, arguments, keywords)
         ref = self.new("object", {}, cls)
         if dataclasses.is_dataclass(cls) and not _has_own_init(cls):
-            self._filled(ref, cls, arguments, keywords)
+            others = self._filled(ref, cls, arguments, keywords)
             after = self.method_of(ref, "__post_init__")
             if after is not None:
-                self.call_value(after, [], {})
+                self.call_value(after, others, {})
             return ref
-        owner = next((base for base in cls.__mro__ if "__init__" in vars(base)), object)
+        owner, own_init = self.member(cls, "__init__")
         if owner is object:
             if arguments or keywords:
                 raise self.refusal("PCB401", f"TypeError: {cls.__name__}() takes no arguments")
             return ref
-        init = self.function_of(vars(owner)["__init__"], owner)
+        init = self.function_of(own_init, owner)
         if init is None:
-            raise self.refusal("PCB405", f"the constructor of {cls.__name__} cannot be read")
+            raise self.unreadable(vars(owner)["__init__"], f"the constructor of `{cls.__name__}`")
         self.call_user(init, [ref, *arguments], keywords)
         return ref
 
-    def _filled(self, ref: Ref, cls: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> None:
-        """The fields of a dataclass' object from the arguments of its constructor."""
-        fields = [each for each in dataclasses.fields(cls) if each.init]
-        names = [each.name for each in fields if not each.kw_only]
+    def _made_elsewhere(
+        self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]
+    ) -> Value:
+        """An object of a class whose constructor is not read: it has a `__new__`, say, or is a library's."""
+        try:
+            return self.opaque(function, arguments, keywords)
+        except RefusedError as error:
+            own = next(vars(base).get("__init__") for base in cls.__mro__ if "__init__" in vars(base))
+            if error.diagnostic.code == "PCB401" and is_users(own):
+                error = type(error)(dataclasses.replace(error.diagnostic, help=READ_CONSTRUCTORS))
+            raise error from None
+
+    def _filled(self, ref: Ref, cls: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> list[Value]:
+        """Give a dataclass' object its fields from the arguments of its constructor; those that are no fields."""
+        parameters = inspect.signature(cls).parameters
+        is_by_name = {name: each.kind is each.KEYWORD_ONLY for name, each in parameters.items()}
+        names = [name for name in parameters if not is_by_name[name]]
         if len(arguments) > len(names):
             raise self.refusal(
                 "PCB401", f"TypeError: {cls.__name__}() takes {len(names)} arguments, not {len(arguments)}"
             )
         given = dict(zip(names, arguments, strict=False)) | keywords
-        wrong = [name for name in keywords if name not in {each.name for each in fields}]
+        wrong = [name for name in keywords if name not in parameters]
         if wrong:
             raise self.refusal("PCB401", f"TypeError: {cls.__name__}() has no parameter `{wrong[0]}`")
         items: dict[str, Value] = {}
@@ -70,6 +91,13 @@ class Constructors(Functions):
             elif each.init:
                 raise self.refusal("PCB401", f"TypeError: {cls.__name__}() is called without `{each.name}`")
         self.state.set_cell(ref, items=items)
+        others = []
+        of_fields = {each.name for each in dataclasses.fields(cls)}
+        for name in (each for each in parameters if each not in of_fields):
+            if name not in given and parameters[name].default is inspect.Parameter.empty:
+                raise self.refusal("PCB401", f"TypeError: {cls.__name__}() is called without `{name}`")
+            others.append(given[name] if name in given else self.host(parameters[name].default))
+        return others
 
     def _named_tuple(self, cls: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         names = cls._fields

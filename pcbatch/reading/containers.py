@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gast
 
-from pcbatch.ir.types import TensorType
-from pcbatch.reading.arrays import Arrays, Index, Sliced
+from pcbatch.errors import SHARED_ARGUMENT
 from pcbatch.reading.core import RefusedError
-from pcbatch.reading.operations import GETITEM, Operation, builtin
+from pcbatch.reading.entries import Entries
+from pcbatch.reading.operations import GETITEM, POSITION, Operation, builtin
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     NONE,
+    Choice,
     Generator,
     Host,
     Lane,
+    Lazy,
     OneOf,
+    Part,
     Range,
     Ref,
     Tuple,
     Value,
+    is_same,
 )
+from pcbatch.reading.views import Index, Sliced
 
-POSITION = Operation(
-    "position", lambda given, named: f"{given[0]}.index({given[1]})", lambda ops, given, named: ops.position(*given, 0)
-)
 COUNT = Operation(
     "count", lambda given, named: f"{given[0]}.count({given[1]})", lambda ops, given, named: ops.count(*given)
 )
@@ -36,7 +39,21 @@ ONE_LENGTH = (
 )
 
 
-class Containers(Arrays):
+LOOP_OVER = "loop over a sequence: `for i in range(n):`"
+MUTABLE = (list, dict, set, collections.deque, bytearray)
+"""Python's own classes of objects that can change."""
+_OF_SEVERAL = {"add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "pop", "popitem"}
+_OF_SETS = {"difference_update", "intersection_update", "symmetric_difference_update", "update"}
+MUTATORS = frozenset(
+    {"popleft", "remove", "reverse", "rotate", "setdefault", "sort", "subtract"} | _OF_SEVERAL | _OF_SETS
+)
+"""The methods by which these change."""
+
+MOST_ITEMS = 1000
+"""The most items of an iterator of Python's, and turns of a loop that appends to the list that it goes over."""
+
+
+class Containers(Entries):
     """Items of Python's containers."""
 
     def sequence(self, value: Value) -> list[Value]:
@@ -46,9 +63,12 @@ class Containers(Arrays):
             case Tuple(items):
                 return list(items)
             case Range():
-                raise self.no_constant("PCB130", "how many numbers this range has differs by lane", ONE_LENGTH)
+                help = self.if_static((value.start, value.stop, value.step), ONE_LENGTH)
+                raise self.no_constant("PCB130", "how many numbers this range has differs by lane", help)
             case Generator():
                 return self.generated(value)
+            case Lazy():
+                return [*self.live(value)]
             case Ref():
                 cell = self.state.cell(value)
                 if cell.kind == "list":
@@ -57,24 +77,53 @@ class Containers(Arrays):
                     return [Host(key) for key in cell.items]
             case OneOf(index, items) if all(self.kind(each) == "list" for each in items):
                 rows = [self.sequence(each) for each in items]
+                if len({len(row) for row in rows}) > 1:
+                    raise self.no_constant("PCB130", "how many elements this has differs by lane", ONE_LENGTH)
                 return [self.taken([row[k] for row in rows], index) for k in range(len(rows[0]))]
             case Host(host) if isinstance(host, list | tuple) and value.place is not None:
                 return [self.item_of_host(value, key) for key in range(len(host))]
+            case Host(host) if isinstance(host, Iterator):
+                raise self.refusal(
+                    "PCB119",
+                    "an iterator from outside keeps its place in hidden state",
+                    "go over what it was made of, a list or a range",
+                )
             case Host(host) if not self.is_array(host):
                 try:
                     return [self.host(each) for each in host]
                 except TypeError:
-                    raise self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items") from None
+                    raise self._without_items(value) from None
+        if self.is_bounded(value):
+            raise self.no_constant("PCB130", "how many elements a bounded list has differs by lane", ONE_LENGTH)
         type_ = self.type_of(value)
         if type_ is None or not type_.shape:
             found = self.iterated(value)
             if found is not None:
                 return found
-            raise self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items")
+            raise self._without_items(value)
         return [self.element(value, Host(k)) for k in range(type_.shape[0])]
+
+    def _without_items(self, value: Value) -> RefusedError:
+        help = LOOP_OVER + (f"; {SHARED_ARGUMENT}" if self.argument(self.read(value)) else "")
+        return self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items", help)
+
+    def refuse_number(self, value: Value) -> Value:
+        """`value`, of which the items are wanted; refused here for a number."""
+        value = self.known(value)
+        if self.is_scalar(value):
+            raise self._without_items(value)
+        return value
+
+    def is_bounded(self, value: Value) -> bool:
+        """Whether a value is a bounded list; see `methods`."""
+        raise NotImplementedError
 
     def generated(self, value: Generator) -> list[Value]:
         """The items of a generator; see `comprehensions`."""
+        raise NotImplementedError
+
+    def live(self, whole: Value) -> Iterator[Value]:
+        """The items of what a loop goes over, each as it is when its turn comes; see `sequences`."""
         raise NotImplementedError
 
     def iterated(self, value: Value) -> list[Value] | None:
@@ -86,9 +135,15 @@ class Containers(Arrays):
     def item(self, whole: Value, index: Index) -> Value:
         """`whole[index]`."""
         whole = self.known(whole)
+        if isinstance(index, Choice):
+            return self.of_words(index, lambda word: self.item(whole, word))
+        if isinstance(whole, Host) and isinstance(whole.value, dict) and self.differs(index):
+            return self.entry({key: self.item_of_host(whole, key) for key in whole.value}, index)
         if self.type_of(whole) is not None:
             return self.element(whole, index)
         match whole:
+            case Part():
+                return self.emit(GETITEM, [whole.pattern, self.index_pattern(index)])
             case Tuple(items):
                 return self._of_sequence(items, index, lambda found: Tuple(tuple(found)))
             case OneOf(which, items) if not isinstance(index, Sliced):
@@ -98,7 +153,7 @@ class Containers(Arrays):
                 if cell.kind == "list":
                     return self._of_sequence(cell.items, index, lambda found: self.new("list", tuple(found)))
                 if cell.kind == "dict":
-                    return self._entry(cell, self.constant(index, "a key of a dict"))
+                    return self.entry(cell.items, index)
                 if cell.kind == "bounded":
                     return self.bounded_item(whole, index)
                 return self.object_item(whole, index)
@@ -126,14 +181,6 @@ class Containers(Arrays):
         """An element of a bounded list; see `objects`."""
         raise NotImplementedError
 
-    def _entry(self, cell: Cell, key: Any) -> Value:
-        if key not in cell.items:
-            raise self.refusal(
-                "PCB401", f"KeyError: {key!r}; the dict has {', '.join(map(repr, cell.items)) or 'nothing'}"
-            )
-        found: Value = cell.items[key]
-        return self.known(found)
-
     def _of_host(self, whole: Host, host: Any, index: Index) -> Value:
         known = index if isinstance(index, Sliced | tuple) else self.read(index)
         if isinstance(known, Lane):
@@ -155,6 +202,8 @@ class Containers(Arrays):
 
     def _host_index(self, index: Index) -> Any:
         match index:
+            case Sliced(is_ragged=True):
+                raise self.no_length()
             case Sliced(lower, upper, step):
                 parts = (
                     None if each is None else self.constant(each, "a bound of a slice") for each in (lower, upper, step)
@@ -185,35 +234,6 @@ class Containers(Arrays):
     def _out_of_range(self, items: Sequence[Value], error: Exception) -> RefusedError:
         return self.refusal("PCB401", f"{type(error).__name__}: {error} (of {len(items)})")
 
-    def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
-        """The one of `items` at a lane's number."""
-        items = [self.known(each) for each in items]
-        if not items:
-            raise self.refusal("PCB401", "IndexError: index out of range: it is empty")
-        if all(isinstance(each, Tuple) for each in items) and len({(len(t.items), t.cls) for t in items}) == 1:  # type: ignore[union-attr]
-            rows = zip(*(each.items for each in items), strict=True)  # type: ignore[union-attr]
-            return Tuple(tuple(self.taken(row, index, is_checked=is_checked) for row in rows), items[0].cls)  # type: ignore[union-attr]
-        if all(self.type_of(each) is not None for each in items):
-            return self.sharing(self.emit(GETITEM, [[self.pattern(each) for each in items], index]), items)
-        if all(isinstance(each, Ref) for each in items):
-            place = self.placed(index, len(items)) if is_checked else index
-            if len({*items}) == 1:
-                return items[0]
-            return OneOf(place, tuple(items))  # type: ignore[arg-type]
-        if all(isinstance(each, Host) for each in items):
-            return self.constants_at(items, index)  # type: ignore[arg-type]
-        raise self.no_constant("PCB313", "elements of several kinds stand at an index that differs by lane")
-
-    def constants_at(self, items: Sequence[Host], index: Lane) -> Value:
-        """One of several values of Python's, by lane."""
-        raise self.no_constant("PCB313", "elements that are no numbers stand at an index that differs by lane")
-
-    def placed(self, index: Lane, length: int) -> Lane:
-        """An index of a list as a number from 0, checked."""
-        table = [*range(length)]
-        found = self.emit(GETITEM, [table, index])
-        return self.lane(found, TensorType("int32"))
-
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         """`whole[index] = value`."""
         whole = self.known(whole)
@@ -223,13 +243,18 @@ class Containers(Arrays):
         cell = self.cell(whole)
         if isinstance(whole, OneOf):
             self._set_one_of(whole, index, value)
+        elif isinstance(whole, Host) and isinstance(whole.value, MUTABLE):
+            raise self.captured_change(whole)
         elif cell is None or not isinstance(whole, Ref):
-            raise self.refusal("PCB422", f"{self.described(whole)} has no elements that can be assigned")
+            raise self.refusal(
+                "PCB422",
+                f"{self.described(whole)} has no elements that can be assigned",
+                "make a list of it first: `xs = list(xs)`",
+            )
         elif cell.kind == "list":
             self._set_in_list(whole, cell, index, value)
         elif cell.kind == "dict":
-            key = self.constant(index if not isinstance(index, tuple) else Tuple(index), "a key of a dict")
-            self.state.set_cell(whole, items={**cell.items, key: value})
+            self.set_entry(whole, index, value)
         elif cell.kind == "bounded":
             self.set_bounded(whole, index, value)
         else:
@@ -253,7 +278,7 @@ class Containers(Arrays):
         if isinstance(index, Sliced):
             items = list(cell.items)
             items[self._host_index(index)] = self.sequence(value)
-            self.state.set_cell(whole, items=tuple(items))
+            self.change(whole, items=tuple(items))
             return
         place = self.read(self.known(index))
         if isinstance(place, Lane):
@@ -263,7 +288,7 @@ class Containers(Arrays):
             found = self.emit(
                 builtin("__stored__"), [[self.pattern(each) for each in cell.items], self.pattern(value), place]
             )
-            self.state.set_cell(whole, items=tuple(self.sequence(found)))
+            self.change(whole, items=tuple(self.sequence(found)))
             return
         key = self.constant(place, "an index of a list")
         items = list(cell.items)
@@ -271,25 +296,33 @@ class Containers(Arrays):
             items[key] = value
         except (IndexError, TypeError) as error:
             raise self._out_of_range(items, error) from None
-        self.state.set_cell(whole, items=tuple(items))
+        self.change(whole, items=tuple(items))
 
     def _choose_in_list(self, whole: Ref, cell: Cell, index: Lane, value: Value) -> None:
         place = self.placed(index, len(cell.items))
-        items = [self.chosen(self.is_place(place, k), value, old) for k, old in enumerate(cell.items)]
-        self.state.set_cell(whole, items=tuple(items))
+        with self.kept([value, *cell.items]) as row:
+            for k in range(1, len(row)):
+                row[k] = self.chosen(self.is_place(place, k - 1), row[0], row[k])
+            self.change(whole, items=tuple(row)[1:])
 
     def delete_item(self, whole: Value, index: Index) -> None:
         """`del whole[index]`."""
         cell = self.cell(self.known(whole))
+        if isinstance(whole, Host) and isinstance(whole.value, MUTABLE):
+            raise self.captured_change(whole)
         if cell is None or cell.kind not in ("list", "dict") or not isinstance(whole, Ref):
-            raise self.refusal("PCB422", f"an entry of {self.described(whole)} cannot be deleted")
+            raise self.refusal(
+                "PCB422",
+                f"an entry of {self.described(whole)} cannot be deleted",
+                "make what is left: `xs = xs[1:]`",
+            )
         key = self._host_index(index)
         items: Any = dict(cell.items) if cell.kind == "dict" else list(cell.items)
         try:
             del items[key]
         except (KeyError, IndexError, TypeError) as error:
             raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
-        self.state.set_cell(whole, items=items if cell.kind == "dict" else tuple(items))
+        self.change(whole, items=items if cell.kind == "dict" else tuple(items))
 
     # -- methods -------------------------------------------------------------------------------------------------------
 
@@ -298,7 +331,7 @@ class Containers(Arrays):
         items = list(self.state.cell(whole).items)
 
         def becomes(found: Sequence[Value]) -> Value:
-            self.state.set_cell(whole, items=tuple(found))
+            self.change(whole, items=tuple(found))
             return NONE
 
         match name, arguments:
@@ -337,68 +370,6 @@ class Containers(Arrays):
         """`sorted(value, ..)`; see `builtins`."""
         raise NotImplementedError
 
-    def dict_method(self, whole: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """A method of a dict, captured ones among them."""
-        if isinstance(whole, Host):
-            items = {key: self.item_of_host(whole, key) for key in whole.value}
-        else:
-            assert isinstance(whole, Ref)
-            items = dict(self.state.cell(whole).items)
-
-        def becomes(found: dict[Any, Value]) -> None:
-            if not isinstance(whole, Ref):
-                raise self.refusal(
-                    "PCB204", "a captured dict is changed here, for everybody", "copy it first: `d = dict(d)`"
-                )
-            self.state.set_cell(whole, items=found)
-
-        match name:
-            case "items":
-                return Tuple(tuple(Tuple((self.host(key), value)) for key, value in items.items()))
-            case "keys":
-                return Tuple(tuple(map(self.host, items)))
-            case "values":
-                return Tuple(tuple(items.values()))
-            case "copy":
-                return self.new("dict", items)
-            case "clear":
-                becomes({})
-                return NONE
-            case "update":
-                given = self.entries(arguments[0]) if arguments else {}
-                becomes({**items, **given, **keywords})
-                return NONE
-        key = self.constant(arguments[0], "a key of a dict") if arguments else None
-        default = arguments[1] if len(arguments) > 1 else NONE
-        match name:
-            case "get":
-                return items.get(key, default)
-            case "setdefault":
-                becomes({**items, key: items.get(key, default)})
-                return items.get(key, default)
-            case "pop":
-                if key not in items and len(arguments) < 2:
-                    raise self.refusal("PCB401", f"KeyError: {key!r}")
-                found = items.pop(key, default)
-                becomes(items)
-                return found
-            case "popitem" if items:
-                key, found = items.popitem()
-                becomes(items)
-                return Tuple((self.host(key), found))
-        raise self.refusal("PCB423", f"a dict has no `{name}` here")
-
-    def entries(self, value: Value) -> dict[Any, Value]:
-        """The entries of a dict."""
-        value = self.known(value)
-        if isinstance(value, Host) and isinstance(value.value, dict):
-            return {key: self.item_of_host(value, key) for key in value.value}
-        cell = self.cell(value)
-        if cell is not None and cell.kind == "dict":
-            return dict(cell.items)
-        pairs = [self.sequence(each) for each in self.sequence(value)]
-        return {self.constant(key, "a key of a dict"): item for key, item in pairs}
-
     def length(self, value: Value) -> Value:
         """`len(value)`."""
         value = self.known(value)
@@ -408,12 +379,15 @@ class Containers(Arrays):
                 raise self.refusal("PCB401", "TypeError: a number has no len()")
             return Host(type_.shape[0])
         match value:
+            case Lazy("keys" | "values" | "items", (whole,)):
+                return self.length(whole)
             case Tuple(items):
                 return Host(len(items))
             case Range():
                 return self.range_length(value)
-            case OneOf(_, items):
-                return self.length(items[0])
+            case OneOf(index, items):
+                lengths = [self.length(each) for each in items]
+                return lengths[0] if all(is_same(lengths[0], each) for each in lengths) else self.taken(lengths, index)
             case Host(host):
                 try:
                     return Host(len(host))

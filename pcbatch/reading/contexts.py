@@ -9,53 +9,89 @@ import gast
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
+from pcbatch.ir.types import TensorType
+from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.builtins import Builtins
-from pcbatch.reading.emission import target_of
-from pcbatch.reading.operations import lanes_in, library, text_of
-from pcbatch.reading.places import Place
-from pcbatch.reading.values import Host, Lane
+from pcbatch.reading.core import RefusedError
+from pcbatch.reading.described import a
+from pcbatch.reading.operations import Held, Named, Operation, held_in, lanes_in, library, method_of_held, text_of
+from pcbatch.reading.templates import Template
+from pcbatch.reading.values import Bound, Host, Lane
 
 
 class Contexts(Builtins):
     """`with` statements."""
+
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self._entered_at: dict[str, tuple[Any, Any, int]] = {}
+        """What context managers have given that no lane can keep, with the block, and how many ops this had before."""
 
     def visit_With(self, node: Any) -> None:
         self._with(node.items, node)
 
     def _with(self, items: Sequence[Any], node: Any) -> None:
         if not items:
-            self.statements(node.body)
+            self._inside(node)
             return
         item, *rest = items
         operation, arguments, keywords = self._manager(item.context_expr)
         if self.connected is None or self.connected_in is not self.emitter.current:
             self.connected, self.connected_in = {}, self.emitter.current
-        template, _ = self.tried(operation, arguments, keywords)
-        if template.kind != "host" or not hasattr(template.value, "__enter__"):
-            raise self.refusal("PCB107", "this is no context manager", node=item.context_expr)
-        block = self.emitter.current
-        self.contexts += 1
+        manager = self.manager_of(operation, arguments, keywords, item.context_expr)
+        self.contexts.append(manager)
         try:
-            with self.symbols.entered(template.value) as found:
+            with self.symbols.entered(manager) as found:
                 self._entered(operation, arguments, keywords, item, found)
                 self._with(rest, node)
-                if self.emitter.current is not block:
-                    raise self.refusal("PCB107", "control flow, or a batched call, inside of `with`", node=node)
         finally:
-            self.contexts -= 1
+            self.contexts.pop()
         self.emitter.append(ir.Exit(self.span(node)))
+
+    def _inside(self, node: Any) -> None:
+        """What stands in a `with` statement: it is one piece with it."""
+        block = self.emitter.current
+        for statement in node.body:
+            self.statements([statement])
+            if self.emitter.current is not block:
+                raise self.refusal(
+                    "PCB107",
+                    "control flow inside of `with`",
+                    "keep assignments in the block, and decide after it",
+                    node=statement,
+                    label="this leaves the block, or branches in it",
+                )
+
+    def _no_manager(self, node: Any) -> RefusedError:
+        return self.refusal(
+            "PCB107",
+            "this is no context manager of a library's",
+            "write the call that makes it: `with tf.GradientTape() as tape:`",
+            node=node,
+            label="entered here",
+        )
+
+    def manager_of(self, operation: Operation, arguments: Sequence[Any], keywords: dict[str, Any], node: Any) -> Any:
+        """The context manager that a call gives."""
+        template, _ = self.tried(operation, arguments, keywords, is_manager=True)
+        if not hasattr(template.value, "__enter__"):
+            raise self._no_manager(node)
+        return template.value
 
     def _manager(self, node: Any) -> tuple[Any, list[Any], dict[str, Any]]:
         """The call that makes a context manager."""
         if not isinstance(node, gast.Call):
-            raise self.refusal(
-                "PCB107", "a `with` statement calls what makes its context manager: `with f(..):`", node=node
-            )
+            raise self._no_manager(node)
         function = self.expression(node.func)
-        if not isinstance(function, Host) or not callable(function.value):
-            raise self.refusal("PCB107", "this is no context manager", node=node)
         arguments = [self.pattern(each) for each in self.evaluated(node.args)]
         keywords = {name: self.pattern(each) for name, each in self._keywords(node).items()}
+        match function:
+            case Bound(str() as name, Host(place=Place(kind="held")) as held):  # `with tape.stop_recording():`
+                return method_of_held(name), [self.bound(held), *arguments], keywords
+            case Host(value) if callable(value):
+                pass
+            case _:
+                raise self._no_manager(node)
         text = self.bound(function).text
         return library(function.value, text, None, is_steady=False), arguments, keywords
 
@@ -66,24 +102,53 @@ class Contexts(Builtins):
         texts = [text_of(each) for each in arguments]
         text = operation.written(texts, {name: text_of(each) for name, each in keywords.items()})
         lanes = [each for pattern in (*arguments, *keywords.values()) for each in lanes_in(pattern)]
-        inputs = tuple(dict.fromkeys(each.name for each in lanes if each.name in self.types))
+        known = [each.text for pattern in (*arguments, *keywords.values()) for each in held_in(pattern)]
+        inputs = tuple(dict.fromkeys([*(each.name for each in lanes if each.name in self.types), *known]))
         target = item.optional_vars
         if target is None:
             self.emitter.append(ir.Enter((), inputs, Code(f"with {text}:\n    pass"), self.span(item.context_expr)))
             return
-        self._results = []
+        self._results: list[Any] = []
         template = self.template(found)
-        types = [*template.leaves()]
-        if not types and template.kind == "host":
-            name = self.names.fresh(target.id if isinstance(target, gast.Name) else "held")
-            code = Code(f"with {text} as {name}:\n    pass")
-            self.emitter.append(ir.Enter((name,), inputs, code, self.span(item.context_expr)))
-            self.store(target, Host(found, Place("held", None, name, name)))
-            return
-        outputs = tuple(self.emitter.fresh(type_, "t") for type_ in types)
+        lanes_of: list[Lane] = []
+        held: dict[str, Any] = {}
+        given = self._given(template, target.id if isinstance(target, gast.Name) else "", lanes_of, held)
         assert self.connected is not None
-        self.connected |= dict(zip(outputs, self._results, strict=True))
-        code = Code(f"with {text} as {target_of(template, iter(outputs))}:\n    pass")
-        self.emitter.append(ir.Enter(outputs, inputs, code, self.span(item.context_expr)))
-        lanes_of = [Lane(name, type_) for name, type_ in zip(outputs, types, strict=True)]  # type: ignore[arg-type]
-        self.store(target, self.built(template, iter(lanes_of)))
+        self.connected |= {lane.name: each for lane, each in zip(lanes_of, self._results, strict=True)}
+        names = (*(lane.name for lane in lanes_of), *held)
+        block = self.emitter.current
+        assert block is not None
+        self._entered_at |= {name: (each, block, len(block.ops)) for name, each in held.items()}
+        code = Code(f"with {text} as {given}:\n    pass")
+        self.emitter.append(ir.Enter(names, inputs, code, self.span(item.context_expr)))
+        values = iter([Host(each, Place("held", None, name, name)) for name, each in held.items()])
+        self.store(target, self.built(template, iter(lanes_of), values))
+
+    def bound(self, value: Host) -> Named:
+        found = super().bound(value)
+        if isinstance(found, Held):
+            known, block, start = self._entered_at[found.text]
+            is_here = self.emitter.current is block and known is found.value
+            if not is_here or any(isinstance(op, ir.Call | ir.Store) for op in block.ops[start:]):
+                raise self.refusal(
+                    "PCB404",
+                    f"`{found.text}` is {a(type(found.value).__name__)}, which a lane cannot keep",
+                    "use it before the next branch, loop, call or store: `slope = tape.gradient(y, x)`",
+                    label="a branch, a loop, a call or a store stands before this",
+                )
+        return found
+
+    def _given(self, template: Template, hint: str, lanes: list[Lane], held: dict[str, Any]) -> str:
+        """What a context manager gives as the target of a `with` statement: names of its arrays and of its objects."""
+        if template.type is not None:
+            assert isinstance(template.type, TensorType)
+            lanes.append(Lane(self.emitter.fresh(template.type, hint), template.type))
+            return lanes[-1].name
+        if template.kind == "host":
+            name = self.names.fresh(hint)
+            held[name] = template.value
+            return name
+        if template.kind not in ("tuple", "list") or not template.items:
+            raise self.refusal("PCB107", "what this context manager gives is no array, and no tuple or list of arrays")
+        parts = [self._given(each, "", lanes, held) for each in template.items]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from pcbatch.errors import Diagnostic, Note, Span, raise_all
+from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.lowering.captures.fingerprints import shallow
+from pcbatch.lowering.captures.places import Place
+from pcbatch.reading.described import described
 from pcbatch.reading.emitter import Emitter, Mark
 from pcbatch.reading.naming import Names
 from pcbatch.reading.operations import Held, Named
-from pcbatch.reading.places import Place
-from pcbatch.reading.state import Cell, CellKind, State, within
+from pcbatch.reading.state import Cell, CellKind, Row, State
 from pcbatch.reading.values import (
+    LOST,
     Bound,
+    Choice,
     Frame,
     Function,
     Generator,
     Host,
     Lane,
     OneOf,
+    Part,
     Range,
     Ref,
     Super,
@@ -33,7 +39,13 @@ from pcbatch.reading.values import (
     View,
     is_number,
 )
+from pcbatch.reading.world import Operand, World
 from pcbatch.runtime.backends.protocol import Backend
+
+A_LIST = "make a list of it: `[.. for .. in ..]`"
+"""What to do with a generator that goes to where none can be."""
+PYTHONS = re.compile(r"(\w+Error|StopIteration): ")
+"""How a message begins that is Python's own."""
 
 
 class RefusedError(Exception):
@@ -41,6 +53,10 @@ class RefusedError(Exception):
 
     def __init__(self, diagnostic: Diagnostic):
         self.diagnostic = diagnostic
+        self.is_final = False
+        """Whether it stays so where numbers are known: there is no need to try again."""
+        self.statement: Any = None
+        """The innermost statement of a function of the program in which it stands; see `recovery`."""
         super().__init__(diagnostic.render())
 
 
@@ -48,23 +64,12 @@ class NeedsConstantError(RefusedError):
     """A number must be known here: a loop around it that goes a known number of turns is written out."""
 
 
+class LostError(Exception):
+    """What is read depends on a statement that is refused, and is left out; see `recovery`."""
+
+
 class NeedsBlocksError(Exception):
     """What was to be computed straight needs blocks, calls, or changes objects."""
-
-
-@dataclass(eq=False)
-class World:
-    """What has been read of the world around the function, in the order in which it was read."""
-
-    guards: dict[Any, tuple[Place, Any]] = field(default_factory=dict)
-    """Where the program has read what it depends on, with a key of what was there."""
-    operands: dict[str, tuple[Place | None, Any]] = field(default_factory=dict)
-    """Captured arrays by the name of the shared operand: where each is read, and its value now."""
-
-    def note(self, place: Place, value: Any) -> None:
-        """The program depends on what is at `place`."""
-        if place.identity not in self.guards:
-            self.guards[place.identity] = place, shallow(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +91,7 @@ class Core:
     def __init__(self, backend: Backend, *, tapes: bool = False):
         self.backend = backend
         self.ops = importlib.import_module(backend.ops_module)
-        self.symbols = backend.symbols(tapes)
+        self.symbols, self.tapes = backend.symbols(tapes), tapes
         self.bindings: dict[str, Any] = {}
         """Values of Python's, by the name that code knows them by."""
         self.world = World()
@@ -99,15 +104,16 @@ class Core:
         self.numbers = 0
         self.straight = 0
         """How many expressions around this one may not need blocks."""
+        self.hint = ""
+        """The name that what is computed now goes by."""
         self.guard: Lane | None = None
         """Where this holds, what is computed now counts."""
         self.connected: dict[str, Any] | None = None
         """The symbols of variables in a block with a `with` statement: what is inside it sees where each comes from."""
         self.connected_in: Any = None
-        self.contexts = 0
-        """How many `with` statements are around."""
-        self.pending: list[list[Value]] = []
-        """Values that have been evaluated and are in nobody's variable yet: operands, arguments."""
+        self.contexts: list[Any] = []
+        """The context managers of the `with` statements that are around."""
+        self._rows = itertools.count()
 
     @property
     def names(self) -> Names:
@@ -149,12 +155,32 @@ class Core:
         notes: Sequence[tuple[Span, str]] = (),
     ) -> RefusedError:
         """The refusal of what is read, at the node or at what is interpreted now."""
-        places = tuple(Note(span, text) for span, text in notes)
-        return RefusedError(Diagnostic(code, message, self.span(node), label, help, places))
+        places = [Note(span, text) for span, text in notes]
+        if not help and code == "PCB401" and PYTHONS.match(message):
+            help = "Python raises this, too"
+        return RefusedError(Diagnostic(code, message, self.span(node), label, help, (*places, *self._calls())))
+
+    def _calls(self) -> list[Note]:
+        """Where the function that is interpreted is called, if it is interpreted in place of that."""
+        calls = [each for each in self.frames[1:] if each.span is not None]
+        names = [(each.span, each.function.name) for each in calls[-1:]]
+        told = [(span, "the lambda" if name == "<lambda>" else f"`{name}`") for span, name in names]
+        return [Note(span, f"{text} is called here") for span, text in told if span is not None]
 
     def no_constant(self, code: str, message: str, help: str = "", *, node: Any = None) -> NeedsConstantError:
         """The refusal of what is no constant, unless a loop around is written out."""
-        return NeedsConstantError(Diagnostic(code, message, self.span(node), "", help))
+        return NeedsConstantError(Diagnostic(code, message, self.span(node), "", help, tuple(self._calls())))
+
+    def captured_change(self, value: Host, node: Any = None) -> RefusedError:
+        """The refusal of a change of what stands outside of the function."""
+        name = value.place.text if value.place is not None and value.place.kind in ("global", "cell") else ""
+        if name:
+            message = f"`{name}` is captured, and this changes it for everybody"
+            help = f"copy it first, `own = copy.deepcopy({name})`; or pass it as an argument, and return it"
+        else:
+            message = f"this changes {self.described(value)} that stands outside of the function, for everybody"
+            help = "pass what changes as an argument of its own, and return it: `def step(self, state): ..`"
+        return self.refusal("PCB204", message, help, label="changed here", node=node)
 
     def number(self) -> int:
         """A number for a frame or a place that nothing else has."""
@@ -166,7 +192,7 @@ class Core:
     def mark(self) -> Here:
         """Here."""
         ends = [(row, len(row)) for row in self.open_ends()]
-        context = self.guard, self.straight, self.file, self.node, list(self.frames), list(self.pending)
+        context = self.guard, self.straight, self.file, self.node, list(self.frames)
         return Here(self.emitter.mark(), self.state.copy(), self.cells, self.numbers, self.emitter, ends, context)
 
     def open_ends(self) -> Iterator[list[Any]]:
@@ -180,29 +206,23 @@ class Core:
         self.state = here.state.copy()
         for row, length in here.ends:
             del row[length:]
-        self.guard, self.straight, self.file, self.node, frames, pending = here.context
-        self.frames[:], self.pending[:] = frames, pending
+        self.guard, self.straight, self.file, self.node, self.frames[:] = here.context
 
-    def replace(self, change: Callable[[Value], Value | None]) -> None:
-        """Put `change(value)` in the place of every value for which that is not None, in the state and on the way."""
-
-        def walk(value: Value) -> Value:
-            found = change(value)
-            return within(value, walk) if found is None else found
-
-        self.state.mapped(change)
-        for row in self.pending:
-            row[:] = map(walk, row)
-
-    def each(self, values: Sequence[Value]) -> Iterator[Value]:
-        """Values one after the other, each as it is when its turn comes: arrays may become objects before."""
-        row = list(values)
-        self.pending.append(row)
+    @contextmanager
+    def kept(self, values: Iterable[Value] = ()) -> Iterator[Row]:
+        """Values that have been evaluated and are in nobody's variable yet, while more is evaluated."""
+        slot = (0, f" row {next(self._rows)}")
+        self.state.names[slot] = Tuple(tuple(values))
         try:
+            yield Row(self, slot)
+        finally:
+            self.state.names.pop(slot, None)
+
+    def each(self, values: Iterable[Value]) -> Iterator[Value]:
+        """Values one after the other, each as it is when its turn comes."""
+        with self.kept(values) as row:
             for place in range(len(row)):
                 yield row[place]
-        finally:
-            self.pending[:] = [other for other in self.pending if other is not row]
 
     # -- objects -------------------------------------------------------------------------------------------------------
 
@@ -214,11 +234,11 @@ class Core:
 
     def cell(self, value: Value) -> Cell | None:
         """The object that a value refers to, if it does."""
-        return self.state.heap[value.cell] if isinstance(value, Ref) else None
+        return self.state.cell(value) if isinstance(value, Ref) else None
 
     def kind(self, value: Value) -> str:
         """The kind of the object that a value refers to; nothing for other values."""
-        return self.state.heap[value.cell].kind if isinstance(value, Ref) else ""
+        return self.state.cell(value).kind if isinstance(value, Ref) else ""
 
     def host(self, value: Any, place: Place | None = None) -> Value:
         """A value of Python's as an abstract one: tuples are taken apart."""
@@ -232,7 +252,7 @@ class Core:
     def captured(self, value: Any, place: Place) -> Value:
         """A value that was read from the world: what it is, is noted."""
         if not self.is_array(value):
-            self.world.note(place, value)
+            self.world.guards.note(place, value)
         return self.host(value, place)
 
     def is_array(self, value: Any) -> bool:
@@ -243,12 +263,17 @@ class Core:
 
     def known(self, value: Value) -> Value:
         """`value`, which must be there; refused where it is undefined."""
+        if value is LOST:
+            raise LostError
         if isinstance(value, Undefined):
             spans = [*value.spans]
             here = self.span()
             notes = tuple(Note(span, label) for span, label in spans)
             kind = NeedsConstantError if value.turns else RefusedError
             raise kind(Diagnostic(value.code, value.why, here, "", value.help, notes))
+        if isinstance(value, Ref) and value.cell < 0:
+            found: Value = self.state.heap[value.cell].items[0]
+            return found
         return value
 
     def type_of(self, value: Value) -> TensorType | None:
@@ -267,6 +292,11 @@ class Core:
                     return None
                 return found if isinstance(found, TensorType) else None
         return None
+
+    def is_scalar(self, value: Value) -> bool:
+        """Whether a value is a number for certain, and no array."""
+        type_ = self.type_of(value)
+        return type_ is not None and not type_.shape
 
     def read(self, value: Value) -> Value:
         """The value that an array or a view holds now; everything else is its own."""
@@ -305,16 +335,18 @@ class Core:
                 if cell.kind == "dict":
                     return {key: self.pattern(each) for key, each in cell.items.items()}
                 return self.record(value)
+            case Part():
+                return value.pattern
             case Function() | Bound():
                 return self.closure(value)
             case Range():
                 raise self.refusal("PCB129", "a range whose bounds differ by lane is no list", "write a loop over it")
             case Generator():
-                raise self.refusal(
-                    "PCB130", "a generator goes into an operation", "make a list of it: `[.. for .. in ..]`"
-                )
+                raise self.refusal("PCB130", "a generator goes into an operation", A_LIST)
             case OneOf():
-                return self.record(self.selected(value))
+                return self.pattern(self.selected(value))
+            case Choice():
+                raise self.refusal("PCB114", f"{self.described(value)} goes into an operation, which takes numbers")
             case Super():
                 raise self.refusal("PCB208", "`super()` has methods, and is no value")
         raise AssertionError(value)
@@ -329,12 +361,13 @@ class Core:
             items = host.items() if isinstance(host, dict) else enumerate(host)
             parts = {key: self.pattern(self.item_of_host(value, key)) for key, _ in items}
             return parts if isinstance(host, dict) else [*parts.values()]
+        self.world.guards.follow(host)  # a function may be called by what gets it
         return self.bound(value)
 
     def item_of_host(self, value: Host, key: Any) -> Value:
         """An item of a captured list or dict."""
         item = value.value[key]
-        place = None if value.place is None else Place("item", value.value, key, f"{value.place.text}[{key!r}]")
+        place = None if value.place is None else Place("part", value.place, key, f"{value.place.text}[{key!r}]")
         return self.host(item) if place is None else self.captured(item, place)
 
     def bound(self, value: Host) -> Named:
@@ -352,13 +385,23 @@ class Core:
 
     def operand(self, value: Host) -> Lane:
         """The shared operand that a captured array is."""
-        for name, (_, known) in self.world.operands.items():
-            if known is value.value:
-                return Lane(name, self._operand_type(known))
+        held = self.backend.held_by(value.value)
+        if held is not value.value:
+            place = value.place
+            if place is not None:  # which object holds it is a fact of the program
+                self.world.guards.note(place, value.value)
+                place = Place("attribute", value.value, "value", place.text)
+            value = Host(held, place)
+        places = [] if value.place is None else [value.place]
+        for name, known in self.world.operands.items():
+            if known.value is value.value:
+                if value.place is not None and value.place.identity not in {each.identity for each in known.places}:
+                    known.places.append(value.place)
+                return Lane(name, self._operand_type(known.value))
         text = "constant" if value.place is None else value.place.text
         hint = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in text).split()) or "operand"
         name = self.names.bind(hint if hint.isidentifier() else f"_{hint}", value.value)
-        self.world.operands[name] = (value.place, value.value)
+        self.world.operands[name] = Operand(value.value, places)
         return Lane(name, self._operand_type(value.value))
 
     def _operand_type(self, value: Any) -> Any:
@@ -372,61 +415,28 @@ class Core:
         """A function of the user's as an argument of an operation."""
         raise NotImplementedError
 
-    # -- operations ----------------------------------------------------------------------------------------------------
-
-    # -- numbers of lanes ----------------------------------------------------------------------------------------------
-
     # -- words ---------------------------------------------------------------------------------------------------------
+
+    def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
+        """What the user calls a value; see `variables`."""
+        raise NotImplementedError
+
+    def argument(self, value: Value) -> str:
+        """The argument of the batched function that a value is, "" for everything else; see `effects`."""
+        raise NotImplementedError
+
+    def if_static(self, values: Iterable[Value], help: str = "") -> str:
+        """Advice on values that ought to be known: what is an argument may be a static one."""
+        name = next(filter(None, map(self.argument, values)), "")
+        return "; ".join(filter(None, (f"make it a static argument, `static_argnames={name!r}`" * bool(name), help)))
 
     def described(self, value: Value) -> str:
         """What a value is, for messages."""
-        match value:
-            case Lane(_, type_):
-                return f"a value of a lane ({type_})"
-            case Host(host):
-                return (
-                    f"`{host!r}`"
-                    if is_number(host) or isinstance(host, str) or host is None
-                    else _a(type(host).__name__)
-                )
-            case Ref():
-                cell = self.state.cell(value)
-                return _a(cell.cls.__name__ if cell.cls is not None else cell.kind)
-            case Tuple(_, cls):
-                return "a tuple" if cls is None else _a(cls.__name__)
-            case Function(name):
-                return f"the function {name}"
-            case Range():
-                return "a range"
-            case Generator():
-                return "a generator"
-            case View():
-                return "an array"
-            case OneOf():
-                return "one of several objects"
-        return "a method"
-
-    def fail_now(self, diagnostics: Sequence[Diagnostic]) -> None:
-        """Raise what was found."""
-        raise_all(diagnostics)
+        return described(value, self.cell(value))
 
 
 def _item(place: Place | None, number: int) -> Place | None:
     """The place of an item of what was read at a place."""
     if place is None:
         return None
-    return Place("item", _Held(place), number, f"{place.text}[{number}]")
-
-
-class _Held:
-    """What is at a place now, to be asked for an item."""
-
-    def __init__(self, place: Place):
-        self.place = place
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.place.read()[key]
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    return Place("part", place, number, f"{place.text}[{number}]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import gast
 
@@ -21,44 +22,48 @@ from pcbatch.reading.values import (
 COUNTER = TensorType("int32", (), True)
 
 
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The counter of a loop: where it starts, stops and how it steps, the item at each, and how many turns there are.
+
+    `turns` is None where that differs by lane.
+    """
+
+    start: Value
+    stop: Value
+    step: Value
+    item: Callable[[Value], Value]
+    turns: int | None
+
+    @property
+    def numbers(self) -> list[Value]:
+        """The counter in each turn, where it is known how many there are."""
+        assert isinstance(self.start, Host) and isinstance(self.step, Host) and self.turns is not None
+        return [Host(self.start.value + turn * self.step.value) for turn in range(self.turns)]
+
+
 class Counters(Expressions):
     """Items at a counter."""
 
-    def counted(self, whole: Value) -> tuple[Value, Value, Value, Callable[[Value], Value], int | None] | None:
-        """Start, end and step of the counter of a loop, the item at each, and how many turns if that is known.
-
-        None for what is written out: lists, tuples, dicts.
-        """
+    def counted(self, whole: Value) -> Counted | None:
+        """The counter of a loop over `whole`; None for what is written out: lists, tuples, dicts."""
         whole = self.known(whole)
         if isinstance(whole, Host) and isinstance(whole.value, range):
             own = whole.value
-            return Host(own.start), Host(own.stop), Host(own.step), lambda index: index, len(own)
+            return Counted(Host(own.start), Host(own.stop), Host(own.step), lambda index: index, len(own))
         if isinstance(whole, Range):
-            return whole.start, whole.stop, whole.step, lambda index: index, None
-        if isinstance(whole, Lazy):
-            length = self.lazy_length(whole)
-            if length is None:
-                return None
-            turns = length.value if isinstance(length, Host) else None
-            slot = (self.frame.number, f"over_{self.number()}")
-            self.state.names[slot] = whole
-            return Host(0), length, Host(1), lambda index: self.lazy_item(self.state.names[slot], index), turns
+            return Counted(whole.start, whole.stop, whole.step, lambda index: index, None)
         type_ = self.type_of(whole)
-        if type_ is not None and type_.shape:
-            slot = (self.frame.number, f"over_{self.number()}")
-            self.state.names[slot] = whole
-            size = type_.shape[0]
-            return Host(0), Host(size), Host(1), lambda index: self.row_of(self.state.names[slot], index), size
-        if self.is_bounded(whole):
-            slot = (self.frame.number, f"over_{self.number()}")
-            self.state.names[slot] = whole
-            length = self.length(whole)
-            return Host(0), length, Host(1), lambda index: self.item(self.state.names[slot], index), None
-        return None
-
-    def is_bounded(self, value: Value) -> bool:
-        """Whether a value is a bounded list; see `objects`."""
-        raise NotImplementedError
+        is_array = type_ is not None and bool(type_.shape)
+        if not (is_array or isinstance(whole, Lazy) or self.is_bounded(whole)):
+            return None
+        length = self.lazy_length(whole)
+        if length is None:
+            return None
+        turns = length.value if isinstance(length, Host) else None
+        slot = (self.frame.number, f" over {self.number()}")
+        self.state.names[slot] = whole
+        return Counted(Host(0), length, Host(1), lambda index: self.lazy_item(self.state.names[slot], index), turns)
 
     def row_of(self, array: Value, index: Value) -> Value:
         """A row of an array at a counter, which is in range."""
@@ -73,19 +78,23 @@ class Counters(Expressions):
                     return None
                 known = [each.value for each in lengths if isinstance(each, Host)]
                 lanes = [each for each in lengths if not isinstance(each, Host)]
-                if not lanes:
+                if not lanes or 0 in known:
                     return Host(min(known))
                 every = [*lanes, *([Host(min(known))] if known else [])]
                 found = every[0]
                 for each in every[1:]:
                     found = self.emit(builtin("min"), [self.pattern(found), self.pattern(each)])  # type: ignore[arg-type]
                 return found
-            case Lazy(_, parts):
+            case Lazy("enumerate" | "reversed", parts):
                 return self.lazy_length(parts[0])
+            case Lazy():
+                return None
             case Range():
                 return self.range_length(whole)
             case Host(value) if isinstance(value, range):
                 return Host(len(value))
+            case Tuple(items):
+                return Host(len(items))
         if self.is_bounded(whole):
             return self.length(whole)
         type_ = self.type_of(whole)
@@ -97,7 +106,8 @@ class Counters(Expressions):
             case Lazy("zip", parts):
                 return Tuple(tuple(self.lazy_item(each, index) for each in parts))
             case Lazy("enumerate", (part, start)):
-                return Tuple((self.binary(gast.Add, index, start), self.lazy_item(part, index)))
+                number = index if _is_zero(start) else self.binary(gast.Add, index, start)
+                return Tuple((number, self.lazy_item(part, index)))
             case Lazy("reversed", (part,)):
                 length = self.lazy_length(part)
                 assert length is not None
@@ -110,9 +120,7 @@ class Counters(Expressions):
                     return Host(value[index.value])
                 scaled = index if value.step == 1 else self.binary(gast.Mult, index, Host(value.step))
                 return scaled if value.start == 0 else self.binary(gast.Add, Host(value.start), scaled)
-        if self.is_bounded(whole):
-            return self.item(whole, index)
-        return self.row_of(whole, index)
+        return self.item(whole, index) if self.type_of(whole) is None else self.row_of(whole, index)
 
     def range_length(self, value: Range) -> Value:
         """How many numbers a range has."""
@@ -136,3 +144,8 @@ class Counters(Expressions):
             for op in (gast.Gt, gast.Lt)
         )
         return self.either(up, down)
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether a number is the int 0."""
+    return isinstance(value, Host) and type(value.value) is int and value.value == 0

@@ -2,71 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pcbatch.ir import records
+from pcbatch.reading.core import A_LIST
+from pcbatch.reading.gathered import Gathered
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.methods import Methods
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.specialisations import Specialisation
+from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     Bound,
+    Choice,
     Frame,
     Function,
+    Generator,
     Host,
     Lane,
     Lazy,
     OneOf,
+    Part,
     Range,
     Ref,
     Tuple,
     Value,
+    is_none,
 )
+from pcbatch.reading.words import NUMBER, is_word
+
+Stays = Callable[[Host], bool]
+"""Whether a number or an array that is known now stays known behind a call."""
 
 
-class Crossing(Methods):
+def _never(value: Host) -> bool:
+    return False
+
+
+def always(value: Host) -> bool:
+    """What is static stays known."""
+    return True
+
+
+class Crossing(Gathered):
     """Kinds of values."""
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self._ending: Specialisation | None = None
         """The function of which a result is taken apart."""
+        self._is_result = False
+        """Whether what is taken apart is a result: of several words it may be another one elsewhere."""
+        self._is_apart = False
+        """Whether nobody sees changes of what crosses: it is there by value."""
         self._given_leaves: Sequence[Value] = ()
         """The arrays and numbers that the call was given of which a result is made."""
+        self._several: dict[int, Sequence[Ref]] = {}
+        """The objects of which one, of what number differs by lane, has been copied to cross a call by value."""
+        self._is_whole = False
+        """Whether objects that were given come back with all that is in them, for who has not got them."""
 
-    def kind_of(self, value: Value, leaves: list[Value], seen: dict[Any, int], *, is_static: bool = False) -> Kind:
-        """The kind of a value that crosses a call; its numbers and arrays go to `leaves`."""
+    def kind_of(self, value: Value, leaves: list[Value], seen: dict[Any, int], stays: Stays = _never) -> Kind:
+        """The kind of a value that crosses a call; its numbers and arrays go to `leaves`, unless they stay known."""
         value = self.known(value)
         type_ = self.type_of(value)
         if type_ is not None and type_.shape and self._ending is not None:
             number = self._given_number(self._ending, value)
             if number is not None:
                 return Kind("given", number)
-        if type_ is not None and not (is_static and isinstance(value, Host)):
+        if type_ is not None and not (isinstance(value, Host) and stays(value)):
             leaves.append(value)
             return Kind("lane", type_)
+        if isinstance(value, Choice) or (self._is_result and is_word(value) and not is_none(value)):
+            leaves.append(self.number_of(value))
+            return Kind("word", items=(Kind("lane", NUMBER),), keys=self.numbers_of([value]))
         match value:
             case Host():
                 return Kind("host", value=value)
             case Tuple(items, cls):
-                return Kind("tuple", items=self._kinds(items, leaves, seen, is_static), cls=cls)
+                return Kind("tuple", items=self._kinds(items, leaves, seen, stays), cls=cls)
             case Range(start, stop, step):
-                return Kind("range", items=self._kinds((start, stop, step), leaves, seen, is_static))
+                return Kind("range", items=self._kinds((start, stop, step), leaves, seen, stays))
             case Lazy(name, parts):
-                return Kind("lazy", items=self._kinds(parts, leaves, seen, is_static), cls=name)
+                return Kind("lazy", items=self._kinds(parts, leaves, seen, stays), cls=name)
             case Ref(number):
                 if number in seen:
-                    return Kind("same", seen[number])
+                    content = (self._content(value, leaves),) if self._is_whole else ()
+                    return Kind("same", seen[number], content)
+                if self._ending is not None and not seen.keys().isdisjoint(self.state.twins.get(number, ())):
+                    raise self.refusal(
+                        "PCB420",
+                        f"{self._ending.function.name} gives back a new object, or one of its caller's",
+                        "give back a copy: `return copy.copy(..)`",
+                    )
                 seen[number] = len(seen)
                 cell = self.state.cell(value)
-                own = dict(cell.parts())
-                items_of = self._kinds(list(own.values()), leaves, seen, is_static)
+                own = in_order(cell)
+                items_of = self._kinds(list(own.values()), leaves, seen, stays)
                 return Kind(cell.kind, items=items_of, keys=tuple(own), cls=cell.cls)
             case Bound(function, receiver) if isinstance(function, str):
-                return Kind("method", items=self._kinds([receiver], leaves, seen, is_static), cls=function)
+                return Kind("method", items=self._kinds([receiver], leaves, seen, stays), cls=function)
             case Bound(Function() as function, receiver):
-                return Kind("bound", items=self._kinds([function, receiver], leaves, seen, is_static))
+                return Kind("bound", items=self._kinds([function, receiver], leaves, seen, stays))
             case Function() if value.frame is None and not value.defaults and not value.keyword_defaults:
                 return Kind("host", value=value)
             case Function():
@@ -75,9 +113,43 @@ class Crossing(Methods):
                     return Kind("same", seen[key])
                 seen[key] = len(seen)
                 return self._kind_of_function(value, leaves, seen)
-            case OneOf() if all(self.kind(each) == "array" for each in value.items):
-                return self.kind_of(self.selected(value), leaves, seen)
-        raise self.refusal("PCB206", f"{self.described(value)} is handed to a function that is a part of the program")
+            case OneOf(index, items) if self._is_apart and seen.keys() >= {each.cell for each in items}:
+                return Kind("oneof", items=self._kinds([index, *items], leaves, seen, stays))
+            case OneOf(items=items) if self._is_apart or all(self.kind(each) == "array" for each in items):
+                chosen = self.selected(value)
+                if isinstance(chosen, Ref):
+                    self._several[chosen.cell] = items
+                return self.kind_of(chosen, leaves, seen)
+        if isinstance(value, Part):
+            raise self.no_constant(*value.why)
+        what = f"{self.described(value)} is handed to a function that is compiled as one of its own"
+        is_generator = isinstance(value, Generator)
+        raise self.refusal("PCB404", what, A_LIST if is_generator else "hand over what is in it")
+
+    def unshared(self, value: Value, around: tuple[int, ...] = ()) -> Value:
+        """`value` with an object of its own wherever it has one: what a batch gives has no object twice."""
+        value = self.known(value)
+        if isinstance(value, Tuple):
+            return replace(value, items=tuple(self.unshared(each, around) for each in value.items))
+        if isinstance(value, OneOf):
+            value = self.selected(value)
+        cell = self.cell(value)
+        if cell is None or not isinstance(value, Ref) or cell.kind == "array":
+            return value
+        if value.cell in around:
+            raise self.refusal(
+                "PCB404", f"{self.described(value)} that contains itself is returned", "return its parts"
+            )
+        inner = (*around, value.cell)
+        return self.new(cell.kind, cell.with_parts(lambda _, part: self.unshared(part, inner)).items, cell.cls)
+
+    def _content(self, value: Ref, leaves: list[Value]) -> Kind:
+        """The kind of an object that was given, by itself."""
+        self._is_whole = False
+        try:
+            return self.kind_of(value, leaves, {})
+        finally:
+            self._is_whole = True
 
     def _given_number(self, spec: Specialisation, value: Value) -> int | None:
         """Which array of its caller's a plain function gives back; refused for a part of one."""
@@ -95,31 +167,22 @@ class Crossing(Methods):
         return None
 
     def _kinds(
-        self, values: Sequence[Value], leaves: list[Value], seen: dict[Any, int], is_static: bool
+        self, values: Sequence[Value], leaves: list[Value], seen: dict[Any, int], stays: Stays = _never
     ) -> tuple[Kind, ...]:
-        return tuple(self.kind_of(each, leaves, seen, is_static=is_static) for each in values)
+        return tuple(self.kind_of(each, leaves, seen, stays) for each in values)
 
     def _kind_of_function(self, value: Function, leaves: list[Value], seen: dict[Any, int]) -> Kind:
         """A function that stands in another: with what it reads of that."""
         names = self.free_names(value)
         found = [self.outer_value(value, name) for name in names]
-        items = self._kinds([*found, *value.defaults, *value.keyword_defaults.values()], leaves, seen, False)
+        items = self._kinds([*found, *value.defaults, *value.keyword_defaults.values()], leaves, seen)
         return Kind("function", items=items, keys=tuple(names), cls=_Closure(value))
 
     def free_names(self, value: Function) -> list[str]:
         """The variables of functions around it that a function reads."""
         scope = scope_of(value.tree)
-        return [n for n in sorted(scope.loads) if n not in scope.locals and self.outer_value(value, n) is not None]
-
-    def outer_value(self, value: Function, name: str) -> Any:
-        """What a name means in the functions around another one; None where they have no such variable."""
-        frame = value.frame
-        while frame is not None:
-            found = self.state.names.get((frame.number, name))
-            if found is not None:
-                return found
-            frame = frame.function.frame
-        return None
+        names = sorted({*scope.loads, *scope.nonlocals} - scope.locals)
+        return [name for name in names if self.outer_value(value, name) is not None]
 
     def made_of(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Value:
         """A value of a kind, of these numbers and arrays."""
@@ -130,9 +193,17 @@ class Crossing(Methods):
                 assert kind.value is not None
                 return kind.value
             case "same":
+                for item in kind.items:
+                    self.made_of(item, leaves, [])
                 return made[kind.type]
+            case "oneof":
+                index, *items = (self.made_of(each, leaves, made) for each in kind.items)
+                assert isinstance(index, Lane)
+                return OneOf(index, tuple(each for each in items if isinstance(each, Ref)))
             case "given":
                 return self._given_leaves[kind.type]
+            case "word":
+                return self.one_word(next(leaves), kind.keys)
             case "tuple":
                 return Tuple(tuple(self.made_of(each, leaves, made) for each in kind.items), kind.cls)
             case "range":
@@ -171,13 +242,20 @@ class Crossing(Methods):
         if not rest:
             return known
         found = replace(known, defaults=tuple(rest[:count]), keyword_defaults=keyword)
-        self.replace(lambda value: found if value is known else None)
+        self.state.mapped(lambda value: found if value is known else None)
         return found
 
     def _live_of(self, function: Function) -> Any:
         while function.frame is not None:
             function = function.frame.function
         return function.live
+
+
+def in_order(cell: Cell) -> dict[Any, Value]:
+    """The parts of an object by key: fields of a dataclass as it declares them."""
+    parts = dict(cell.parts())
+    known = (cell.cls and records.field_names(cell.cls)) or ()
+    return {**{name: parts[name] for name in known if name in parts}, **parts}
 
 
 @dataclass(frozen=True)

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import CompileError, PieceRefusalError, Span
+from pcbatch.errors import CompileError, Diagnostic, MissingError, PieceRefusalError, PlacedError, Span
+from pcbatch.installed import OWN, is_installed
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.scope import inputs_and_outputs
 from pcbatch.ir.code import Code
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.records import fields_of
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.lowering.captures.fingerprints import shallow
+from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.core import Core, NeedsBlocksError, RefusedError
-from pcbatch.reading.operations import Operation, filled, held_in, key_of, lanes_in, text_of
+from pcbatch.reading.handed import Handed
+from pcbatch.reading.leading import FUNCTION, is_function, leads
+from pcbatch.reading.operations import Applied, Operation, filled, held_in, key_of, lanes_in, text_of
+from pcbatch.reading.templates import Template, struct_of, target_of, why_not_kept
 from pcbatch.reading.values import (
     Host,
     Lane,
+    Part,
     Tuple,
     Value,
     is_number,
+    plain_number,
 )
+from pcbatch.runtime.backends import noting
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
 """What operations of libraries give for operands of some types: the same in every program."""
 
-
 MOST_KNOWN = 100_000
+ONE_SHAPE = (
+    "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
+    "a loop, `for i in range(n)`"
+)
 
 
 class Emission(Core):
@@ -45,7 +61,22 @@ class Emission(Core):
     ) -> Value:
         """What an operation gives for patterns of arguments; its ops are written if it gives anything of a lane's."""
         named = keywords or {}
-        template, is_checked = self.tried(operation, arguments, named)
+        return self.written(operation, arguments, named, *self.tried(operation, arguments, named), hint=hint)
+
+    def written(
+        self,
+        operation: Operation,
+        arguments: Sequence[Any],
+        named: Mapping[str, Any],
+        template: Template,
+        is_checked: bool,
+        *,
+        hint: str = "",
+    ) -> Value:
+        """What an operation gives that has been tried; see `emit`."""
+        if template.has_parts():
+            applied = Applied(self.ops, operation, tuple(arguments), dict(named))
+            return self._in_parts(applied, template, is_checked)
         leaves = [*template.leaves()]
         held = [each.text for pattern in (*arguments, *named.values()) for each in held_in(pattern)]
         if not leaves:
@@ -55,10 +86,10 @@ class Emission(Core):
         texts = [text_of(each, operation.key == "[]") for each in arguments]
         text = operation.written(texts, {name: text_of(each) for name, each in named.items()})
         lanes = [each for pattern in (*arguments, *named.values()) for each in lanes_in(pattern)]
-        inputs = tuple(dict.fromkeys([*(each.name for each in lanes if each.name in self.types), *held]))
+        inputs = self._inputs(text, lanes, held)
         if is_checked and self.guard is not None:
             text, inputs = self._guarded(text), tuple(dict.fromkeys((self.guard.name, *inputs)))
-        outputs = tuple(self.emitter.fresh(type_, hint or "t") for type_ in leaves)
+        outputs = tuple(self.emitter.fresh(type_, hint or self.hint) for type_ in leaves)
         lanes = [Lane(name, type_) for name, type_ in zip(outputs, leaves, strict=True)]  # type: ignore[arg-type]
         span = self.span()
         if self.connected is not None:
@@ -71,14 +102,42 @@ class Emission(Core):
             self._taken_apart(template, lanes, text, inputs, span)
         return self.built(template, iter(lanes))
 
+    def _in_parts(self, applied: Applied, template: Template, is_checked: bool) -> Value:
+        """What an operation gives of which no variable can hold some part: each other part is computed by itself."""
+        held = [each.text for each in held_in(applied)]
+
+        def of(part: Template, path: tuple[tuple[str, Any], ...]) -> Value:
+            here = replace(applied, path=path)
+            if part.kind == "part":
+                return Part(here, part.value, is_function=part.value is FUNCTION)
+            if part.kind == "lane":
+                assert isinstance(part.type, TensorType)
+                text = here.text()
+                inputs = self._inputs(text, lanes_in(here), held)
+                if is_checked and self.guard is not None:
+                    text, inputs = self._guarded(text), tuple(dict.fromkeys((self.guard.name, *inputs)))
+                lane = Lane(self.emitter.fresh(part.type), part.type)
+                self.emitter.append(ir.Primitive((lane.name,), inputs, Code(f"{lane.name} = {text}"), self.span()))
+                return lane
+            kind = "attribute" if part.kind == "object" else "item"
+            steps = [(kind, key) for key in (part.keys or range(len(part.items)))]
+            parts = [of(item, (*path, step)) for item, step in zip(part.items, steps, strict=True)]
+            return self.whole(part, parts)
+
+        return of(template, ())
+
     def _effect(
         self, operation: Operation, arguments: Sequence[Any], named: Mapping[str, Any], held: Sequence[str]
     ) -> None:
         """Write an operation that is there for what it does to a context manager: `tape.watch(x)`."""
         text = operation.written([*map(text_of, arguments)], {name: text_of(each) for name, each in named.items()})
         lanes = [each for pattern in (*arguments, *named.values()) for each in lanes_in(pattern)]
-        inputs = tuple(dict.fromkeys([*(each.name for each in lanes if each.name in self.types), *held]))
-        self.emitter.append(ir.Primitive((), inputs, Code(text), self.span()))
+        self.emitter.append(ir.Primitive((), self._inputs(text, lanes, held), Code(text), self.span()))
+
+    def _inputs(self, text: str, lanes: Sequence[Lane], held: Sequence[str]) -> tuple[str, ...]:
+        """The variables that an operation reads, in the order in which its code does."""
+        names = dict.fromkeys(each.name for each in lanes if each.name in self.types)
+        return inputs_and_outputs(Code(text), {*names, *held})[0] if held else tuple(names)
 
     def _guarded(self, text: str) -> str:
         """An operation that may fail only where what is around it counts."""
@@ -86,102 +145,196 @@ class Emission(Core):
         return f"__guarded__({self.guard.name}, lambda: {text})"
 
     def tried(
-        self, operation: Operation, arguments: Sequence[Any], keywords: Mapping[str, Any]
+        self,
+        operation: Operation,
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+        handed: Handed | None = None,
+        values: Sequence[Value] = (),
+        *,
+        is_manager: bool = False,
     ) -> tuple[Template, bool]:
-        """What an operation gives for operands of such types, and whether it may fail a lane."""
+        """What an operation gives for operands of such types, and whether it may fail a lane.
+
+        `handed` notes what of the `values` of its operands may be changed, or given back. A context manager may hold
+        values of a lane's, for nothing but a `with` statement gets it.
+        """
         key = None
         if self.connected is not None and self.connected_in is not self.emitter.current:
             self.connected = None
-        if operation.key is not None and self.connected is None:
+        if operation.key is not None and self.connected is None and handed is None:
             key = self.backend.ops_module, operation.key, key_of(tuple(arguments)), key_of(dict(keywords))
             if key in _known_results:
                 return _known_results[key]
-        symbol = self._symbol
+        known = self._symbol if handed is None or self.connected is not None else self._own_symbol
         window = self.ops.window
+        given_symbols: list[Any] = []
+
+        def symbol(lane: Lane) -> Any:
+            given_symbols.append(known(lane))
+            return given_symbols[-1]
 
         def make() -> Any:
             given = [filled(each, symbol, window) for each in arguments]
             named = {name: filled(each, symbol, window) for name, each in keywords.items()}
-            return operation.called(self.ops, given, named)
+            if handed is None:
+                return operation.called(self.ops, given, named)
+            for value, each in zip(values, (*given, *named.values()), strict=True):
+                handed.note(value, each)
+            result = operation.called(self.ops, given, named)
+            handed.check()
+            return result
 
         try:
-            result, is_checked = self.symbols.called(make)
+            with noting.by(self._depends_on):
+                result, is_checked = self.symbols.called(make)
             self._results: list[Any] = []
-            template = self.template(result)
-        except (RefusedError, NeedsBlocksError, CompileError):
+            template = Template("host", value=result) if is_manager else self.template(result, handed)
+            self._tried_on = given_symbols
+            if template.has_parts():
+                self._refuse_sizes([*arguments, *keywords.values()])
+        except (RefusedError, NeedsBlocksError, CompileError, MissingError):
             raise
         except PieceRefusalError as error:
-            raise self.refusal(error.code, error.message, error.help) from None
+            raise self._refused_by(error, error.code, error.message, error.help) from None
         except Exception as error:
-            raise self.failed(error) from None
+            raise self.failed(error, [*arguments, *keywords.values()]) from None
         if key is not None and len(_known_results) < MOST_KNOWN:
             _known_results[key] = template, is_checked
         return template, is_checked
+
+    def way_to(self, template: Template) -> Any:
+        """A hashable key of what the operation that was tried last has given, by what that is made of."""
+        hosts: list[Any] = []
+
+        def structure(part: Template) -> Any:
+            if part.kind == "host":
+                hosts.append(part.value)
+            return part.kind, part.type, part.keys, part.cls, *map(structure, part.items)
+
+        return structure(template), shallow(tuple(hosts)), self.symbols.made_of(self._results, self._tried_on)
+
+    def _depends_on(self, state: noting.State) -> None:
+        """The program depends on something that an operation reads."""
+        place = Place("computed", state, None, "a state")
+        self.world.guards.note(place, place.read(), by_elements=True)
 
     def _symbol(self, lane: Lane) -> Any:
         """What stands for a variable while an operation is tried."""
         if self.connected is None:
             return self.symbols.symbol(lane.type)
-        _, captured = self.world.operands.get(lane.name, (None, None))
-        if captured is not None and self.backend.is_variable(captured):
-            return captured
+        captured = self.world.operands.get(lane.name)
+        if captured is not None and self.backend.is_variable(captured.value):
+            return captured.value
         if lane.name not in self.connected:
             self.connected[lane.name] = self.symbols.symbol(lane.type, own=True)
         return self.connected[lane.name]
 
-    def failed(self, error: Exception) -> RefusedError:
-        """The refusal of an operation that raised `error` on symbols."""
-        code, message, help = self.backend.failure(error)
-        if self.backend.is_size(error):
-            return self.no_constant(code, message, help)
-        return self.refusal(code, message, help)
+    def _own_symbol(self, lane: Lane) -> Any:
+        """What stands for a variable, and for no other of its type."""
+        return self.symbols.symbol(lane.type, own=True)
 
-    def template(self, result: Any) -> Template:
-        """What an operation has given."""
+    def failed(self, error: Exception, arguments: Sequence[Any] = ()) -> RefusedError:
+        """The refusal of an operation that raised `error` on symbols."""
+        if isinstance(error, PlacedError):
+            return RefusedError(Diagnostic("PCB401", error.message, error.span))
+        if isinstance(error, RecursionError) and _depth(error) < sys.getrecursionlimit() // 2:
+            raise error  # it is not the operation that is nested so deep, but the calls around it
+        code, message, help = self.backend.failure(error)
+        if not self.backend.is_size(error):
+            return self._refused_by(error, code, message, help)
+        self._refuse_sizes(arguments)
+        return self.no_constant(code, message, help)
+
+    def _refused_by(self, error: Exception, code: str, message: str, help: str) -> RefusedError:
+        """A refusal at what is interpreted; if that is pcbatch's own code, at the line of the user's that it calls."""
+        notes, here = _in_helper(error), self.span()
+        if notes and here is not None and here.file.startswith(OWN):
+            return RefusedError(Diagnostic(code, message, notes[0][0], "", help))
+        return self.refusal(code, message, help, notes=notes)
+
+    def _refuse_sizes(self, arguments: Sequence[Any]) -> None:
+        """Refuse an operation that gives an array of no known shape where a lane's number may be its size."""
+        sizes = [each for pattern in arguments for each in lanes_in(pattern) if _is_int(each)]
+        if sizes:
+            name = self.users_name(lambda value: value in sizes, "a number")
+            message = f"{name} is used as a size, and differs from lane to lane"
+            raise self.no_constant("PCB313", message, self.if_static(sizes, ONE_SHAPE))
+
+    def template(self, result: Any, handed: Handed | None = None) -> Template:
+        """What an operation has given, which may be what was handed to it."""
+        found = self._template(result, handed)
+        same = None if handed is None else handed.same_as(result)
+        return found if same is None else replace(found, same=same)
+
+    def _template(self, result: Any, handed: Handed | None) -> Template:
+        why = self.symbols.why_part(result)
+        if why is not None:
+            return Template("part", value=self.backend.failure(why))
         type_ = self.symbols.type_of(result)
         if type_ is not None:
             self._results.append(result)
             return Template("lane", type_)
+
+        def of(part: Any) -> Template:
+            return self.template(part, handed)
+
         fields = None if isinstance(result, tuple) else fields_of(result)
         if fields is not None:
-            return Template(
-                "object", items=tuple(map(self.template, fields.values())), keys=tuple(fields), cls=type(result)
-            )
+            return Template("object", items=tuple(map(of, fields.values())), keys=tuple(fields), cls=type(result))
         match result:
             case tuple():
                 cls = type(result) if hasattr(result, "_fields") else None
-                return Template("tuple", items=tuple(map(self.template, result)), cls=cls)
+                return Template("tuple", items=tuple(map(of, result)), cls=cls)
             case list():
-                return Template("list", items=tuple(map(self.template, result)))
+                return Template("list", items=tuple(map(of, result)))
             case dict():
-                return Template("dict", items=tuple(map(self.template, result.values())), keys=tuple(result))
-        return Template("host", value=result)
+                return Template("dict", items=tuple(map(of, result.values())), keys=tuple(result))
+        if leads(result, lambda value: self.symbols.type_of(value) is not None):
+            if is_function(result):
+                return Template("part", value=FUNCTION)
+            raise self.refusal(*why_not_kept(result))
+        return Template("host", value=self.unwritten(result))
 
-    def built(self, template: Template, lanes: Iterator[Lane]) -> Value:
-        """The value that a template stands for."""
+    def unwritten(self, result: Any) -> Any:
+        """An object that an operation has given; refused if lanes are to write to it, by and by."""
+        if self.symbols.is_written(result):
+            raise self.refusal(*why_not_kept(result))
+        return result
+
+    def built(self, template: Template, lanes: Iterator[Lane], hosts: Iterator[Value] | None = None) -> Value:
+        """The value that a template stands for; `hosts` stand for what is known in it."""
+        if template.same is not None:
+            for _ in template.leaves():
+                next(lanes)
+            return template.same
+        if template.kind == "lane":
+            return next(lanes)
+        if template.kind == "host":
+            return Host(template.value) if hosts is None else next(hosts)
+        return self.whole(template, [self.built(each, lanes, hosts) for each in template.items])
+
+    def whole(self, template: Template, parts: Sequence[Value]) -> Value:
+        """The structure that a template stands for, of its parts."""
         match template.kind:
-            case "lane":
-                return next(lanes)
             case "tuple":
-                return Tuple(tuple(self.built(each, lanes) for each in template.items), template.cls)
+                return Tuple(tuple(parts), template.cls)
             case "list":
-                return self.new("list", tuple(self.built(each, lanes) for each in template.items))
+                return self.new("list", tuple(parts))
             case "dict":
-                values = [self.built(each, lanes) for each in template.items]
-                return self.new("dict", dict(zip(template.keys, values, strict=True)))
+                return self.new("dict", dict(zip(template.keys, parts, strict=True)))
             case "object":
-                values = [self.built(each, lanes) for each in template.items]
-                return self.new("object", dict(zip(template.keys, values, strict=True)), template.cls)
+                return self.new("object", dict(zip(template.keys, parts, strict=True)), template.cls)
         return Host(template.value)
 
     def _taken_apart(
         self, template: Template, lanes: Sequence[Lane], text: str, inputs: tuple[str, ...], span: Span | None
     ) -> None:
         """Write an operation that gives a structure with more than arrays in it, and what is taken out of that."""
-        whole = _struct(template)
+        whole = struct_of(template)
         if whole is None:
             raise self.refusal("PCB404", "what this gives is no value that a lane can keep")
-        name = self.emitter.fresh(whole, "t")
+        name = self.emitter.fresh(whole)
         self.emitter.append(ir.Primitive((name,), inputs, Code(f"{name} = {text}"), span))
         waiting = iter(lanes)
 
@@ -190,7 +343,7 @@ class Emission(Core):
                 return
             for number, (key, item) in enumerate(zip(part.keys or range(len(part.items)), part.items, strict=True)):
                 assert part.kind != "host"
-                target = next(waiting).name if item.type is not None else self.emitter.fresh(_struct(item), "t")  # type: ignore[arg-type]
+                target = next(waiting).name if item.type is not None else self.emitter.fresh(struct_of(item))  # type: ignore[arg-type]
                 step = (
                     payload.Field(key)
                     if part.kind == "object"
@@ -205,12 +358,14 @@ class Emission(Core):
         """`value` as a variable, of exactly `type_` if that is given; refused for what is no number or array."""
         value = self.read(self.known(value))
         own = self.type_of(value)
+        if isinstance(value, Part):
+            raise self.no_constant(*value.why)
         if own is None:
             raise self.refusal("PCB404", f"{self.described(value)} stands where a lane has a number")
         wanted = own if type_ is None else type_
         if isinstance(value, Lane) and value.name in self.types and wanted == own:
             return value
-        name = self.emitter.fresh(wanted, hint or (value.name if isinstance(value, Lane) else "t"))
+        name = self.emitter.fresh(wanted, hint or (self.names.hint(value.name) if isinstance(value, Lane) else ""))
         self.give(name, value, wanted)
         return Lane(name, wanted)
 
@@ -220,22 +375,25 @@ class Emission(Core):
         value = self.read(self.known(value))
         own = self.type_of(value)
         if isinstance(value, Host) and is_number(value.value) and own == type_:
-            is_written = isinstance(value.value, complex) or not np.isfinite(value.value)
-            if is_written:
-                self.emitter.append(ir.Primitive((name,), (), Code(f"{name} = {text_of(value.value)}"), span))
+            number = plain_number(value.value)
+            if isinstance(number, complex) or not np.isfinite(number):
+                self.emitter.append(ir.Primitive((name,), (), Code(f"{name} = {text_of(number)}"), span))
             else:
-                self.emitter.assign(name, (), payload.Constant(value.value), span)
+                self.emitter.assign(name, (), payload.Constant(number), span)
             return
         source = value if isinstance(value, Lane) else self.pattern(value)
         if not isinstance(source, Lane):
-            middle = self.emitter.fresh(own or type_, "t")
-            self.emitter.append(ir.Primitive((middle,), (), Code(f"{middle} = {text_of(source)}"), span))
+            middle = self.emitter.fresh(own or type_)
+            if isinstance(value, Host) and is_number(value.value) and own is not None:
+                self.give(middle, value, own)
+            else:
+                self.emitter.append(ir.Primitive((middle,), (), Code(f"{middle} = {text_of(source)}"), span))
             source = Lane(middle, own or type_)
         if source.name not in self.types:  # a shared operand, which is no variable
             if source.type == type_:
                 self.emitter.append(ir.Primitive((name,), (), Code(f"{name} = {source.name}"), span))
                 return
-            middle = self.emitter.fresh(source.type, "t")
+            middle = self.emitter.fresh(source.type)
             self.emitter.append(ir.Primitive((middle,), (), Code(f"{middle} = {source.name}"), span))
             source = Lane(middle, source.type)
         self.emitter.assign(name, (source.name,), payload.Copy() if source.type == type_ else payload.Cast(type_), span)
@@ -253,47 +411,30 @@ class Emission(Core):
         return error.told(self.backend.spelling)
 
 
-@dataclass(frozen=True, eq=False)
-class Template:
-    """What an operation gives: the types of its arrays inside of tuples, lists and dicts, and what is known now."""
-
-    kind: str
-    type: Type | None = None
-    items: tuple[Template, ...] = ()
-    keys: tuple[Any, ...] = ()
-    cls: Any = None
-    value: Any = None
-
-    def leaves(self) -> Iterator[Type]:
-        """The types of the arrays in it, in order."""
-        if self.type is not None:
-            yield self.type
-        for item in self.items:
-            yield from item.leaves()
+def _is_int(lane: Lane) -> bool:
+    """Whether a variable is a whole number."""
+    return not lane.type.shape and lane.type.dtype.startswith(("int", "uint"))
 
 
-def target_of(template: Template, names: Iterator[str]) -> str | None:
-    """The target of an assignment that takes a structure of arrays apart; None where it holds anything else."""
-    if template.type is not None:
-        return next(names)
-    if template.kind not in ("tuple", "list") or not template.items:
-        return None
-    parts = [target_of(each, names) for each in template.items]
-    if None in parts:
-        return None
-    return f"({', '.join(map(str, parts))}{',' if len(parts) == 1 else ''})"
+def _is_generated(file: str) -> bool:
+    """Whether a file has code that is pcbatch's, or was made of the user's."""
+    return file.startswith((OWN, "<")) or os.path.basename(file).startswith("__autograph_generated_file")
 
 
-def _struct(template: Template) -> Type | None:
-    """The type of a structure; None where it holds anything but arrays."""
-    if template.type is not None:
-        return template.type
-    if template.kind == "host":
-        return None
-    items = [_struct(each) for each in template.items]
-    if None in items:
-        return None
-    kind = template.kind if template.cls is None else template.cls.__name__
-    is_named = template.kind == "tuple" and template.cls is not None
-    keys = template.cls._fields if is_named else template.keys
-    return StructType(kind, tuple(items), tuple(keys), template.cls)  # type: ignore[arg-type]
+def _depth(error: Exception) -> int:
+    """How many calls an exception has come through."""
+    return sum(1 for _ in traceback.walk_tb(error.__traceback__))
+
+
+def _in_helper(error: Exception) -> list[tuple[Span, str]]:
+    """The line of a function of the user's that was called and not interpreted, where that raised an error."""
+    users = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not is_installed(frame.f_code.co_filename) and not _is_generated(frame.f_code.co_filename)
+    ]
+    if not users:
+        return []
+    frame, line = users[-1]
+    code = frame.f_code
+    return [(Span.of_line(code.co_filename, line), f"this is in the helper `{code.co_name}`")]

@@ -24,6 +24,16 @@ class OpenBlock:
 
 
 @dataclass(frozen=True)
+class LoopNote:
+    """What has become of a loop whose turns make calls: whether and how often it is written out, and `why` not."""
+
+    span: Span | None
+    why: str | None
+    is_written_out: bool
+    copies: int = 1
+
+
+@dataclass(frozen=True)
 class Mark:
     """A place in the writing of a function to which it can go back."""
 
@@ -34,6 +44,7 @@ class Mark:
     blocks: int
     label: int
     names: int
+    notes: int
 
 
 class Emitter:
@@ -45,6 +56,7 @@ class Emitter:
         self.layout: list[OpenBlock] = []
         self.current: OpenBlock | None = None
         self._labels = 0
+        self.notes: list[LoopNote] = []
         self.written = 0
         """How many blocks have ever been entered: whoever wrote straight code has not changed it."""
 
@@ -85,9 +97,9 @@ class Emitter:
 
     # -- ops -----------------------------------------------------------------------------------------------------------
 
-    def fresh(self, type_: Type, hint: str) -> str:
-        """The name of a new variable of a type."""
-        name = self.names.fresh(hint)
+    def fresh(self, type_: Type, hint: str = "", *, is_made: bool = False) -> str:
+        """The name of a new variable of a type; see `Names.fresh`."""
+        name = self.names.fresh(hint, is_made=is_made)
         self.types[name] = type_
         return name
 
@@ -106,7 +118,7 @@ class Emitter:
         """Here."""
         now = self.current
         ops, end, sync = (0, None, False) if now is None else (len(now.ops), now.end, now.sync)
-        return Mark(now, ops, end, sync, len(self.layout), self._labels, self.names.mark())
+        return Mark(now, ops, end, sync, len(self.layout), self._labels, self.names.mark(), len(self.notes))
 
     def back_to(self, mark: Mark) -> None:
         """Drop all that was written since `mark`."""
@@ -116,6 +128,7 @@ class Emitter:
             del mark.current.ops[mark.ops :]
             mark.current.end, mark.current.sync = mark.end, mark.sync
         self.names.back_to(mark.names)
+        del self.notes[mark.notes :]
 
     def finished(self) -> tuple[ir.Block, ...]:
         """The blocks that have been written."""

@@ -10,7 +10,7 @@ from typing import Any
 import gast
 
 from pcbatch.reading.core import NeedsBlocksError
-from pcbatch.reading.joins import End
+from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
 from pcbatch.reading.values import NONE, Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
 
@@ -29,34 +29,25 @@ class Expressions(Operators):
     """Python's expressions."""
 
     def expression(self, node: Any, hint: str = "") -> Value:
-        """The value of an expression."""
+        """The value of an expression, which goes by the name `hint`."""
         if not self.is_live:
             return DEAD
-        before, self.node = self.node, node
+        before, self.node, self.hint = (self.node, self.hint), node, hint
         try:
-            found: Value = getattr(self, f"visit_{type(node).__name__}", self._refused)(node)
+            found: Value = getattr(self, f"visit_{type(node).__name__}")(node)  # no others get through the syntax check
         finally:
-            self.node = before
+            self.node, self.hint = before
         return found if self.is_live else DEAD
 
     def evaluated(self, nodes: Sequence[Any]) -> list[Value]:
         """The values of expressions, one after the other; starred ones give their items."""
-        row: list[Value] = []
-        self.pending.append(row)
-        try:
+        with self.kept() as row:
             for node in nodes:
                 if isinstance(node, gast.Starred):
-                    row += self.sequence(self.expression(node.value))
+                    row.append(*self.sequence(self.expression(node.value)))
                 else:
                     row.append(self.expression(node))
-        finally:
-            self.pending.pop()
-        return row
-
-    def _refused(self, node: Any) -> Value:
-        name = type(node).__name__
-        codes = {"Yield": "PCB105", "YieldFrom": "PCB105", "Await": "PCB105"}
-        raise self.refusal(codes.get(name, "PCB112"), f"{name} is not supported in a batched function")
+            return [*row]
 
     def visit_Constant(self, node: Any) -> Value:
         return Host(node.value)
@@ -72,13 +63,10 @@ class Expressions(Operators):
         raise NotImplementedError
 
     def visit_Subscript(self, node: Any) -> Value:
-        row = [self.expression(node.value)]
-        self.pending.append(row)
-        try:
+        with self.kept([self.expression(node.value)]) as row:
             index = self.index(node.slice)
-        finally:
-            self.pending.pop()
-        return self.item(row[0], index) if self.is_live else DEAD
+            whole = row[0]
+        return self.item(whole, index) if self.is_live else DEAD
 
     def visit_Tuple(self, node: Any) -> Value:
         return Tuple(tuple(self.evaluated(node.elts)))
@@ -91,14 +79,17 @@ class Expressions(Operators):
         return self.new("set", dict.fromkeys(keys, NONE))
 
     def visit_Dict(self, node: Any) -> Value:
-        items: dict[Any, Value] = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                items |= self.entries(self.expression(value))
-            else:
-                name = self.constant(self.expression(key), "a key of a dict")
-                items[name] = self.expression(value)
-        return self.new("dict", items)
+        keys: list[Any] = []
+        with self.kept() as row:
+            for key, value in zip(node.keys, node.values, strict=True):
+                if key is None:
+                    entries = self.entries(self.expression(value))
+                    keys += entries
+                    row.append(*entries.values())
+                else:
+                    keys.append(self.constant(self.expression(key), "a key of a dict"))
+                    row.append(self.expression(value))
+            return self.new("dict", dict(zip(keys, row, strict=True)))
 
     def visit_BinOp(self, node: Any) -> Value:
         row = self.evaluated([node.left, node.right])
@@ -111,7 +102,7 @@ class Expressions(Operators):
         return self.unary(type(node.op), value) if self.is_live else DEAD
 
     def visit_NamedExpr(self, node: Any) -> Value:
-        value = self.expression(node.value)
+        value = self.expression(node.value, node.target.id)
         if self.is_live:
             self.assign_walrus(node.target.id, value)
         return value
@@ -122,7 +113,7 @@ class Expressions(Operators):
         while isinstance(frame.function.tree, gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp):
             assert frame.function.frame is not None
             frame = frame.function.frame
-        self.state.names[frame.number, name] = value
+        self.assign_in(frame, name, value)
 
     def visit_Lambda(self, node: Any) -> Value:
         defaults = tuple(self.evaluated(node.args.defaults))
@@ -151,7 +142,9 @@ class Expressions(Operators):
         """A value that goes into a text: one that is known."""
         if isinstance(value, Lane):
             raise self.refusal(
-                "PCB114", "a lane's value cannot be formatted into a string, except in the message of assert and raise"
+                "PCB114",
+                "a lane's value cannot be formatted into a string, except in the message of assert and raise",
+                'keep the number; text is for the messages of `assert` and `raise`: `f"x is {x}"`',
             )
         return self.constant(value, "what goes into a text")
 
@@ -259,6 +252,14 @@ class Expressions(Operators):
         """`a and b()` or `a or b()` of truths; what `b` does counts only where Python would evaluate it."""
         if isinstance(a, Host):
             return self.truth(b()) if a.value == is_and else a
+        found = self._combined(is_and, a, b)
+        if found is not None:
+            return found
+        arms: list[Callable[[], Value]] = [lambda: self.truth(b()), lambda: Host(not is_and)]
+        return self.truth(self.fork(a, arms if is_and else arms[::-1]))
+
+    def _combined(self, is_and: bool, a: Lane, b: Callable[[], Value]) -> Host | Lane | None:
+        """`a and b()` or `a or b()`, both computed; None, and nothing is done, where that takes blocks."""
         mark = self.mark()
         try:
             counts = a if is_and else self.negated(a)
@@ -268,8 +269,7 @@ class Expressions(Operators):
             return combined(a, other)  # type: ignore[arg-type]
         except NeedsBlocksError:
             self.back_to(mark)
-        arms: list[Callable[[], Value]] = [lambda: self.truth(b()), lambda: Host(not is_and)]
-        return self.truth(self.fork(a, arms if is_and else arms[::-1]))
+        return None
 
     def visit_BoolOp(self, node: Any) -> Value:
         is_and = isinstance(node.op, gast.And)
@@ -283,13 +283,27 @@ class Expressions(Operators):
                     found = self.expression(each)
                     continue
                 return found
-            type_ = self.type_of(found)
-            if type_ is not None and type_.dtype == "bool" and self._means_bool(each):
-                found = self.lazily(is_and, so_far, partial(self.condition, each))
+            other = self.chained(is_and, found, so_far, each)
+            if other is not None:
+                found = other
                 continue
             arms: list[Callable[[], Value]] = [partial(self.expression, each), partial(_itself, found)]
-            found = self.choose(so_far, *(arms if is_and else arms[::-1]))
+            found = self.fork(so_far, arms if is_and else arms[::-1])
         return found
+
+    def chained(self, is_and: bool, found: Value, so_far: Lane, node: Any) -> Value | None:
+        """`found and node`, of which the truth of `found` is known; None where that takes blocks."""
+        type_ = self.type_of(found)
+        if type_ is not None and type_.dtype == "bool" and self._means_bool(node):
+            return self._combined(is_and, so_far, partial(self.condition, node))
+
+        def operand() -> Value:
+            value = self.expression(node)
+            self.refuse_mixture("and" if is_and else "or", found, value)
+            return value
+
+        arms: list[Callable[[], Value]] = [operand, partial(_itself, found)]
+        return self.choose_straightly(so_far, *(arms if is_and else arms[::-1]))
 
     def _means_bool(self, node: Any) -> bool:
         match node:
@@ -323,13 +337,10 @@ class Expressions(Operators):
             return so_far
 
         def rest() -> Value:
-            row = [left]
-            self.pending.append(row)
-            try:
+            with self.kept([left]) as row:
                 right = self.expression(nodes[0])
-            finally:
-                self.pending.pop()
-            return self._chain(self.truth(self.compare(type(ops[0]), row[0], right)), right, ops[1:], nodes[1:])
+                first = row[0]
+            return self._chain(self.truth(self.compare(type(ops[0]), first, right)), right, ops[1:], nodes[1:])
 
         return self.lazily(True, so_far, rest)
 
@@ -341,34 +352,40 @@ class Expressions(Operators):
     def visit_ListComp(self, node: Any) -> Value:
         return self.new("list", tuple(self.listed(node)))
 
-    def listed(self, node: Any) -> list[Value]:
+    def listed(self, node: Any, first: Value | None = None) -> list[Value]:
         """The elements of a comprehension, written out one after the other."""
-        row: list[Value] = []
-        self._written_out(node, lambda: row.append(self.expression(node.elt)), row)
-        return row
+        with self.kept() as row:
+            self._written_out(node, lambda: row.append(self.expression(node.elt)), first)
+            return [*row]
 
     def visit_SetComp(self, node: Any) -> Value:
         keys = [self.constant(each, "an element of a set") for each in self.listed(node)]
         return self.new("set", dict.fromkeys(keys, NONE))
 
     def visit_DictComp(self, node: Any) -> Value:
-        items: dict[Any, Value] = {}
+        keys: list[Any] = []
 
         def add() -> None:
-            key = self.constant(self.expression(node.key), "a key of a dict")
-            items[key] = self.expression(node.value)
+            keys.append(self.constant(self.expression(node.key), "a key of a dict"))
+            row.append(self.expression(node.value))
 
-        self._written_out(node, add, [])
-        return self.new("dict", items)
+        with self.kept() as row:
+            self._written_out(node, add)
+            return self.new("dict", dict(zip(keys, row, strict=True)))
 
     def visit_GeneratorExp(self, node: Any) -> Value:
-        made = Generator(node, self.frame)
+        made = Generator(node, self.frame, self.expression(node.generators[0].iter))
         self.escape(made)
         return made
 
     def generated(self, value: Generator) -> list[Value]:
         """The items of a generator."""
-        return self.within_frame(value.frame, lambda: self.listed(value.tree))
+        self.spend(value)
+        return self.within_frame(value.frame, lambda: self.listed(value.tree, value.first))
+
+    def spend(self, value: Value) -> None:
+        """Begin to take an iterator's items, which it gives once; see `sequences`."""
+        raise NotImplementedError
 
     def within_frame(self, frame: Frame, what: Callable[[], Any]) -> Any:
         """What `what` does inside of a call that is around."""
@@ -380,14 +397,12 @@ class Expressions(Operators):
         finally:
             self.frames.pop()
 
-    def _written_out(self, node: Any, add: Callable[[], Any], row: list[Value]) -> None:
-        first = self.expression(node.generators[0].iter)
+    def _written_out(self, node: Any, add: Callable[[], Any], first: Value | None = None) -> None:
+        first = self.expression(node.generators[0].iter) if first is None else first
         self.frames.append(self._scoped(node))
-        self.pending.append(row)
         try:
             self._over(node.generators, add, first)
         finally:
-            self.pending.pop()
             self.leave(self.frames.pop())
 
     def _over(self, generators: Sequence[Any], add: Callable[[], Any], first: Value | None = None) -> None:
@@ -397,7 +412,7 @@ class Expressions(Operators):
             return
         generator, *rest = generators
         whole = self.expression(generator.iter) if first is None else first
-        for item in self.each(self.sequence(whole)):
+        for item in self.live(whole):
             if not self.is_live:
                 return
             self.store(generator.target, item)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
-import numpy as np
 
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.sequences import Sequences
+from pcbatch.reading.several import blank
 from pcbatch.reading.values import (
     NONE,
     Generator,
@@ -48,7 +48,7 @@ class Folds(Sequences):
         return found
 
     def _slot(self, start: Value) -> tuple[int, str]:
-        slot = (self.frame.number, f"total_{self.number()}")
+        slot = (self.frame.number, f" total {self.number()}")
         self.state.names[slot] = start
         return slot
 
@@ -68,7 +68,6 @@ class Folds(Sequences):
             slot = self._slot(start)
             outer = self.frame
             node = value.tree
-            first = self.expression(node.generators[0].iter)
             frame = self._scoped(node)
             self.frames.append(frame)
 
@@ -82,36 +81,44 @@ class Folds(Sequences):
                 over = self.expression(generator.iter) if whole is None else whole
 
                 def body() -> None:
-                    self._only_if(generator.ifs, lambda: into(rest, None))
+                    self._only_if(slot, generator.ifs, lambda: into(rest, None))
 
                 self.over(over, generator, lambda item: self.store(generator.target, item), body, [])
 
             try:
-                into(node.generators, first)
+                into(node.generators, value.first)
             finally:
                 self.frames.pop()
             self.leave(frame)
             assert self.frame is outer
             return self.state.names.pop(slot) if self.is_live else NONE
 
+        self.spend(value)
         return self.within_frame(value.frame, consume)
 
-    def _only_if(self, tests: Sequence[Any], what: Callable[[], None]) -> None:
+    def _only_if(self, slot: tuple[int, str], tests: Sequence[Any], what: Callable[[], None]) -> None:
+        """Change what is in a slot, by `what`, if all tests hold."""
         if not tests:
             what()
             return
         found = self.condition(tests[0])
         if isinstance(found, Host):
             if found.value:
-                self._only_if(tests[1:], what)
+                self._only_if(slot, tests[1:], what)
             return
+        before = self.state.names[slot]
 
-        def then() -> None:
-            self._only_if(tests[1:], what)
+        def then() -> Value:
+            self._only_if(slot, tests[1:], what)
+            now, self.state.names[slot] = self.state.names[slot], before
+            return now
 
-        self.fork(found, [then, lambda: None])
+        chosen = self.choose(found, then, lambda: before)
+        if self.is_live:
+            self.state.names[slot] = chosen
 
     def call_sum(self, value: Value, start: Value | None = None) -> Value:
+        value = self._flat(value, 0)
         type_ = self.type_of(value)
         if type_ is not None and type_.shape:
             total = self.emit(builtin("sum"), [self.pattern(self.read(value))])
@@ -124,7 +131,14 @@ class Folds(Sequences):
     def call_all(self, value: Value) -> Value:
         return self._truths(value, True)
 
+    def _flat(self, value: Value, neutral: Any) -> Value:
+        """A slice of numbers whose length differs by lane as an array, with `neutral` outside of it; else `value`."""
+        found = self.ragged(value)
+        type_ = None if found is None else self.type_of(found.parts[0])
+        return value if found is None or type_ is None or len(type_.shape) > 1 else self.filled(found, neutral)
+
     def _truths(self, value: Value, is_all: bool) -> Value:
+        value = self._flat(value, is_all)
         type_ = self.type_of(value)
         if type_ is not None and type_.shape:
             return self.emit(builtin("all" if is_all else "any"), [self.pattern(self.read(value))])
@@ -140,7 +154,6 @@ class Folds(Sequences):
             node = value.tree
             slot = self._slot(Host(is_all))
             frame = self._scoped(node)
-            first = self.expression(node.generators[0].iter)
             self.frames.append(frame)
 
             def into(generators: Sequence[Any], whole: Value | None) -> None:
@@ -153,17 +166,18 @@ class Folds(Sequences):
                 over = self.expression(generator.iter) if whole is None else whole
 
                 def body() -> None:
-                    self._only_if(generator.ifs, lambda: into(rest, None))
+                    self._only_if(slot, generator.ifs, lambda: into(rest, None))
 
                 self.over(over, generator, lambda item: self.store(generator.target, item), body, [])
 
             try:
-                into(node.generators, first)
+                into(node.generators, value.first)
             finally:
                 self.frames.pop()
             self.leave(frame)
             return self.state.names.pop(slot) if self.is_live else NONE
 
+        self.spend(value)
         return self.within_frame(value.frame, consume)
 
     def call_max(self, *values: Value, key: Value | None = None, default: Value | None = None) -> Value:
@@ -197,26 +211,27 @@ class Folds(Sequences):
             if default is not None:
                 return default
             raise self.refusal("PCB401", f"ValueError: {name}() of nothing")
-        if key is None and all(isinstance(each, Host) for each in values):
-            known = self.known_result(max if name == "max" else min, *values) if len(values) > 1 else values[0]
-            assert known is not None
+        known = self.known_result(max if name == "max" else min, *values) if key is None and len(values) > 1 else None
+        if known is not None:
             return known
         if key is None and all(self.type_of(each) is not None for each in values):
             if len(values) == 1:
                 return values[0]
             return self.emit(builtin(name), [self.pattern(each) for each in values])
-        found = values[0]
-        best = found if key is None or is_none(key) else self.call_value(key, [found], {})
-        for value in values[1:]:
-            own = value if key is None or is_none(key) else self.call_value(key, [value], {})
-            wins = self.truth(self.compare(op, own, best))
-            if isinstance(wins, Host):
-                found, best = (value, own) if wins.value else (found, best)
-                continue
-            chosen = self.chosen(wins, Tuple((value, own)), Tuple((found, best)))
-            assert isinstance(chosen, Tuple)
-            found, best = (self.known(each) for each in chosen.items)
-        return found
+        with self.kept() as row:
+            for value in self.each(values):
+                row.append(value)
+                row.append(value if key is None or is_none(key) else self.call_value(key, [row[-1]], {}))
+                if len(row) == 2:
+                    continue
+                wins = self.truth(self.compare(op, row[3], row[1]))
+                found, best, value, own = row
+                if isinstance(wins, Lane):
+                    found, best = self.chosen(wins, value, found), self.chosen(wins, own, best)
+                elif wins.value:
+                    found, best = value, own
+                row.become(found, best)
+            return self.known(row[0])
 
     def _extreme_by_turns(self, name: str, op: type, value: Value, key: Value | None, default: Value | None) -> Value:
         """The extreme of what a loop goes over; without any item it is the default, or a fault."""
@@ -272,11 +287,7 @@ class Folds(Sequences):
         value = self.read(self.known(value))
         type_ = self.type_of(value)
         if type_ is not None:
-            if isinstance(value, Host):
-                return value
-            return (
-                Host(np.zeros(type_.shape, type_.dtype)) if not type_.weak else Host(0 if "int" in type_.dtype else 0.0)
-            )
+            return blank(value) if isinstance(value, Lane) else value
         if isinstance(value, Tuple):
             return dataclasses.replace(value, items=tuple(map(self._blank_like, value.items)))
         return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gast
@@ -11,10 +11,12 @@ import gast
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
-from pcbatch.reading.crossing import Crossing
+from pcbatch.reading.core import LostError, NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.crossing import always
 from pcbatch.reading.emitter import Emitter
-from pcbatch.reading.kinds import Kind, is_alike, merged
+from pcbatch.reading.kinds import Kind, is_value, size
+from pcbatch.reading.results import Results
+from pcbatch.reading.sources import cost_of
 from pcbatch.reading.specialisations import (
     Returning,
     Specialisation,
@@ -22,9 +24,8 @@ from pcbatch.reading.specialisations import (
     WiderError,
     Widths,
     same_results,
-    told,
 )
-from pcbatch.reading.state import State
+from pcbatch.reading.state import GIVEN, OWN, State
 from pcbatch.reading.values import (
     NONE,
     Frame,
@@ -39,9 +40,13 @@ from pcbatch.reading.values import (
 MOST = 64
 """How many specialisations of one function a program may have."""
 ROUNDS = 12
+FEW_LEVELS, MANY_LEVELS = 8, 32
+"""Of a recursion whose arguments get larger at each level: so many levels are taken for endless."""
+MOST_NUMBERS = 10_000
+"""Arguments of more numbers than this are large: few levels suffice."""
 
 
-class Functions(Crossing):
+class Functions(Results):
     """Specialisations."""
 
     def __init__(self, *given: Any, widths: Widths, **options: Any):
@@ -50,16 +55,6 @@ class Functions(Crossing):
         self.specialisations: dict[Any, Specialisation] = {}
         self._by_value: set[Any] = set()
         """Trees of functions that are called by the values of constants, not by their types alone."""
-        self.returning: list[list[Returning]] = []
-        self._built: Specialisation | None = None
-
-    def open_ends(self) -> Iterator[list[Any]]:
-        yield from super().open_ends()
-        yield from self.returning
-
-    # -- kinds ---------------------------------------------------------------------------------------------------------
-
-    # -- calls ---------------------------------------------------------------------------------------------------------
 
     def call_of_program(
         self,
@@ -76,19 +71,48 @@ class Functions(Crossing):
         """
         if self.straight:
             raise NeedsBlocksError
+        self._refuse_on_a_tape(function)
         self.refuse_inside("a batched call")
-        constants = frozenset(n for n, v in given.items() if isinstance(self.read(v), Host))
+        cost = cost_of(function.live) if cost is None else cost
+        constants = frozenset(n for n, v in given.items() if self._is_constant_number(v))
         if function.tree in self._by_value:
             statics |= constants
         mark = self.mark()
         try:
             return self._called(function, given, statics, cost, is_by_value)
-        except NeedsConstantError:
-            if constants <= statics:
+        except RefusedError as error:
+            if constants <= statics or error.is_final:
                 raise
-            self.back_to(mark)
+            first = error
+        self.back_to(mark)
         self._by_value.add(function.tree)
-        return self._called(function, given, statics | constants, cost, is_by_value)
+        try:
+            return self._called(function, given, statics | constants, cost, is_by_value)
+        except (RefusedError, RecursionError) as error:
+            if isinstance(first, NeedsConstantError):
+                raise
+            self._by_value.discard(function.tree)
+            first.is_final = not isinstance(error, NeedsConstantError)
+            raise first from None
+
+    def _is_constant_number(self, value: Value) -> bool:
+        found = self.read(value)
+        return isinstance(found, Host) and self.type_of(found) is not None
+
+    def is_on_a_tape(self) -> bool:
+        """Whether a gradient is taken around what is interpreted."""
+        return any(self.backend.takes_gradients(type(each)) for each in self.contexts)
+
+    def _refuse_on_a_tape(self, function: Function) -> None:
+        """Refuse a gradient through a call that is no piece."""
+        if self.is_on_a_tape():
+            raise self.refusal(
+                "PCB132",
+                f"a gradient inside a batched function cannot go through `{function.name}`",
+                "take the gradient outside, on a tape around the batch; or make what is differentiated one piece: a "
+                "plain function with tf.where for `if` and tf.while_loop(.., maximum_iterations=n) for a loop",
+                label="called on a tape here",
+            )
 
     def _called(
         self,
@@ -100,31 +124,36 @@ class Functions(Crossing):
     ) -> Value:
         leaves: list[Value] = []
         seen: dict[Any, Any] = {}
-        kinds = {n: self.kind_of(v, leaves, seen, is_static=n in statics) for n, v in given.items()}
+        self._is_apart = is_by_value
+        kinds: dict[str, Kind] = {}
+        for name, value in given.items():
+            stays = self.is_taped if name not in statics else always
+            kinds[name] = self.kind_of(value, leaves, seen, stays)
         if function.frame is not None:
             kinds["@"] = self.kind_of(function, leaves, seen)
+        is_by_value = is_by_value or all(map(is_value, kinds.values()))
         spec = self._specialisation(function, kinds, cost, is_by_value)
         result = self._result(spec)
+        if spec.is_incomplete and spec.is_done:
+            raise LostError
         if result is None:
             self.emitter.fault("this call does not come back", (), "raise", self.span())
             return NONE
         objects: list[Any] = [Ref(key) if isinstance(key, int) else None for key in seen]
-        arrays = [self._own_array(leaves[number]) for number in spec.stored]
+        given_arrays = (leaves[number] for number in spec.stored)
+        arrays = [self.own(each) if isinstance(each, Lane) else each for each in given_arrays]
         types = [type_ for kind in spec.kinds.values() for type_ in kind.leaves()]
-        arguments = tuple(self._argument(value, type_).name for value, type_ in zip(leaves, types, strict=True))
-        hint = function.name if function.name.isidentifier() else "t"
-        outputs = [Lane(self.emitter.fresh(type_, hint), type_) for type_ in result.leaves()]
+        arguments = tuple(self.lane(value, type_).name for value, type_ in zip(leaves, types, strict=True))
+        outputs = [Lane(self.emitter.fresh(type_, self.hint), type_) for type_ in result.leaves()]
         self.emitter.append(ir.Call(tuple(each.name for each in outputs), spec.name, arguments, self.span()))
         if is_by_value:
-            return self.made_of(result, iter(outputs), [])
+            value = self.made_of(result, iter(outputs), objects[:])
+            self.outdate(spec, function.name, objects, leaves)
+            return value
         for number, array in zip(spec.stored, arrays, strict=True):
             leaves[number] = array
         self._given_leaves = leaves
         return self._handed_back(spec, function, result, outputs, objects, arrays)
-
-    def _own_array(self, value: Value) -> Value:
-        """An array that a call changes, as an object."""
-        return self.own(value) if isinstance(value, Lane) else value
 
     def _handed_back(
         self,
@@ -149,7 +178,7 @@ class Functions(Crossing):
             kind = result.items[1 + len(arrays) + spec.changed.index(number)]
             keys = kind.keys
             items = dict(zip(keys, parts.items, strict=True)) if isinstance(cell.items, dict) else parts.items
-            self.state.set_cell(target, items=items)
+            self.change(target, items=items)
         for name, new in zip(spec.bound, rest[len(spec.changed) :], strict=True):
             frame = function.frame
             while frame is not None and (frame.number, name) not in self.state.names:
@@ -157,9 +186,6 @@ class Functions(Crossing):
             assert frame is not None
             self.state.names[frame.number, name] = new
         return value
-
-    def _argument(self, value: Value, type_: TensorType) -> Lane:
-        return self.lane(value, type_)
 
     def _specialisation(
         self, function: Function, kinds: dict[str, Kind], cost: float | None, is_by_value: bool = True
@@ -187,8 +213,8 @@ class Functions(Crossing):
                 continue
             if wider == own:
                 return spec
-            if spec.number == 0:
-                continue
+            if spec.number == 0 and any(a != b and not a.weak for a, b in zip(own, wider, strict=True)):
+                continue  # what the batch has is of its type; weak numbers are made of any
             self.widths.types[key] = wider
             raise WiderError
         return self.specialisations[exact]
@@ -197,10 +223,12 @@ class Functions(Crossing):
         self, key: Any, function: Function, kinds: dict[str, Kind], cost: float | None, is_by_value: bool
     ) -> Specialisation:
         same = [each for each in self.specialisations.values() if each.function.tree is function.tree]
+        self._refuse_growth(function, kinds, [each.kinds for each in same if each.is_busy])
         if len(same) >= MOST:
             raise self.refusal(
                 "PCB312",
                 f"{function.name} is called with ever other static arguments or shapes: more than {MOST} kinds",
+                "take a static argument that differs at each call out of `static_argnames`; give arrays one shape",
             )
         span = self.span(function.tree) if self.file == function.file else None
         spec = Specialisation(len(self.specialisations), function, kinds, span, cost=cost, is_by_value=is_by_value)
@@ -211,6 +239,20 @@ class Functions(Crossing):
         self.specialisations[key] = spec
         return spec
 
+    def _refuse_growth(self, function: Function, kinds: dict[str, Kind], around: Sequence[dict[str, Kind]]) -> None:
+        """Refuse a recursion whose arguments get larger at each level, for ever, for all that is known."""
+        known = _hosts(kinds)
+        sizes = [*(sum(map(size, each.values())) for each in around if _hosts(each) == known)]
+        sizes.append(sum(map(size, kinds.values())))
+        levels = FEW_LEVELS if sizes[-1] > MOST_NUMBERS else MANY_LEVELS
+        if len(sizes) > levels and all(a < b for a, b in itertools.pairwise(sizes[-levels:])):
+            raise self.refusal(
+                "PCB304",
+                f"at each level of its recursion {function.name} is given more than at the one before",
+                "let the arguments have the same types at each level; what grows is a static argument, or an array of "
+                "fixed length and a count",
+            )
+
     def _result(self, spec: Specialisation) -> Kind | None:
         if spec.is_busy or spec.is_done:
             spec.asked = True
@@ -220,7 +262,7 @@ class Functions(Crossing):
             others = set(self.specialisations)
             for _ in range(ROUNDS):
                 before, spec.asked = spec.result, False
-                changes = self._changes(spec)
+                changes = self.changes(spec)
                 for key, each in self.specialisations.items():
                     if key not in others and not each.is_busy:
                         each.is_done = False  # it was read for what was known of this one then
@@ -231,7 +273,7 @@ class Functions(Crossing):
                         raise
                     spec.result = None
                     continue
-                if changes != self._changes(spec):
+                if changes != self.changes(spec) and (spec.asked or not spec.is_by_value):
                     spec.result = None
                     continue
                 if not spec.asked or same_results(before, spec.result):
@@ -246,18 +288,6 @@ class Functions(Crossing):
         spec.is_done = True
         return spec.result
 
-    def _changes(self, spec: Specialisation) -> Any:
-        return list(spec.stored), list(spec.changed), list(spec.bound)
-
-    def celled(self, value: Lane) -> Ref:
-        spec = self._built
-        if spec is not None and not spec.is_by_value and value.name in spec.lanes:
-            number = spec.lanes.index(value.name)
-            if number not in spec.stored:
-                spec.stored = sorted([*spec.stored, number])
-                raise StoredError(spec)
-        return super().celled(value)
-
     def _build(self, spec: Specialisation) -> None:
         """Interpret the body of a function of the program."""
         kept = (
@@ -268,20 +298,19 @@ class Functions(Crossing):
             self.guard,
             self.straight,
             self.returning,
-            self.pending,
             self.node,
             self.file,
             self._built,
         )
         self._built = spec
         self.emitter = spec.emitter = Emitter(spec.name, self.bindings)
-        self.state, self.frames, self.loops, self.returning, self.pending = State(), [], [], [], []
+        self.state, self.frames, self.loops, self.returning = State(), [], [], []
         self.guard, self.straight = None, 0
         try:
             self.file, self.node = spec.function.file, spec.function.tree
             self.emitter.enter(self.emitter.block())
             given = self.parameters_of(spec)
-            self._returned(spec, self._body(spec, given))
+            self.hand_back(spec, self._body(spec, given))
         finally:
             (
                 self.emitter,
@@ -291,7 +320,6 @@ class Functions(Crossing):
                 self.guard,
                 self.straight,
                 self.returning,
-                self.pending,
                 self.node,
                 self.file,
                 self._built,
@@ -302,7 +330,7 @@ class Functions(Crossing):
         lanes: list[Lane] = []
         for name, kind in spec.kinds.items():
             for type_ in kind.leaves():
-                lanes.append(Lane(self.emitter.fresh(type_, name if name.isidentifier() else "t"), type_))
+                lanes.append(Lane(self.emitter.fresh(type_, name), type_))
         spec.parameters = spec.lanes = tuple(each.name for each in lanes)
         values: list[Value] = list(lanes)
         spec.arrays = []
@@ -313,6 +341,9 @@ class Functions(Crossing):
         waiting, made = iter(values), []  # type: ignore[var-annotated]
         found = {name: self.made_of(kind, waiting, made) for name, kind in spec.kinds.items()}
         spec.given = made
+        beginning = OWN if spec.is_by_value else GIVEN
+        for number, each in enumerate(made):
+            self.state.names[0, f"{beginning}{number}"] = each  # whatever happens to the parameters
         spec.before = {each.cell: self.state.cell(each) for each in made if isinstance(each, Ref)}
         around = found.get("@")
         spec.frame = around.frame if isinstance(around, Function) else None
@@ -330,19 +361,20 @@ class Functions(Crossing):
         """Interpret a function's body in a frame of its own: all that it gives back."""
         frame = Frame(self.number(), function, self.span())
         file, self.file = self.file, function.file
+        places = {each.id: each for each in gast.walk(function.tree.args) if isinstance(each, gast.Name)}
         for name, value in given.items():
             self.state.names[frame.number, name] = value
+            self.state.places[frame.number, name] = places.get(name, function.tree), function.file
         self.frames.append(frame)
         self.returning.append([])
         try:
             if isinstance(function.tree, gast.Lambda):
-                value = self.expression(function.tree.body)
-                if self.is_live:
-                    self.returned(value)
+                self.tail(function.tree.body)
             else:
                 self.statements(function.tree.body)
                 if self.is_live:
-                    self.returned(NONE)
+                    self.node = function.tree.body[-1]
+                    self.returned(NONE, is_end=True)
         finally:
             self.frames.pop()
             self.file = file
@@ -350,96 +382,20 @@ class Functions(Crossing):
         self._left = frame
         return found
 
-    def returned(self, value: Value) -> None:
-        """`return value` where the interpretation is."""
-        assert self.emitter.current is not None
-        self.returning[-1].append(Returning(self.emitter.current, self.state, value, self.span()))
-        self.emitter.enter(None)
+    def giving(self, name: str, types: Sequence[TensorType]) -> Specialisation:
+        """The specialisation of this name with results of these types."""
+        spec = next(each for each in self.specialisations.values() if each.name == name)
+        key = spec, *types
+        found = self.specialisations.get(key)
+        if found is None:
+            assert spec.result is not None
+            found = self._begun(key, spec.function, spec.kinds, spec.cost, spec.is_by_value)
+            found.gives = tuple(types)
+            found.result = spec.result.with_leaves(iter(types))
+        self._result(found)
+        return found
 
-    def _returned(self, spec: Specialisation, found: Sequence[Returning]) -> None:
-        """Write the ends of a function of the program: its results, and the jumps back."""
-        rows: list[tuple[Returning, list[Value]]] = []
-        result = spec.result
-        if not spec.is_by_value:
-            before = self._changes(spec)
-            self._note_changes(spec, found)
-            if before != self._changes(spec):
-                return  # it is read anew, for calls inside it have to hand back as much
-        for each in found:
-            self.emitter.enter(each.block)
-            self.state = each.state
-            leaves: list[Value] = []
-            kind = self._kind_of_end(spec, each.value, leaves)
-            if result is None:
-                result = kind
-            elif not is_alike(result, kind):
-                self.node = None
-                raise RefusedError(self._two_kinds(each, result, kind))
-            else:
-                try:
-                    result = merged(result, kind, self.joined)
-                except ConflictError as error:
-                    raise RefusedError(self._two_types(each, error)) from None
-            rows.append((each, leaves))
-        spec.result = result
-        if result is None:
-            return
-        types = list(result.leaves())
-        spec.results = tuple(self.emitter.fresh(type_, "result") for type_ in types)
-        for each, leaves in rows:
-            self.emitter.enter(each.block)
-            self.state = each.state
-            for name, value, type_ in zip(spec.results, leaves, types, strict=True):
-                self.give(name, value, type_)
-            self.emitter.ret(each.span)
 
-    def _note_changes(self, spec: Specialisation, found: Sequence[Returning]) -> None:
-        """Which objects, and which variables around it, a function changes on some way."""
-        for each in found:
-            for number, ref in enumerate(spec.given):
-                is_changed = isinstance(ref, Ref) and each.state.heap[ref.cell] is not spec.before[ref.cell]
-                if is_changed and number not in spec.changed:
-                    spec.changed = sorted([*spec.changed, number])
-            for name, value in spec.names.items():
-                if each.state.names.get(name) is not value and name[1] not in spec.bound:
-                    spec.bound = sorted([*spec.bound, name[1]])
-
-    def _kind_of_end(self, spec: Specialisation, value: Value, leaves: list[Value]) -> Kind:
-        """The kind of what a function gives; with what it hands back of its caller's objects."""
-        if spec.is_by_value:
-            return self.kind_of(value, leaves, {})
-        seen: dict[Any, Any] = {}
-        for number, each in enumerate(spec.given):
-            if isinstance(each, Ref):
-                seen[each.cell] = number
-            else:
-                seen["function", number] = number
-        self._ending = spec
-        try:
-            kinds = [self.kind_of(value, leaves, seen)]
-        finally:
-            self._ending = None
-        kinds += [self.kind_of(ref, leaves, seen) for ref in spec.arrays]
-        for number in spec.changed:
-            parts = dict(self.state.cell(spec.given[number]).parts())
-            items = self._kinds(list(parts.values()), leaves, seen, False)
-            kinds.append(Kind("tuple", items=items, keys=tuple(parts)))
-        assert spec.frame is not None or not spec.bound
-        for name in spec.bound:
-            kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
-        return Kind("tuple", items=tuple(kinds))
-
-    def _two_kinds(self, each: Returning, result: Kind, kind: Kind) -> Any:
-        from pcbatch.errors import Diagnostic
-
-        return Diagnostic(
-            "PCB301",
-            f"this gives {told(kind)}, and another `return` gives {told(result)}",
-            each.span,
-            help="give all of them the same structure",
-        )
-
-    def _two_types(self, each: Returning, error: ConflictError) -> Any:
-        from pcbatch.errors import Diagnostic
-
-        return Diagnostic("PCB301", f"results of two types: {self.conflict(error)}", each.span)
+def _hosts(kinds: dict[str, Kind]) -> dict[str, Any]:
+    """The arguments that are known now."""
+    return {name: kind.key(exact=True) for name, kind in kinds.items() if kind.form == "host"}

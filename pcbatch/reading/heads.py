@@ -5,20 +5,28 @@ They are found by comparing the end of a turn with its beginning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pcbatch.errors import Diagnostic, Note, Span
+from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.counters import Counters
-from pcbatch.reading.state import State
+from pcbatch.reading.naming import hint_of
+from pcbatch.reading.phis import Celled, Chosen, Copied, Path, Phi, Stale, Worded
+from pcbatch.reading.state import OWN, State, computes_again, inside
+from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import (
+    NONE,
     Bound,
+    Choice,
     Function,
+    Generator,
     Host,
     Lane,
+    Lazy,
     OneOf,
     Range,
     Ref,
@@ -28,29 +36,12 @@ from pcbatch.reading.values import (
     View,
     is_same,
 )
+from pcbatch.reading.words import NUMBER, is_word
 
-Path = tuple[Any, ...]
-"""Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), items of tuples."""
-
-
-@dataclass(frozen=True)
-class Celled:
-    """A path of the head at which an array is an object that changes."""
-
-
-@dataclass(frozen=True)
-class Stale:
-    """A path at which what a view held before is not what it holds in the next turn."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A path at which one of several objects stands."""
-
-    cells: tuple[int, ...]
-
-
-Phi = TensorType | Celled | Stale | Chosen | Undefined
+ONE_LENGTH = (
+    "a list has one length at each place; let all lanes append equally often, `for k in range(4):`, else take "
+    "`pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, and count in `n`"
+)
 
 
 class Head:
@@ -64,6 +55,7 @@ class Head:
         self.new: dict[Path, Phi] = {}
         self.pairs: dict[int, int] = {}
         self.back: dict[int, int] = {}
+        self.paths: dict[int, Path] = {}
 
     # -- going in ------------------------------------------------------------------------------------------------------
 
@@ -79,16 +71,24 @@ class Head:
                     lane = reader.lane(value, hint=_hint(path))
                     fresh = reader.new("array", (lane,))
                     put_at(reader.state, path, fresh)
+            elif isinstance(phi, Copied):
+                value = value_at(reader.state, path)
+                assert isinstance(value, Ref)
+                cell = reader.state.heap[value.cell]
+                copied = reader.new(cell.kind, cell.items, cell.cls)
+                reader.state.pair(copied.cell, value.cell)
+                put_at(reader.state, path, copied)
         first: list[tuple[Path, Value]] = []
         for path, phi in self.phis.items():
             if path[0] == "v":
                 cell = reader.state.heap[path[1]]
                 reader.state.heap[path[1]] = replace(cell, version=cell.version + 1)
                 continue
-            value = value_at(reader.state, path)
+            value = value_at(reader.state, path) if not isinstance(phi, Undefined) else phi
             match phi:
                 case TensorType():
-                    lane = Lane(reader.emitter.fresh(phi, _hint(path)), phi)
+                    lane = Lane(reader.emitter.fresh(phi, _hint(path), is_made=path[0] == "c"), phi)
+                    reader.refuse_taped([value])
                     reader.give(lane.name, value, phi)
                     self.lanes[path] = lane
                     is_content = path[0] == "c" and reader.state.heap[path[1]].kind == "array"
@@ -100,10 +100,16 @@ class Head:
                 case Stale():
                     assert isinstance(value, View)
                     first.append((path, replace(value, seen=None)))
+                case Worded(words):
+                    number = Lane(reader.emitter.fresh(NUMBER, _hint(path)), NUMBER)
+                    reader.give(number.name, reader.number_of(value), NUMBER)
+                    self.lanes[path] = number
+                    first.append((path, Choice(number, words)))
                 case Chosen(cells):
                     type_ = TensorType("int32")
-                    index = Lane(reader.emitter.fresh(type_, "which"), type_)
-                    reader.give(index.name, _place_in(value, cells), type_)
+                    index = Lane(reader.emitter.fresh(type_, "which", is_made=True), type_)
+                    assert isinstance(value, Ref | OneOf)
+                    reader.give(index.name, reader.place_among(value, [*map(Ref, cells)]), type_)
                     self.lanes[path] = index
                     first.append((path, OneOf(index, tuple(map(Ref, cells)))))
         for path, value in first:
@@ -114,13 +120,15 @@ class Head:
     def compared(self, state: State) -> dict[Path, Phi]:
         """What the head must be wider in, after a turn that ended in `state`."""
         self.behind = state
-        self.moves, self.new, self.pairs, self.back = [], {}, {}, {}
+        self.moves, self.new, self.pairs, self.back, self.paths = [], {}, {}, {}, {}
         for name, value in self.state.names.items():
+            if name[1].startswith(OWN):
+                continue  # of an object whose only name is another by then nobody reads anything
             now = state.names.get(name)
             path = ("n", *name)
             if now is None:
                 if not isinstance(value, Undefined):
-                    self.new[path] = Undefined("PCB201", f"`{name[1]}` may be read before it is assigned")
+                    self.new[path] = unassigned(name[1])
                 continue
             self._compare(path, value, now)
         return self.new
@@ -134,10 +142,13 @@ class Head:
             return
         if path in self.phis and isinstance(self.phis[path], TensorType):
             assert isinstance(head, Lane)
-            self._number(path, head, now)
+            self.number(path, head, now)
             return
         if isinstance(head, Ref) and isinstance(now, Ref):
             self._objects(path, head, now)
+            return
+        if is_word(head) and is_word(now) and (path in self.lanes or not is_same(head, now)):
+            self._word(path, head, now)
             return
         if isinstance(head, OneOf) and path in self.phis:
             self._chosen(path, head, now)
@@ -150,21 +161,7 @@ class Head:
             if head.seen is not None and head.seen != self._held(now.base):
                 self.new[path] = Stale()
             return
-        if is_same(head, now):
-            return
-        if isinstance(head, Tuple) and isinstance(now, Tuple) and is_alike(head, now):
-            for place, (a, b) in enumerate(zip(head.items, now.items, strict=True)):
-                self._compare((*path, place), a, b)
-            return
-        if isinstance(head, Range) and isinstance(now, Range):
-            for key, a, b in zip(("start", "stop", "step"), _parts(head), _parts(now), strict=True):
-                self._compare((*path, key), a, b)
-            return
-        if isinstance(head, Bound) and isinstance(now, Bound):
-            self._compare((*path, "receiver"), head.receiver, now.receiver)
-            return
-        are_functions = isinstance(head, Function) and isinstance(now, Function)
-        if are_functions and head.tree is now.tree and head.frame is now.frame:  # type: ignore[union-attr]
+        if self._compared_inside(path, head, now) or is_same(head, now):
             return
         own, other = (self._type(s, v) for s, v in ((self.state, head), (self.behind, now)))
         if own is not None and other is not None:
@@ -175,7 +172,7 @@ class Head:
             try:
                 self.new[path] = reader.joined([own, other])
             except ConflictError as error:
-                self.new[path] = self._moving(
+                self.new[path] = self.moving(
                     path, f"is {own} before a turn and {other} after it: {reader.conflict(error)}"
                 )
             return
@@ -185,12 +182,58 @@ class Head:
         kinds = [
             reader.in_state(s, lambda v=v: reader.described(v)) for s, v in ((self.state, head), (self.behind, now))
         ]
-        self.new[path] = self._moving(path, f"is {kinds[0]} before a turn and {kinds[1]} after it")
+        self.new[path] = self.moving(path, f"is {kinds[0]} before a turn and {kinds[1]} after it")
 
-    def _moving(self, path: Path, why: str) -> Undefined:
+    def _compared_inside(self, path: Path, head: Value, now: Value) -> bool:
+        """Whether two values are the same but for what they lead to, which has been compared then."""
+        pairs: list[tuple[Any, Value, Value]]
+        match head, now:
+            case Tuple(), Tuple() if is_alike(head, now):
+                pairs = list(zip(range(len(head.items)), head.items, now.items, strict=True))
+            case Lazy(kind=kind), Lazy(kind=other) if kind == other:
+                pairs = list(zip(range(len(head.parts)), head.parts, now.parts, strict=True))
+            case Range(), Range():
+                pairs = [("start", head.start, now.start), ("stop", head.stop, now.stop), ("step", head.step, now.step)]
+            case Bound(), Bound() if is_same(replace(head, receiver=NONE), replace(now, receiver=NONE)):
+                pairs = [("receiver", head.receiver, now.receiver)]
+            case (Generator(), Generator()) | (Function(), Function()) if is_same(head, now):
+                for ref in self.state.reachable(iter(inside(head))):
+                    self._unmoved(path, ref)
+                return True
+            case OneOf(), OneOf() if head == now:
+                for ref in head.items:
+                    self._unmoved(path, ref)
+                return True
+            case _:
+                return False
+        for step, a, b in pairs:
+            self._compare((*path, step), a, b)
+        return True
+
+    def _unmoved(self, path: Path, value: Value) -> None:
+        """Compare what a turn has made of an object that stays where it is."""
+        if not isinstance(value, Ref):
+            return
+        if self.pairs.get(value.cell, value.cell) != value.cell or self.back.get(value.cell, value.cell) != value.cell:
+            self.new[path] = self.moving(path, "leads to another object after a turn")
+            return
+        self._objects(("c*", value.cell), value, value)
+
+    def moving(self, path: Path, why: str) -> Phi:
+        """What stands at a path where values of several kinds stand in turn."""
+        return self.moved(path, why)
+
+    def moved(self, path: Path, why: str) -> Undefined:
+        """That what is at a path is of no use behind a turn, and why."""
         place: Span | None = self.reader.span()
-        spans = () if place is None else ((place, "here"),)
-        return Undefined("PCB301", f"`{_hint(path)}` {why}", spans, turns=True)
+        spans = [] if place is None else [(place, "the loop")]
+        if len(path) == 3 and path[0] == "n":
+            for state, label in ((self.state, "assigned here before the loop"), (self.behind, "and here in the loop")):
+                known = state.places.get(path[1:])
+                if known is not None and getattr(known[0], "lineno", None) is not None:
+                    spans += [(span_of(*known), label)] * (span_of(*known) not in [span for span, _ in spans])
+        help = "give it one kind, before the loop and in it, or another name in the loop"
+        return Undefined("PCB301", f"`{_hint(path) or 'a value'}` {why}", tuple(spans), help, turns=True)
 
     def _type(self, state: State, value: Value) -> TensorType | None:
         return self.reader.in_state(state, lambda: self.reader.type_of(value))
@@ -198,18 +241,19 @@ class Head:
     def _held(self, value: Value) -> Any:
         return self.reader.in_state(self.behind, lambda: self.reader.held(value))
 
-    def _number(self, path: Path, head: Lane, now: Value) -> None:
+    def number(self, path: Path, head: Lane, now: Value) -> None:
+        """A variable of the head, and what it is after a turn."""
         if path not in self.lanes:
             return
         type_ = self._type(self.behind, now)
         if type_ is None:
             kind = self.reader.in_state(self.behind, lambda: self.reader.described(now))
-            self.new[path] = self._moving(path, f"is {head.type} before a turn and {kind} after it")
+            self.new[path] = self.moving(path, f"is {head.type} before a turn and {kind} after it")
             return
         try:
             joined = self.reader.joined([head.type, type_])
         except ConflictError as error:
-            self.new[path] = self._moving(
+            self.new[path] = self.moving(
                 path, f"is {head.type} before a turn and {type_} after it: {self.reader.conflict(error)}"
             )
             return
@@ -217,6 +261,14 @@ class Head:
             self.new[path] = joined
             return
         self.moves.append((head, now))
+
+    def _word(self, path: Path, head: Value, now: Value) -> None:
+        words = self.reader.numbers_of([head, now])
+        known = self.phis.get(path)
+        if isinstance(known, Worded) and set(words) <= set(known.words):
+            self.moves.append((self.lanes[path], self.reader.number_of(now)))
+        else:
+            self.new[path] = Worded(words)
 
     def _objects(self, path: Path, head: Ref, now: Ref) -> None:
         known = self.pairs.get(head.cell)
@@ -226,37 +278,48 @@ class Head:
         if known is not None or self.back.get(now.cell, head.cell) != head.cell:
             self._several(path, head, now)
             return
-        self.pairs[head.cell], self.back[now.cell] = now.cell, head.cell
+        self.pairs[head.cell], self.back[now.cell], self.paths[head.cell] = now.cell, head.cell, path
         if one.kind != other.kind or one.cls is not other.cls:
-            self.new[path] = self._moving(path, "is an object of another kind after a turn")
+            self.changed_kind(path, head)
             return
         mine, theirs = dict(one.parts()), dict(other.parts())
-        if list(mine) != list(theirs):
-            if one.kind == "list":
-                why = f"has {len(mine)} elements before a turn and {len(theirs)} after it"
-                self.new[path] = replace(
-                    self._moving(path, why),
-                    help="a list has one length at each place; let all lanes append equally often, "
-                    "`for k in range(4):`, else take `pcbatch.bounded(shape, dtype, capacity)`, or an array of the "
-                    "largest size, `a[n] = v`, and count in `n`",
-                )
-            else:
-                self.new[path] = self._moving(path, "has other entries before a turn than after it")
-            raise NeedsTurnsError(self.new[path])
+        if one.kind == "object":
+            for name in mine.keys() ^ theirs.keys():
+                again = name not in mine and computes_again(name, (self.state, one), (self.behind, other))
+                if not again and not isinstance(mine.get(name), Undefined):
+                    self.new["c", head.cell, name] = unassigned(f"{_hint(path)}.{name}")
+        elif list(mine) != list(theirs):
+            self.restructured(path, head, len(mine), len(theirs))
+            return
         if one.version != other.version and ("v", head.cell) not in self.phis:
             self.new["v", head.cell] = Stale()
         for key, value in mine.items():
-            self._compare(("c", head.cell, key), value, theirs[key])
+            if key in theirs:
+                self._compare(("c", head.cell, key), value, theirs[key])
+
+    def changed_kind(self, path: Path, head: Ref) -> None:
+        """An object that is of another kind after a turn."""
+        self.new[path] = self.moving(path, "is an object of another kind after a turn")
+
+    def restructured(self, path: Path, head: Ref, before: int, after: int) -> None:
+        """A container that has other entries after a turn."""
+        if self.state.heap[head.cell].kind == "list":
+            why, help = f"has {before} elements before a turn and {after} after it", ONE_LENGTH
+        else:
+            why, help = "has other entries before a turn than after it", ""
+        raise NeedsTurnsError(replace(self.moved(path, why), help=help))
 
     def _several(self, path: Path, head: Value, now: Value) -> None:
         """A path at which one of several objects stands."""
+        if self._goes_apart(path, head, now):
+            return
         cells = list(dict.fromkeys([*_cells(head), *_cells(now)]))
         if not all(cell in self.state.heap and cell in self.behind.heap for cell in cells):
             type_ = self._type(self.state, head)
             if type_ is not None and type_ == self._type(self.behind, now):
                 self.new[path] = type_
                 return
-            self.new[path] = self._moving(path, "is another object after a turn, and both have other names")
+            self.new[path] = self.moving(path, "is another object after a turn, and both have other names")
             return
         if all(self.state.heap[cell].kind == "array" for cell in cells):
             type_ = self._type(self.state, head)
@@ -265,17 +328,30 @@ class Head:
                 return
         self.new[path] = Chosen(tuple(cells))
 
+    def _goes_apart(self, path: Path, head: Value, now: Value) -> bool:
+        """Whether two names of one object are names of two after a turn, of which one is new, on some way at least."""
+        if not isinstance(head, Ref):
+            return False
+        after = {path: _cells(now)}
+        if head.cell in self.pairs:
+            after[self.paths[head.cell]] = [self.pairs[head.cell]]
+        for place, cells in after.items():
+            if place not in self.phis and any(cell not in self.state.heap for cell in cells):
+                self.new[place] = Copied()
+                return True
+        return False
+
     def _chosen(self, path: Path, head: OneOf, now: Value) -> None:
         cells = [ref.cell for ref in head.items]
         if not isinstance(now, Ref | OneOf):
-            self.new[path] = self._moving(path, "is no object after a turn")
+            self.new[path] = self.moving(path, "is no object after a turn")
             return
         if not set(_cells(now)) <= set(cells):
             self._several(path, head, now)
             return
         for cell in cells:
             self._objects(("c*", cell), Ref(cell), Ref(cell))
-        self.moves.append((self.lanes[path], _place_in(now, tuple(cells))))
+        self.moves.append((self.lanes[path], self.reader.place_among(now, head.items)))
 
     def close(self) -> None:
         """Give the head's variables the values that a turn has left, all at once."""
@@ -287,7 +363,7 @@ class Head:
             if isinstance(found, Lane) and found.name == lane.name:
                 continue
             if isinstance(found, Lane) and found.name in targets:
-                kept = Lane(reader.emitter.fresh(found.type, lane.name), found.type)
+                kept = Lane(reader.emitter.fresh(found.type, reader.names.hint(lane.name)), found.type)
                 reader.give(kept.name, found, found.type)
                 found = kept
             values.append((lane, found))
@@ -317,23 +393,9 @@ def _cells(value: Value) -> list[int]:
     return [value.cell]
 
 
-def _place_in(value: Value, cells: tuple[int, ...]) -> Value:
-    """Which of several objects `value` is."""
-    if isinstance(value, Ref):
-        return Host(cells.index(value.cell))
-    assert isinstance(value, OneOf)
-    if tuple(ref.cell for ref in value.items) == cells[: len(value.items)]:
-        return value.index
-    raise AssertionError("objects in another order")
-
-
-def _parts(value: Range) -> tuple[Value, Value, Value]:
-    return value.start, value.stop, value.step
-
-
 def _hint(path: Path) -> str:
-    names = [str(step) for step in path[2:] if isinstance(step, str)]
-    return names[-1] if names and names[-1].isidentifier() else "t"
+    names = [step for step in path[2:] if isinstance(step, str)]
+    return hint_of(names[-1]) if names else ""
 
 
 def value_at(state: State, path: Path) -> Value:
@@ -345,8 +407,13 @@ def value_at(state: State, path: Path) -> Value:
         cell = state.heap[path[1]]
         value, steps = cell.items[path[2]], path[3:]
     for step in steps:
-        value = value.items[step] if isinstance(step, int) else getattr(value, step)
+        value = getattr(value, _inside(value))[step] if isinstance(step, int) else getattr(value, step)
     return value
+
+
+def _inside(value: Any) -> str:
+    """The field of a value that has its items."""
+    return "parts" if isinstance(value, Lazy) else "items"
 
 
 def put_at(state: State, path: Path, new: Value) -> None:
@@ -357,9 +424,9 @@ def put_at(state: State, path: Path, new: Value) -> None:
             return new
         step, *rest = steps
         if isinstance(step, int):
-            items = list(value.items)
+            items = list(getattr(value, _inside(value)))
             items[step] = within(items[step], tuple(rest))
-            return replace(value, items=tuple(items))
+            return replace(value, **{_inside(value): tuple(items)})
         return replace(value, **{step: within(getattr(value, step), tuple(rest))})
 
     if path[0] == "n":
@@ -367,4 +434,7 @@ def put_at(state: State, path: Path, new: Value) -> None:
         state.names[name] = within(state.names[name], path[3:])
         return
     cell = state.heap[path[1]]
+    if path[2] not in dict(cell.parts()):
+        state.heap[path[1]] = replace(cell, items={**cell.items, path[2]: new})
+        return
     state.heap[path[1]] = cell.with_parts(lambda key, value: within(value, path[3:]) if key == path[2] else value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from pcbatch.reading.values import Host, Value, is_number, is_same
 class Kind:
     """What a value is, apart from its numbers: `form` is "lane", "host", "tuple", "list", "dict", "object", "same" ..
 
+    "word" is one of the words whose numbers are its `keys`.
     "same" is an object that has been met before, as number `type`. `value` is what is known of it now.
     """
 
@@ -69,8 +71,23 @@ class _Known:
         return hash(type(self.value))
 
 
+def size(kind: Kind) -> int:
+    """How much a value of a kind has in it: its numbers, those of its arrays, and its structures."""
+    own = math.prod(each or 0 for each in kind.type.shape) if kind.form == "lane" else 1
+    return own + sum(map(size, kind.items))
+
+
+def is_value(kind: Kind) -> bool:
+    """Whether nobody can change what is of this kind: numbers, what is known now, and tuples of these."""
+    if kind.form == "lane":
+        return not kind.type.shape
+    return kind.form in ("host", "tuple", "range") and all(map(is_value, kind.items))
+
+
 def is_alike(a: Kind, b: Kind) -> bool:
     """Whether two kinds have one structure, whatever types their numbers have."""
+    if a.form == b.form == "word":
+        return True
     if a.form != b.form or len(a.items) != len(b.items) or a.keys != b.keys or a.cls is not b.cls:
         return False
     if a.form == "host":
@@ -84,7 +101,14 @@ def is_alike(a: Kind, b: Kind) -> bool:
 def merged(a: Kind, b: Kind, joined: Callable[[Sequence[TensorType]], TensorType]) -> Kind:
     """The kind that holds values of both, which are alike."""
     types = [joined([x, y]) for x, y in zip(a.leaves(), b.leaves(), strict=True)]
-    return a.with_leaves(iter(types))
+    return _with_words(a.with_leaves(iter(types)), b)
+
+
+def _with_words(a: Kind, b: Kind) -> Kind:
+    """A kind with the words of another one that is like it, too."""
+    items = tuple(map(_with_words, a.items, b.items))
+    keys = tuple(sorted({*a.keys, *b.keys})) if a.form == "word" else a.keys
+    return replace(a, items=items, keys=keys)
 
 
 def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:

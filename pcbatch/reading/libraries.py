@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import gast
 import numpy as np
 
+from pcbatch.errors import Note
+from pcbatch.frontend.source.nodes import span_of
+from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.constructors import Constructors
-from pcbatch.reading.core import NeedsConstantError
-from pcbatch.reading.operations import library
-from pcbatch.reading.sources import is_users
+from pcbatch.reading.containers import MOST_ITEMS, MUTABLE, MUTATORS
+from pcbatch.reading.core import NeedsConstantError, RefusedError
+from pcbatch.reading.handed import Handed
+from pcbatch.reading.leading import FUNCTION, is_function
+from pcbatch.reading.operations import CALL, Applied, Operation, key_of, lanes_in, library, unread
+from pcbatch.reading.sources import is_users, unreadable
+from pcbatch.reading.templates import Template
 from pcbatch.reading.values import (
     Bound,
     Function,
@@ -20,11 +30,11 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Part,
     Range,
     Ref,
     Tuple,
     Value,
-    View,
     is_number,
 )
 
@@ -56,6 +66,9 @@ VIEWS = frozenset(
 """Functions of NumPy's that give views of their first argument."""
 
 
+CALLABLE = "call a function, or an object whose class has `__call__`"
+GIVING_NEW = frozenset({"tensorflow", "keras", "pcbatch", "numpy", "math"})
+"""Libraries of which a function changes nothing that it is given, and gives nothing of that back."""
 PURE = frozenset({"builtins", "math", "numpy", "operator", "functools", "itertools", "collections", "copy", "bisect"})
 """Modules whose functions depend on nothing but their arguments."""
 
@@ -63,11 +76,26 @@ PURE = frozenset({"builtins", "math", "numpy", "operator", "functools", "itertoo
 class Libraries(Constructors):
     """Opaque calls."""
 
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self._changed: list[tuple[Place, Any, RefusedError]] = []
+        """What functions that are called change around them, with the refusal where anybody else reads that."""
+
     def opaque(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of what is not interpreted: known now, or one operation."""
         value = function.value
         if not callable(value):
-            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function")
+            raise self.refusal(
+                "PCB423",
+                f"{self.described(function)} is called as if it were a function",
+                CALLABLE,
+            )
+        owner = getattr(value, "__self__", None)
+        if isinstance(owner, MUTABLE) and getattr(value, "__name__", "") in MUTATORS:
+            raise self.captured_change(Host(owner))
+        found = self.of_ragged(value, arguments, keywords)
+        if found is not None:
+            return found
         path = self.backend.equivalent(value)
         is_known = not self._has_lanes([*arguments, *keywords.values()]) and self._is_pure(value)
         if is_known and not (getattr(value, "__name__", "") in VIEWS and self._are_arrays(arguments[:1])):
@@ -76,9 +104,9 @@ class Libraries(Constructors):
             try:
                 found = value(*known, **named)
                 is_weak = isinstance(found, np.float64) and not isinstance(value, type) and all(map(is_number, known))
-                return Host(float(found)) if is_weak else self.host(found)
             except Exception as error:
                 raise self.failed(error) from None
+            return Host(float(found)) if is_weak else self._of_iterator(value, self.host(self.unwritten(found)))
         copy = keywords.get("copy")
         if isinstance(copy, Host) and copy.value is False:
             raise self.refusal(
@@ -86,13 +114,164 @@ class Libraries(Constructors):
                 f"`{getattr(value, '__name__', 'it')}` with copy=False may give back what it was given",
                 "leave it out",
             )
-        is_steady = not is_users(value) and isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
-        text = self.bound(function).text
-        operation = library(value, text, path, is_steady=is_steady)
+        self._follow(value, arguments, keywords)
+        may_change = any(map(self._reads_objects, (*arguments, *keywords.values())))
+        if may_change or (path is None and not self._gives_new(value)):
+            text = self.bound(function).text
+            unknown = unread(value, text) if is_users(value) else library(value, text, None, is_steady=False)
+            who = f"a function handed to `{text}`" if may_change else f"`{text}`"
+            return self._handed(value, arguments, keywords, unknown, who)
+        is_steady = isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
+        operation = library(value, self.bound(function).text, path, is_steady=is_steady)
         given = [self.pattern(each) for each in arguments]
         named = {name: self.pattern(each) for name, each in keywords.items()}
-        found = self.emit(operation, given, named)
+        found = self._called_anew(self.emit(operation, given, named), operation, given, named, arguments, keywords)
         return self._viewed(value, found, arguments, keywords)
+
+    def _called_anew(
+        self,
+        found: Value,
+        operation: Operation,
+        given: Sequence[Any],
+        named: Mapping[str, Any],
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+    ) -> Value:
+        """What an operation gives; a function that is made of the user's is made again where it is called."""
+        values = (*arguments, *keywords.values())
+        read = tuple((each, self._read_by(each)) for each in values if isinstance(each, Function))
+        if isinstance(found, Host) and is_function(found.value) and any(names for _, names in read):
+            found = Part(Applied(self.ops, operation, tuple(given), dict(named)), FUNCTION, is_function=True)
+        return replace(found, made_of=read) if isinstance(found, Part) else found
+
+    def _read_by(self, function: Function) -> dict[str, Any]:
+        """What a function reads of those around it, as operands."""
+        return {name: self.pattern(self.outer_value(function, name)) for name in self.free_names(function)}
+
+    def call_made(self, function: Part, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        """A call of a function that an operation has made, of functions that read the same as they did then."""
+        for each, before in function.made_of:
+            now = self._read_by(each)
+            changed = [name for name in before if _as_read(before[name]) != _as_read(now.get(name))]
+            if changed:
+                raise self.refusal(
+                    "PCB404",
+                    f"what is called here reads `{changed[0]}`, which has changed since it was made",
+                    f"hand `{changed[0]}` over as an argument, or make the function again where it is called",
+                )
+        return self._handed(function, [function, *arguments], keywords, CALL, "a function handed to an operation")
+
+    def _gives_new(self, function: Any) -> bool:
+        """Whether a function neither changes what it is given nor gives it back: those of the array library do not."""
+        module = getattr(function, "__module__", "") or type(function).__module__ or ""
+        return module.partition(".")[0] in GIVING_NEW
+
+    def _reads_objects(self, value: Value) -> bool:
+        """Whether a value is a function that reads what it could change around it."""
+        if not isinstance(value, Function) or value.frame is None:
+            return False
+        reached = self.state.reachable(iter(self._parts_of(value).values()))
+        return any(isinstance(each, Ref) and self.kind(each) != "array" for each in reached)
+
+    def _parts_of(self, value: Ref | Function) -> dict[Any, Value]:
+        """The parts of an object; of a function the variables around it that it reads, by name."""
+        if isinstance(value, Ref):
+            return dict(self.state.cell(value).parts())
+        return {name: self.outer_value(value, name) for name in self.free_names(value)}
+
+    def _handed(
+        self, value: Any, arguments: Sequence[Value], keywords: dict[str, Value], operation: Operation, who: str
+    ) -> Value:
+        """A call of `value`, a function that may change what it is given, or give it back; `who` does, in messages."""
+        given: list[Any] = []
+        named: dict[str, Any] = {}
+
+        def tried() -> tuple[Template, bool]:
+            handed = Handed(who, self._parts_of)
+            try:
+                given[:] = [self.pattern(each) for each in arguments]
+                named.update({name: self.pattern(each) for name, each in keywords.items()})
+                return self.tried(operation, given, named, handed, [*arguments, *keywords.values()])
+            except RefusedError as error:
+                raise self._of_unreadable(value, error) from None
+
+        template, is_checked = self._the_same_again(value, tried, lambda: self._follow(value, arguments, keywords))
+        if is_checked and self._catches(value):
+            raise self._of_unreadable(value, self.refusal("PCB401", "what fails in it fails the lane"))
+        found = self.written(operation, given, named, template, is_checked)
+        return self._of_iterator(value, self._called_anew(found, operation, given, named, arguments, keywords))
+
+    def _of_iterator(self, function: Any, found: Value) -> Value:
+        """What a function gives; of an iterator of Python's the items, which the program goes over once."""
+        if not (isinstance(found, Host) and isinstance(found.value, Iterator)):
+            return found
+        items = list(itertools.islice(found.value, MOST_ITEMS + 1))
+        if len(items) > MOST_ITEMS:
+            name = getattr(function, "__name__", "this")
+            raise self.refusal(
+                "PCB130", f"`{name}` gives more than {MOST_ITEMS} items", "write a `while` loop, or go over a range"
+            )
+        return Lazy("iter", (Tuple(tuple(map(self.host, items))),))
+
+    def _the_same_again(
+        self, function: Any, tried: Callable[[], tuple[Template, bool]], follow: Callable[[], None]
+    ) -> tuple[Template, bool]:
+        """What a call gives that may change what it reads: the same when it is tried again, as with a cache or a log.
+
+        What changes each time does not matter to it then; nobody else may read what it changes.
+        """
+        found = tried()
+        changed = self.world.guards.changed()
+        if not changed:
+            return found
+        for place in changed:
+            if self.world.guards.is_read_by_others(place, function):
+                raise self._changing(place, "which something else reads")
+        made = self.way_to(found[0])
+        self.world.guards.forget(changed)
+        follow()
+        found = tried()
+        if self.way_to(found[0]) != made:
+            raise self._changing(changed[0], "and gives something else each time")
+        self.world.guards.forget(self.world.guards.changed())
+        self._changed += [(place, function, self._changing(place, "which something else reads")) for place in changed]
+        return found
+
+    def _changing(self, place: Place, how: str) -> RefusedError:
+        return self.refusal(
+            "PCB424",
+            f"what is called here changes `{place.text}`, {how}",
+            "a helper changes nothing around it: hand over what changes as an argument and return the new value, "
+            "`x, count = helper(x, count)`",
+            label="this is run when the program is compiled, not for each example",
+        )
+
+    def refuse_changes(self) -> None:
+        """Refuse what a function that is called has changed and something else has read, which would be told now."""
+        for place, function, refusal in self._changed:
+            if self.world.guards.is_read_by_others(place, function):
+                raise refusal
+
+    def _catches(self, function: Any) -> bool:
+        """Whether a function of the user's has a `try` in it."""
+        found = unreadable(function)
+        return found is not None and isinstance(found[0], gast.Try | gast.TryStar)
+
+    def _of_unreadable(self, function: Any, error: RefusedError) -> RefusedError:
+        """The refusal of a function that cannot be read, at what cannot be read in it, since it fails on its own."""
+        found, why = unreadable(function), error.diagnostic
+        if found is None or why.code not in ("PCB401", "PCB404", "PCB405", "PCB424"):
+            return error
+        node, refusal, file = found
+        call = self.span()
+        notes = [] if call is None else [Note(call, f"called with values of lanes, which it cannot see: {why.message}")]
+        return type(error)(replace(refusal.at(span_of(node, file)), notes=(*notes, *why.notes)))
+
+    def _follow(self, function: Any, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> None:
+        """Note what a function of the user's reads that is not interpreted; of a library's, what it is made of."""
+        known = {number: each.value for number, each in enumerate(arguments) if isinstance(each, Host)}
+        named = {name: each.value for name, each in keywords.items() if isinstance(each, Host)}
+        self.world.guards.follow(function, known, named)
 
     def _are_arrays(self, values: Sequence[Value]) -> bool:
         """Whether all of some values are arrays, of which others may be views."""
@@ -102,26 +281,16 @@ class Libraries(Constructors):
         """What a function of NumPy's gives: a view where NumPy's is one."""
         name = getattr(function, "__name__", "")
         module = getattr(function, "__module__", "") or ""
-        if not module.startswith("numpy") or keywords or not arguments or name not in VIEWS:
+        if not module.startswith("numpy") or not arguments or name not in VIEWS:
             return found
-        type_ = self.type_of(arguments[0])
-        if type_ is None or not type_.shape or not isinstance(found, Lane):
+        if self.type_of(arguments[0]) is None:
             return found
-        if name == "diag" and len(type_.shape) != 2:
-            return found
-        if name in ("asarray", "ascontiguousarray"):
-            return arguments[0] if found.type == type_ else found
         try:
             rest = [self.constant(each, "a shape") for each in arguments[1:]]
-            grid = np.arange(int(np.prod(type_.shape)), dtype=np.int32).reshape(type_.shape)
-            moved = np.ascontiguousarray(function(grid, *rest))
-        except (NeedsConstantError, ValueError, TypeError):
+            named = {key: self.constant(each, "an option") for key, each in keywords.items()}
+        except NeedsConstantError:
             return found
-        from pcbatch.reading.values import Moved
-
-        if moved.shape != found.type.shape:
-            return found
-        return View(arguments[0], Moved(name, moved.tobytes(), moved.shape), self.held(arguments[0]), found)
+        return self.shaped(arguments[0], name, lambda array: function(array, *rest, **named), found)
 
     def _is_pure(self, function: Any) -> bool:
         """Whether a function of a library gives the same for the same arguments, and may run now."""
@@ -134,10 +303,16 @@ class Libraries(Constructors):
         """Whether anything of a lane's, or any captured array, is among the arguments."""
         return any(
             isinstance(each, Lane | Function | Bound | Generator | OneOf | Range | Lazy)
-            or (isinstance(each, Host) and each.place is not None and self.is_array(each.value))
+            or (isinstance(each, Host) and each.place is not None and self._holds_arrays(each.value))
             or (isinstance(each, Ref) and self.kind(each) == "object")
             for each in self.state.reachable(iter(values))
         )
+
+    def _holds_arrays(self, value: Any) -> bool:
+        """Whether a captured value is an array, or a container in which one is."""
+        if isinstance(value, list | tuple | dict):
+            return any(map(self._holds_arrays, value.values() if isinstance(value, dict) else value))
+        return self.is_array(value)
 
     def plain(self, value: Value) -> Any:
         """The value of Python's that a value is which has nothing of a lane's."""
@@ -155,3 +330,8 @@ class Libraries(Constructors):
                     return set(found) if cell.kind == "set" else found
                 return [self.plain(each) for each in cell.items]
         raise AssertionError(value)
+
+
+def _as_read(pattern: Any) -> Any:
+    """What tells operands apart, their variables included."""
+    return key_of(pattern), lanes_in(pattern)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import gast
 
-from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
-from pcbatch.reading.counters import COUNTER, Counters
+from pcbatch.reading.core import Here, NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.counters import COUNTER, Counted
+from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
-from pcbatch.reading.heads import Head, Path, Phi, value_at
-from pcbatch.reading.joins import End
+from pcbatch.reading.heads import Head, value_at
+from pcbatch.reading.meeting import End
+from pcbatch.reading.phis import Path, Phi
+from pcbatch.reading.ragged import Ragged
+from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
     Frame,
     Host,
@@ -38,13 +42,27 @@ class Loop:
     continues: list[End] = field(default_factory=list)
 
 
-class Loops(Counters):
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """What a loop does in each turn: it binds an item, then runs a body; behind the last one comes `orelse`."""
+
+    node: Any
+    bind: Callable[[Value], None]
+    body: Callable[[], None]
+    orelse: Sequence[Any] = ()
+
+
+class Loops(Ragged):
     """Python's loops."""
 
-    def __init__(self, *given: Any, **options: Any):
+    def __init__(self, *given: Any, forking: bool = False, **options: Any):
         super().__init__(*given, **options)
+        self.forking = forking
+        """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
         self.loops: list[Loop] = []
         self.settled: dict[Any, dict[Path, Phi]] = {}
+        self.copies = 1
+        """How often what is interpreted now is written out by the loops around it."""
 
     def open_ends(self) -> Iterator[list[Any]]:
         for loop in self.loops:
@@ -67,8 +85,11 @@ class Loops(Counters):
         phis: dict[Path, Phi],
         *,
         turns_once: bool = False,
-    ) -> None:
-        """Interpret a loop; with `turns_once` it is known that the first test holds."""
+    ) -> Turn | None:
+        """Interpret a loop; with `turns_once` it is known that the first test holds.
+
+        Gives one of its turns as it is written, None if nothing comes back to its head.
+        """
         if self.straight:
             raise NeedsBlocksError
         self.refuse_inside("a loop")
@@ -76,14 +97,15 @@ class Loops(Counters):
         phis = {**phis, **{p: phi for p, phi in self.settled.get(key, {}).items() if self._is_there(p)}}
         mark = self.mark()
         for _ in range(ROUNDS):
-            head = Head(self, phis)
+            head = self.head(node, phis, turns_once)
             head.enter()
-            start = self.emitter.block()
+            start, first, noted = self.emitter.block(), len(self.emitter.layout), len(self.emitter.notes)
             self.emitter.jump(start, self.span(node))
             self.emitter.enter(start)
             head.state = self.state.copy()
             loop = Loop(node, self.frame)
             exits: list[End] = []
+            turn: Turn | None = None
             self.loops.append(loop)
             try:
                 if not turns_once:
@@ -96,6 +118,7 @@ class Loops(Counters):
             if self.is_live:
                 after()
             if self.is_live and turns_once:
+                self._turn(node, is_counted(node, turns_once))
                 self._tested(test, exits)
             if self.is_live:
                 more = head.compared(self.state)
@@ -104,16 +127,32 @@ class Loops(Counters):
                     self.back_to(mark)
                     continue
                 head.close()
-                self.emitter.jump(start, self.span(node), turn=True)
+                self.emitter.jump(start, self.span(node), turn=not turns_once and is_counted(node, turns_once))
+                ends = frozenset(block.label for block, _ in exits)
+                turn = Turn(self.emitter.layout[first:], self.emitter.notes[noted:], start.label, ends)
             self.settled[key] = phis
             if orelse and exits:
                 self.join(exits)
                 self.statements(orelse)
                 exits = self._here()
             self.join([*exits, *loop.breaks])
-            return
+            return turn
         moving = ", ".join(sorted({str(path[2]) for path in phis if path[0] == "n"}))
         raise self.refusal("PCB304", f"the types of a loop's variables do not settle: {moving}", node=node)
+
+    def head(self, node: Any, phis: dict[Path, Phi], is_counted: bool) -> Head:
+        """The head of the loop `node`, of which it is known how many turns it makes if it `is_counted`."""
+        return Head(self, phis)
+
+    def _may_turn(self) -> bool:
+        """Whether turns that are written out are counted: in helpers that are interpreted in place they are not."""
+        return len(self.frames) == 1 and not self.contexts and not self.straight
+
+    def _turn(self, node: Any, is_counted: bool) -> None:
+        """End a turn."""
+        following = self.emitter.block()
+        self.emitter.jump(following, self.span(node), turn=is_counted)
+        self.emitter.enter(following)
 
     def _is_there(self, path: Path) -> bool:
         """Whether there is anything at a path that was found in another round of a loop around."""
@@ -160,103 +199,168 @@ class Loops(Counters):
         """`for`."""
         whole = self.expression(node.iter)
         if self.is_live:
+            before, self.node = self.node, node.iter
+            self.refuse_number(whole)
+            self.node = before
             self.over(whole, node, partial(self.store, node.target), lambda: self.statements(node.body), node.orelse)
 
     def over(
         self, whole: Value, node: Any, bind: Callable[[Value], None], body: Callable[[], None], orelse: Sequence[Any]
     ) -> None:
         """A loop over `whole`: by a counter where its items are numbers or rows, else written out."""
-        counted = self.counted(whole)
+        self.spend(whole)
+        counted, loop = self.counted(whole), Turns(node, bind, body, orelse)
         if counted is None:
-            self.written_out(self.sequence(whole), lambda each: each, node, bind, body, orelse)
-            return
-        start, stop, step, item, turns = counted
-        if turns is not None and turns <= 1:
-            items = self._numbers(start, step, turns)
-            self.written_out(items, item, node, bind, body, orelse)
-            return
-        mark = self.mark()
+            self.written_out(self.live(whole), lambda each: each, loop)
+        elif counted.turns is not None and counted.turns <= 1:
+            self.written_out(counted.numbers, counted.item, loop)
+        elif is_counted(node, counted.turns is not None) or not self._in_a_row(counted, loop):
+            mark = self.mark()
+            turn = self._by_counter_if_possible(mark, counted, loop)
+            if self.forking and turn is not None and turn.has_calls:
+                self._forked(mark, counted, loop, turn)
+
+    def _by_counter_if_possible(self, mark: Here, counted: Counted, loop: Turns) -> Turn | None:
+        """One of the turns of a loop; None where it is written out, since something in it must be known."""
         try:
-            self._by_counter(start, stop, step, item, turns, node, bind, body, orelse)
+            return self.by_counter(counted, loop)
         except RefusedError as error:
             most = MOST_TURNS if isinstance(error, NeedsConstantError) else FEW_TURNS
-            if turns is None or turns > most or self.straight:
+            if counted.turns is None or counted.turns > most or self.straight:
                 raise
             self.back_to(mark)
-            items = self._numbers(start, step, turns)
             try:
-                self.written_out(items, item, node, bind, body, orelse)
-            except RefusedError:
-                if isinstance(error, NeedsConstantError):
+                self.written_out(counted.numbers, counted.item, loop)
+            except RefusedError as later:
+                if isinstance(error, NeedsConstantError) or _comes_later(later, error):
                     raise
                 raise error from None
+            return None
 
-    def _numbers(self, start: Value, step: Value, turns: int) -> list[Value]:
-        """The numbers of a range that is known."""
-        assert isinstance(start, Host) and isinstance(step, Host)
-        return [Host(start.value + k * step.value) for k in range(turns)]
+    def _in_a_row(self, counted: Counted, loop: Turns) -> bool:
+        """Write the turns of a comprehension one behind the other, if they are few and straight."""
+        if counted.turns is None or counted.turns * self.copies > FEW_TURNS:
+            return False
+        mark, hint = self.mark(), self.hint
+        self.straight, self.hint = self.straight + 1, ""
+        try:
+            self.written_out(counted.numbers, counted.item, loop)
+        except (NeedsBlocksError, RefusedError):
+            self.back_to(mark)
+            return False
+        finally:
+            self.hint = hint
+        self.straight -= 1
+        return True
 
-    def _by_counter(
-        self,
-        start: Value,
-        stop: Value,
-        step: Value,
-        item: Callable[[Value], Value],
-        turns: int | None,
-        node: Any,
-        bind: Callable[[Value], None],
-        body: Callable[[], None],
-        orelse: Sequence[Any],
-    ) -> None:
+    def _forked(self, mark: Here, counted: Counted, loop: Turns, turn: Turn) -> None:
+        """Write a loop out whose turns make calls that need nothing of each other; noted if it stays a loop."""
+        span = self.span(loop.node) or self.span()
+        why = turn.obstacle()
+        copies = max((note.copies for note in turn.notes if note.is_written_out), default=1) * (counted.turns or 1)
+        if why is None and counted.turns is None:
+            why = DIFFERS
+        elif why is None and copies > FEW_TURNS:
+            why = f"it makes {counted.turns} turns, and {FEW_TURNS} in all are written out at most"
+        elif why is None:
+            self.back_to(mark)
+            try:
+                self.written_out(counted.numbers, counted.item, loop, are_turns=True)
+            except RefusedError as error:
+                why = f"its turns are not alike: {error.diagnostic.message}"
+                self.back_to(mark)
+                self.by_counter(counted, loop)
+        self.emitter.notes.append(LoopNote(span, None if why is None else f"{TURNS}: {why}", why is None, copies))
+
+    def by_counter(self, counted: Counted, loop: Turns) -> Turn | None:
+        """A loop by a counter; gives one of its turns, None if it makes but one."""
         number = self.number()
-        slots = [(self.frame.number, f"{name}_{number}") for name in ("index", "stop", "step")]
-        for slot, value in zip(slots, (start, stop, step), strict=True):
+        slots = [(self.frame.number, f"{name} {number}") for name in (" index", " stop", " step")]
+        for slot, value in zip(slots, (counted.start, counted.stop, counted.step), strict=True):
             self.state.names[slot] = value
         index, bound, by = slots
-        type_ = self.type_of(start)
+        type_ = self.type_of(counted.start)
         phis: dict[Path, Phi] = {("n", *index): replace(type_, shape=()) if type_ is not None else COUNTER}
 
         def test() -> Host | Lane:
             return self.is_before(self.state.names[index], self.state.names[bound], self.state.names[by])
 
         def turn() -> None:
-            bind(item(self.state.names[index]))
-            body()
+            loop.bind(self._item_of_turn(counted.item, self.state.names[index], loop.node))
+            loop.body()
 
         def after() -> None:
             self.state.names[index] = self.binary(gast.Add, self.state.names[index], self.state.names[by])
 
-        self.loop(node, test, turn, after, orelse, phis, turns_once=turns is not None)
+        hint, self.hint = self.hint, ""
+        found = self.loop(loop.node, test, turn, after, loop.orelse, phis, turns_once=counted.turns is not None)
+        self.hint = hint
         for slot in slots:
             self.state.names.pop(slot, None)
+        return found
+
+    def _item_of_turn(self, item: Callable[[Value], Value], counter: Value, node: Any) -> Value:
+        """The item at a counter, as a variable of its own: the user's keeps its value when the counter goes on."""
+        before, self.hint = self.hint, node.target.id if isinstance(getattr(node, "target", None), gast.Name) else ""
+        found = item(counter)
+        if found is counter and isinstance(found, Lane):
+            found = Lane(self.emitter.fresh(found.type, self.hint), found.type)
+            self.give(found.name, counter, found.type)
+        self.hint = before
+        return found
 
     def written_out(
-        self,
-        items: Sequence[Value],
-        made: Callable[[Value], Value],
-        node: Any,
-        bind: Callable[[Value], None],
-        body: Callable[[], None],
-        orelse: Sequence[Any],
+        self, items: Iterable[Value], made: Callable[[Value], Value], turns: Turns, *, are_turns: bool = False
     ) -> None:
-        """A loop whose turns are written one behind the other: what is `made` of each of `items`."""
+        """A loop whose turns are written one behind the other: what is `made` of each of `items`.
+
+        They are counted, unless in a helper that is interpreted in place; there, too, if they `are_turns` otherwise.
+        """
         breaks: list[End] = []
-        for item in self.each(items):
+        copies, self.copies = self.copies, self.copies * (len(items) if isinstance(items, list) and items else 1)
+        try:
+            self._written_turns(items, made, turns, breaks, are_turns or self._may_turn())
+        finally:
+            self.copies = copies
+        if self.is_live and turns.orelse:
+            self.statements(turns.orelse)
+        if breaks:
+            self.join([*self._here(), *breaks])
+
+    def _written_turns(
+        self,
+        items: Iterable[Value],
+        made: Callable[[Value], Value],
+        turns: Turns,
+        breaks: list[End],
+        are_counted: bool,
+    ) -> None:
+        for item in items:
             if not self.is_live:
                 break
-            loop = Loop(node, self.frame)
+            loop = Loop(turns.node, self.frame)
             self.loops.append(loop)
             try:
-                bind(made(item))
-                body()
+                turns.bind(made(item))
+                turns.body()
             finally:
                 self.loops.remove(loop)
             breaks += loop.breaks
             if loop.continues:
                 self.join([*loop.continues, *self._here()])
-        if self.is_live and orelse:
-            self.statements(orelse)
-        if breaks:
-            self.join([*self._here(), *breaks])
+            if self.is_live and is_counted(turns.node, True) and are_counted:
+                self._turn(turns.node, True)
 
-    # -- what a loop goes over -----------------------------------------------------------------------------------------
+
+def _comes_later(one: RefusedError, other: RefusedError) -> bool:
+    """Whether one refusal stands behind the other: the reading that it ended has come past that."""
+    here, there = one.diagnostic.span, other.diagnostic.span
+    return here is not None and there is not None and here.file == there.file and there < here
+
+
+def is_counted(node: Any, is_known: bool) -> bool:
+    """Whether turns of a loop count as steps: those of statements, and of comprehensions unless their number is known.
+
+    Those of maps never do.
+    """
+    return isinstance(node, gast.For | gast.While) or (isinstance(node, gast.comprehension) and not is_known)

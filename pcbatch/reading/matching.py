@@ -9,7 +9,7 @@ import gast
 
 from pcbatch.reading.contexts import Contexts
 from pcbatch.reading.expressions import Ends
-from pcbatch.reading.joins import End
+from pcbatch.reading.meeting import End
 from pcbatch.reading.values import Host, Lane, Tuple, Value
 
 
@@ -18,7 +18,7 @@ class Matching(Contexts):
 
     def visit_Match(self, node: Any) -> None:
         subject = self.expression(node.subject)
-        slot = (self.frame.number, f"subject_{self.number()}")
+        slot = (self.frame.number, f" subject {self.number()}")
         self.state.names[slot] = subject
         self._cases(slot, node.cases)
         self.state.names.pop(slot, None)
@@ -91,9 +91,11 @@ class Matching(Contexts):
                 return found
             case gast.MatchSequence(patterns=patterns):
                 return self._sequence_matches(patterns, value, bindings)
+            case gast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
+                return self._entries_match(keys, patterns, rest, value, bindings)
             case gast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
                 return self._class_matches(cls, patterns, names, named, value, bindings)
-        raise self.refusal("PCB108", "this pattern is not supported", node=pattern)
+        raise AssertionError(pattern)
 
     def _sequence_matches(self, patterns: Sequence[Any], value: Value, bindings: dict[str, Value]) -> Host | Lane:
         type_ = self.type_of(value)
@@ -119,6 +121,22 @@ class Matching(Contexts):
             found = self.both(found, self.matches(each, item, bindings))
         return found
 
+    def _entries_match(
+        self, keys: Sequence[Any], patterns: Sequence[Any], rest: str | None, value: Value, bindings: dict[str, Value]
+    ) -> Host | Lane:
+        if not self.is_dict(value):
+            return Host(False)
+        entries = self.entries(value)
+        found: Host | Lane = Host(True)
+        for node, pattern in zip(keys, patterns, strict=True):
+            key = self.constant(self.expression(node), "a key of a pattern")
+            if key not in entries:
+                return Host(False)
+            found = self.both(found, self.matches(pattern, entries.pop(key), bindings))
+        if rest is not None:
+            bindings[rest] = self.new("dict", entries)
+        return found
+
     def _class_matches(
         self,
         cls: Any,
@@ -129,14 +147,12 @@ class Matching(Contexts):
         bindings: dict[str, Value],
     ) -> Host | Lane:
         wanted = self.constant(self.expression(cls), "a class")
-        known = self.call_isinstance(value, Host(wanted))
-        assert isinstance(known, Host)
-        if not known.value:
-            return Host(False)
+        found = self.truth(self.call_isinstance(value, Host(wanted)))
+        if isinstance(found, Host) and not found.value:
+            return found
         fields = getattr(wanted, "__match_args__", ())
         if wanted in (int, float, bool) and patterns:
-            return self.matches(patterns[0], value, bindings)
-        found: Host | Lane = Host(True)
+            return self.both(found, self.matches(patterns[0], value, bindings))
         for name, each in [*zip(fields, patterns, strict=False), *zip(names, named, strict=True)]:
             found = self.both(found, self.matches(each, self.attribute(value, name), bindings))
         return found

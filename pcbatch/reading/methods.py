@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import functools
-from collections.abc import Callable, Sequence
-from types import FunctionType, MethodType
+from collections.abc import Sequence
+from types import MethodType
 from typing import Any
 
 import gast
+import numpy as np
 
-from pcbatch.reading.arrays import SHAPED, Index, Sliced
+from pcbatch.reading.containers import MUTABLE, MUTATORS
+from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.objects import Objects
-from pcbatch.reading.operations import GETITEM, Named, Partial, Record, builtin, method, method_of_held
+from pcbatch.reading.operations import GETITEM, Closed, Named, Record, builtin, method, method_of_held
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
@@ -20,15 +23,13 @@ from pcbatch.reading.values import (
     Function,
     Host,
     OneOf,
+    Part,
     Ref,
     Tuple,
     Value,
     is_bounded_class,
 )
-
-LIST_METHODS = frozenset(
-    {"append", "extend", "insert", "pop", "clear", "reverse", "copy", "sort", "index", "count", "remove"}
-)
+from pcbatch.reading.views import SHAPED, Index, Sliced
 
 
 class Methods(Objects):
@@ -47,7 +48,7 @@ class Methods(Objects):
     def _become(self, whole: Ref, found: Value) -> None:
         cell = self.cell(found)
         assert cell is not None
-        self.state.set_cell(whole, items=cell.items)
+        self.change(whole, items=cell.items)
 
     def bounded_method(self, whole: Ref, name: str, arguments: Sequence[Value]) -> Value:
         """A method of a bounded list."""
@@ -74,55 +75,73 @@ class Methods(Objects):
     def closure(self, value: Function | Bound) -> Any:
         if isinstance(value, Bound):
             if isinstance(value.function, Function) and isinstance(value.receiver, Host):
-                live = value.function.live
-                return self.bound(Host(MethodType(live, value.receiver.value), path=value.function.name))
+                live: Any = value.function.live
+                method = MethodType(live, value.receiver.value)
+                return self.host_pattern(Host(method, path=value.function.name), method)
             raise self.refusal("PCB405", "a method of a lane's object goes into an operation", "write a lambda")
-        if value.batched is not None:
-            raise self.refusal("PCB206", "a batched function goes into an operation as a value")
         if value.frame is None:
-            return self.bound(Host(value.live, path=value.name))
+            return self.host_pattern(Host(value.live, path=value.name), value.live)
         return self._closed(value)
 
-    def _closed(self, value: Function) -> Partial:
-        """A function that stands in another, with what it reads of that as its first arguments."""
-        import ast
-
-        plain: Any = gast.gast_to_ast(value.tree)
+    def _closed(self, value: Function) -> Closed:
+        """A function that stands in another, made of what it reads of that and of its defaults."""
+        if scope_of(value.tree).nonlocals:
+            name = min(scope_of(value.tree).nonlocals)
+            raise self.refusal(
+                "PCB405",
+                f"{value.name} assigns `{name}`, a variable around it, and goes into an operation",
+                f"let it return `{name}`, or write a loop",
+            )
         names = [name for name in sorted(scope_of(value.tree).loads) if name not in scope_of(value.tree).locals]
-        free: dict[str, Any] = {}
-        frame = value.frame
-        for name in names:
-            outer = frame
-            while outer is not None:
-                if (outer.number, name) in self.state.names:
-                    found = self.state.names[outer.number, name]
-                    free[name] = self.pattern(found)
-                    break
-                outer = outer.function.frame
         root = value
         while root.frame is not None:
             root = root.frame.function
-        parameters = [ast.arg(name) for name in free]
-        plain.args.posonlyargs = [*parameters, *plain.args.posonlyargs]
+        live = root.live
+        cells = () if live is None else live.__code__.co_freevars
+        free: dict[str, Any] = {}
+        for name in names:
+            found = self.outer_value(value, name)
+            if found is None and name in cells:
+                found = self.outside(live, name)
+            if found is not None:
+                free[name] = self.pattern(found)
+        defaults = [*value.defaults, *value.keyword_defaults.values()]
+        items = (*free.values(), *map(self.pattern, defaults))
+        key = id(value.tree), tuple(free)
+        if key not in self._made:
+            self._made[key] = self._factory(value, list(free), {} if live is None else live.__globals__)
+        name = value.name if value.name.isidentifier() else "inner"
+        made = self._made[key]
+        self.world.guards.follow(made(*(each.value if isinstance(each, Named) else None for each in items)))
+        return Closed(Named(self.names.bind(name, made), made), items)
+
+    def _factory(self, value: Function, free: Sequence[str], around: dict[str, Any]) -> Any:
+        """What makes a function that stands in another of what it reads of that, by these names, and its defaults.
+
+        All other names mean what they do in its module, `around`.
+        """
+        plain: Any = gast.gast_to_ast(value.tree)
+        arguments = plain.args
+        defaults: list[str] = []
+        for each in (arguments.defaults, arguments.kw_defaults):
+            for place, default in enumerate(each):
+                if default is not None:
+                    defaults.append(f"_pcb_default_{len(defaults)}")
+                    each[place] = ast.Name(defaults[-1], ast.Load())
+        own = ast.arguments([], [ast.arg(name) for name in (*free, *defaults)], None, [], [], None, [])
+        factory = "_pcb_factory"
         if isinstance(plain, ast.Lambda):
-            module: Any = ast.Expression(plain)
-            kind = "eval"
+            body: list[Any] = [ast.Return(plain)]
         else:
             plain.decorator_list = []
-            module, kind = ast.Module([plain], []), "exec"
-        outside = {} if root.live is None else _names_around(root.live)
-        code = compile(ast.fix_missing_locations(module), value.file, kind)
-        if kind == "eval":
-            made = eval(code, outside)
-        else:
-            exec(code, outside)
-            made = outside[plain.name]
-        key = id(value.tree), tuple(free)
-        made = self._made.setdefault(key, self.ops.as_written(made))
-        name = value.name if value.name.isidentifier() else "inner"
-        return Partial(
-            self.bound(Host(functools.partial)), Named(self.names.bind(name, made), made), tuple(free.values())
-        )
+            body = [plain, ast.Return(ast.Name(plain.name, ast.Load()))]
+        function: Any = ast.FunctionDef(factory, own, body, [], None, None)
+        function.type_params = []
+        module = ast.Module([ast.copy_location(function, plain)], [])
+        made: dict[str, Any] = {}
+        exec(compile(ast.fix_missing_locations(module), value.file, "exec"), around, made)
+        make, as_written = made[factory], self.ops.as_written
+        return lambda *given: as_written(make(*given))
 
     @functools.cached_property
     def _made(self) -> dict[Any, Any]:
@@ -141,8 +160,12 @@ class Methods(Objects):
                 return Host(NotImplemented)
             return self.compare(op, self.fields_in_order(value), self.fields_in_order(arguments[0]))
         if isinstance(value, OneOf):
-            return self._on_several(value, name, arguments, keywords)
-        if self.type_of(value) is not None:
+            return self.on_several(value, name, arguments, keywords)
+        if self.ragged(value) is not None:
+            found = self.of_ragged(getattr(np, name, None), [value, *arguments], keywords)
+            assert found is not None
+            return found
+        if isinstance(value, Part) or self.type_of(value) is not None:
             return self.array_method(value, name, arguments, keywords)
         match value:
             case Ref():
@@ -168,15 +191,13 @@ class Methods(Objects):
             case Host(host) if isinstance(host, dict):
                 return self.dict_method(value, name, arguments, keywords)
             case Host(host):
+                if isinstance(host, MUTABLE) and name in MUTATORS:
+                    raise self.captured_change(value)
                 known = [
                     self.constant_text(self.read(each)) if isinstance(host, str) else self.constant(each, "an argument")
                     for each in arguments
                 ]
                 named = {key: self.constant(each, "an argument") for key, each in keywords.items()}
-                if isinstance(host, list) and name in LIST_METHODS - {"copy", "index", "count"}:
-                    raise self.refusal(
-                        "PCB204", "a captured list is changed here, for everybody", "copy it first: `xs = list(xs)`"
-                    )
                 return self.host(getattr(host, name)(*known, **named))
         raise self.refusal("PCB401", f"AttributeError: {self.described(value)} has no method `{name}`")
 
@@ -184,23 +205,19 @@ class Methods(Objects):
         keys = [self.constant(each, "an element of a set") for each in arguments]
         found = set(cell.items)
         result = getattr(found, name)(*keys)
-        self.state.set_cell(value, items=dict.fromkeys(found, NONE))
+        self.change(value, items=dict.fromkeys(found, NONE))
         if isinstance(result, set):
             return self.new("set", dict.fromkeys(result, NONE))
         return self.host(result)
 
-    def _on_several(self, value: OneOf, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+    def on_several(self, value: OneOf, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of one of several objects: what it does to each, where it is that one."""
 
-        def on(place: int) -> Callable[[], Value]:
-            return lambda: self.call_value(self.attribute(value.items[place], name), list(arguments), dict(keywords))
+        def called(item: Value) -> Value:
+            function = item if name == "__call__" else self.attribute(item, name)
+            return self.call_value(function, list(arguments), dict(keywords))
 
-        def from_(place: int) -> Value:
-            if place == len(value.items) - 1:
-                return on(place)()
-            return self.fork(self.is_place(value.index, place), [on(place), lambda: from_(place + 1)])
-
-        return from_(0)
+        return self.on_each(value, called)
 
     def array_method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of an array."""
@@ -220,21 +237,11 @@ class Methods(Objects):
                 return value
             return same
         found = self.emit(method(name), [source, *given], named)
-        if name in SHAPED and not named:
-            try:
-                shape = [self.constant(each, "a shape") for each in arguments]
-            except Exception:
-                return found
-            return self.shaped(value, name, shape, found)
-        return found
-
-
-def _names_around(live: FunctionType) -> dict[str, Any]:
-    """The globals of a live function, with what its closure has."""
-    around = dict(live.__globals__)
-    for name, cell in zip(live.__code__.co_freevars, live.__closure__ or (), strict=True):
+        if name not in SHAPED:
+            return found
         try:
-            around[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return around
+            shape = [self.constant(each, "a shape") for each in arguments]
+            options = {key: self.constant(each, "an option") for key, each in keywords.items()}
+        except NeedsConstantError:
+            return found
+        return self.shaped(value, name, lambda array: getattr(array, name)(*shape, **options), found)

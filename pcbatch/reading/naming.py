@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 from typing import Any
 
+from pcbatch.lowering.codegen.builtins import BUILTINS
 from pcbatch.reading.values import same_host
 
-RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM"})
+RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM", *BUILTINS})
+"""What code means by these names is known: no variable and no value of the user's has one."""
 
 
 class Names:
@@ -17,26 +20,45 @@ class Names:
     """
 
     def __init__(self, bound: dict[str, Any]) -> None:
-        self._taken: dict[str, int] = {}
-        self._given: list[str] = []
+        self._hints: dict[str, str] = {}
+        """The names that have been given out, each with what it was made of: nothing for a temporary."""
+        self._numbers: dict[str, int] = {}
+        self._given: list[tuple[str, int]] = []
+        self.made: set[str] = set()
+        """The names that are no user's."""
         self.bound = bound
 
-    def fresh(self, hint: str) -> str:
-        """A name that nothing has, `hint` if it may be."""
-        name, number = hint, self._taken.get(hint, 0)
-        while name in self._taken or name in self.bound or name in RESERVED or keyword.iskeyword(name):
+    def fresh(self, hint: str = "", *, is_made: bool = False) -> str:
+        """A name that nothing has: `hint` if it may be; without one, or where it `is_made`, it is no user's.
+
+        Nor is it for the path to a part of an object, `todo.length`.
+        """
+        is_made, hint = is_made or "." in hint, hint.replace(".", "_")
+        hint = hint if hint.isidentifier() else ""
+        before = number = self._numbers.get(hint, 0)
+        while not self._is_free(name := _numbered(hint, number)):
             number += 1
-            name = f"{hint}_{number}"
-        self._taken[name] = 0
-        self._taken[hint] = number
-        self._given.append(name)
+        self._numbers[hint] = number + 1
+        self._hints[name] = hint
+        self._given.append((name, before))
+        if is_made or not hint:
+            self.made.add(name)
         return name
+
+    def hint(self, name: str) -> str:
+        """What a name was made of: nothing for a temporary."""
+        return self._hints.get(name, name)
+
+    def _is_free(self, name: str) -> bool:
+        return not (name in self._hints or name in self.bound or name in RESERVED or keyword.iskeyword(name))
 
     def bind(self, hint: str, value: Any) -> str:
         """The name by which code knows `value`."""
         name, number = hint, 0
         while (
-            (name in self.bound and not same_host(self.bound[name], value)) or name in self._taken or name in RESERVED
+            (name in self.bound and not same_host(self.bound[name], value))
+            or name in self._hints
+            or (name in RESERVED and getattr(builtins, name, None) is not value)
         ):
             number += 1
             name = f"{hint}_{number}"
@@ -49,6 +71,19 @@ class Names:
 
     def back_to(self, mark: int) -> None:
         """Take back the names that were given out since `mark`."""
-        for name in reversed(self._given[mark:]):
-            del self._taken[name]
+        for name, before in reversed(self._given[mark:]):
+            self._numbers[self._hints.pop(name)] = before
+            self.made.discard(name)
         del self._given[mark:]
+
+
+def hint_of(name: str) -> str:
+    """The name that a user knows a variable by: those that the reader has for itself have a blank in theirs."""
+    return name.partition(" ")[0]
+
+
+def _numbered(hint: str, number: int) -> str:
+    """The name number `number` of those that are made of a hint."""
+    if not hint:
+        return f"t{number}"
+    return f"{hint}_{number}" if number else hint

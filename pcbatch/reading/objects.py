@@ -10,26 +10,36 @@ from typing import Any
 
 import gast
 
+from pcbatch.errors import Note
+from pcbatch.frontend.source.nodes import span_of
+from pcbatch.installed import is_users_class
 from pcbatch.ir import records
 from pcbatch.ir.members import METHODS
-from pcbatch.reading.arrays import Index, Sliced
+from pcbatch.lowering.captures.places import MISSING, Place
+from pcbatch.reading.core import RefusedError
+from pcbatch.reading.descriptors import has_setter, is_set_by_descriptor, is_slot
 from pcbatch.reading.loops import Loops
 from pcbatch.reading.operations import attribute
-from pcbatch.reading.places import Place
-from pcbatch.reading.sources import is_users, scope_of, tree_of
+from pcbatch.reading.sources import is_users, tree_of, unreadable, unreadable_in
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
+    NONE,
+    Attributes,
     Bound,
+    Choice,
     Function,
     Host,
     Lane,
+    Lazy,
     OneOf,
+    Part,
     Ref,
     Super,
     Tuple,
     Value,
     is_bounded_class,
 )
+from pcbatch.reading.views import Index, Sliced
 
 
 class Objects(Loops):
@@ -46,7 +56,7 @@ class Objects(Loops):
             tree, file = tree_of(live)
         except (LookupError, SyntaxError, OSError):
             return None
-        if not scope_of(tree).is_readable:
+        if unreadable_in(tree) is not None:
             return None
         if owner is None and "__class__" in live.__code__.co_freevars:
             place = live.__code__.co_freevars.index("__class__")
@@ -61,7 +71,7 @@ class Objects(Loops):
         }
         found = Function(live.__name__, tree, file, None, live, defaults, keyword, owner)
         self._functions[live, owner] = found
-        self.world.note(Place("attribute", live, "__code__", f"{live.__name__}.__code__"), live.__code__)
+        self.world.guards.note(Place("attribute", live, "__code__", f"{live.__name__}.__code__"), live.__code__)
         return found
 
     def __init__(self, *given: Any, **options: Any):
@@ -74,6 +84,8 @@ class Objects(Loops):
         """`value.name`."""
         value = self.known(value)
         match value:
+            case Choice():
+                return self.of_words(value, lambda word: self.attribute(word, name))
             case OneOf():
                 return self._of_several(value, name)
             case Ref():
@@ -90,13 +102,17 @@ class Objects(Loops):
                 if name in ("_replace", "_asdict", "index", "count"):
                     return Bound(name, value)
                 return self.of_class(value, cls, name)
-            case Tuple():
+            case Lazy("ragged" | "masked", (rows, *_)) if name == "shape":
+                of_rows = self.type_of(rows)
+                assert of_rows is not None
+                return Tuple((self.length(value), *map(Host, of_rows.shape[self.masked_axes(value) :])))
+            case Tuple() | Lazy("ragged" | "masked"):
                 return Bound(name, value)
             case Super(receiver, cls, behind):
                 return self.of_class(receiver, cls, name, behind)
             case Function(live=live) if name in ("__name__", "__qualname__") and live is not None:
                 return Host(getattr(live, name))
-        if self.type_of(value) is not None:
+        if isinstance(value, Part) or self.type_of(value) is not None:
             return self.of_array(value, name)
         if isinstance(value, Host):
             return self._attribute_of_host(value, name)
@@ -108,33 +124,37 @@ class Objects(Loops):
             return Bound(name, value)
         kind = type(host)
         is_users_object = records.is_simple_class(kind) or dataclasses.is_dataclass(kind)
-        is_own = name in getattr(host, "__dict__", {})
+        is_own = name in getattr(host, "__dict__", {}) or name in ("__dict__", "__class__") or is_slot(kind, name)
+        if is_users_object and not isinstance(host, type | ModuleType):
+            self.world.guards.note(Place("attribute", host, "__class__", f"{kind.__name__}.__class__"), kind)
         if is_users_object and not is_own and not isinstance(host, type | ModuleType):
+            if hasattr(host, "__dict__"):
+                self.world.guards.note(Place("item", vars(host), name, f"{kind.__name__}.{name}"), MISSING)
             return self.of_class(value, kind, name)
         if isinstance(host, list | dict | set | str) and callable(getattr(host, name, None)):
             return Bound(name, value)
+        if name == "__dict__" and isinstance(getattr(host, "__dict__", None), dict):
+            return Host(vars(host), Place("itself", vars(host), None, f"{value.path}.__dict__"))
         try:
             found = getattr(host, name)
         except AttributeError as error:
             raise self.refusal("PCB401", f"AttributeError: {error}") from None
         text = f"{value.path or (value.place.text if value.place else '')}.{name}".lstrip(".")
         if isinstance(host, ModuleType):
-            self.world.note(Place("attribute", host, name, text), found)
+            self.world.guards.note(Place("attribute", host, name, text), found)
             known = self.host(found, Place("attribute", host, name, text))
             return (
                 Host(found, known.place, text, value.root if value.root is not None else host)
                 if isinstance(known, Host)
                 else known
             )
-        if value.place is None and not isinstance(host, type):
-            return self.host(found)
         return self.captured(found, Place("attribute", host, name, text))
 
     def _of_object(self, value: Ref, cell: Cell, name: str) -> Value:
-        if name in cell.items:
+        if name in cell.items and not is_set_by_descriptor(cell.cls, name):
             return self.known(cell.items[name])
         if name == "__dict__":
-            return self.new("dict", dict(cell.items))
+            return Attributes(value.cell)
         if name == "__class__":
             return Host(cell.cls)
         assert cell.cls is not None
@@ -144,67 +164,95 @@ class Objects(Loops):
 
     def of_class(self, value: Value, cls: type, name: str, behind: type | None = None) -> Value:
         """What the class of an object has under a name: a method, what a property gives, a value of the class."""
-        mro = cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]
-        for base in mro:
-            if name not in vars(base):
-                continue
-            found = vars(base)[name]
-            match found:
-                case property(fget=FunctionType() as getter):
-                    return self._got(getter, base, value)
-                case functools.cached_property(func=FunctionType() as getter):
-                    return self._got(getter, base, value)
-                case staticmethod(__func__=function):
-                    return self.host(function)
-                case classmethod(__func__=FunctionType() as function):
-                    known = self.function_of(function, base)
-                    if known is not None:
-                        return Bound(known, Host(cls))
-                case FunctionType() if is_users(found) or base.__module__ != "builtins":
-                    known = self.function_of(found, base)
-                    if known is not None:
-                        self.world.note(Place("item", _VarsOf(base), name, f"{base.__name__}.{name}"), found)
-                        return Bound(known, value)
-                    raise self.refusal(
-                        "PCB405", f"`{base.__name__}.{name}` cannot be read", "write it as a plain method"
-                    )
-            if hasattr(found, "__get__") and not isinstance(found, type) and not callable(found):
-                break
-            if base is object and callable(found):
-                break
-            batched = self.batched(found)
-            if batched is not None and isinstance(value, Host) and batched.receiver is None:
-                return self.captured(getattr(value.value, name), Place("attribute", value.value, name, name))
-            if batched is not None and isinstance(batched.itself.__wrapped__, staticmethod):
-                return Host(found)
-            if batched is not None:
-                return Bound(
-                    Function(name, batched.tree, batched.file, None, batched.live, owner=base, batched=batched), value
-                )
-            return self.captured(found, Place("item", _VarsOf(base), name, f"{base.__name__}.{name}"))
-        raise self.refusal("PCB401", f"AttributeError: '{cls.__name__}' object has no attribute '{name}'")
+        base, found = self.member(cls, name, behind)
+        place = Place("class", base, name, f"{base.__name__}.{name}")
+        match found:
+            case property(fget=FunctionType() as getter):
+                return self._got(getter, base, value)
+            case functools.cached_property(func=FunctionType() as getter):
+                return self._kept_in(value, name, self._got(getter, base, value))
+            case staticmethod(__func__=function):
+                return self.host(function)
+            case classmethod(__func__=FunctionType() as function):
+                known = self.function_of(function, base)
+                if known is not None:
+                    return Bound(known, Host(cls))
+            case FunctionType() if is_users(found) or base.__module__ != "builtins":
+                known = self.function_of(found, base)
+                if known is not None:
+                    return Bound(known, value)
+                raise self.unreadable(found, f"`{base.__name__}.{name}`")
+        descriptor = getattr(type(found), "__get__", None)
+        if isinstance(descriptor, FunctionType) and is_users(descriptor):
+            return self._got(descriptor, type(found), Host(found, place), value, Host(cls))
+        is_data = hasattr(found, "__get__") and not isinstance(found, type) and not callable(found)
+        if found is MISSING or is_data or (base is object and callable(found)):
+            whose = "super" if behind is not None else cls.__name__
+            raise self.refusal("PCB401", f"AttributeError: '{whose}' object has no attribute '{name}'")
+        batched = self.batched(found)
+        if batched is None:
+            return self.captured(found, place)
+        if isinstance(value, Host) and batched.receiver is None:
+            return self.captured(getattr(value.value, name), Place("attribute", value.value, name, name))
+        if isinstance(batched.itself.__wrapped__, staticmethod):
+            return Host(found)
+        return Bound(Function(name, batched.tree, batched.file, None, batched.live, owner=base, batched=batched), value)
+
+    def _kept_in(self, value: Value, name: str, found: Value) -> Value:
+        """What a cached property gives, which is an attribute of its object from then on."""
+        cell = self.cell(value)
+        if isinstance(value, Ref) and cell is not None and cell.kind == "object":
+            self.state.set_cell(value, items={**cell.items, name: found})
+        return found
+
+    def member(self, cls: type, name: str, behind: type | None = None) -> tuple[type, Any]:
+        """What a class has under a name, behind one of its bases perhaps, and the base that has it; MISSING if none."""
+        for base in cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]:
+            found = vars(base).get(name, MISSING)
+            if is_users_class(base):
+                self.world.guards.note(Place("class", base, name, f"{base.__name__}.{name}"), found)
+            if found is not MISSING:
+                return base, found
+        return object, MISSING
+
+    def class_value(self, cls: type, name: str) -> Value | None:
+        base, found = self.member(cls, name)
+        if found is MISSING or hasattr(found, "__get__"):
+            return None
+        return self.captured(found, Place("class", base, name, f"{base.__name__}.{name}"))
 
     def batched(self, value: Any) -> Any:
         """What is known of a batched function; see `calls`."""
         raise NotImplementedError
 
-    def _got(self, getter: FunctionType, base: type, value: Value) -> Value:
+    def _got(self, getter: FunctionType, base: type, *given: Value) -> Value:
         known = self.function_of(getter, base)
         if known is None:
-            raise self.refusal("PCB405", f"the property `{getter.__name__}` cannot be read")
-        return self.call_user(known, [value], {})
+            raise self.unreadable(getter, f"the property `{getter.__name__}`")
+        return self.call_user(known, [*given], {})
 
     def call_user(self, function: Function, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of a function of the user's; see `calls`."""
         raise NotImplementedError
 
+    def unreadable(self, function: Any, what: str) -> RefusedError:
+        """The refusal of a function of the user's that has to be read, at what cannot be read in it."""
+        found = unreadable(function)
+        if found is None:
+            return self.refusal("PCB405", f"{what} cannot be read: it has no source", "define it in a file")
+        node, refusal, file = found
+        call = self.span()
+        notes = () if call is None else (Note(call, f"{what} is used here"),)
+        return RefusedError(dataclasses.replace(refusal.at(span_of(node, file)), notes=notes))
+
     def of_array(self, value: Value, name: str) -> Value:
         """An attribute or a method of an array or a number."""
         if name in METHODS or name in ("swapaxes",):
             return Bound(name, value)
+        self.refuse_method(name)
         source = self.pattern(self.read(value))
         if name == "T":
-            return self.shaped(value, name, (), self.emit(attribute(name), [source]))
+            return self.shaped(value, name, lambda array: array.T, self.emit(attribute(name), [source]))
         if name == "real":
             type_ = self.type_of(value)
             if type_ is not None and not type_.dtype.startswith("complex"):
@@ -217,10 +265,36 @@ class Objects(Loops):
 
     def _of_several(self, value: OneOf, name: str) -> Value:
         """An attribute of one of several objects."""
-        cells = [self.state.cell(each) for each in value.items]
-        if all(cell.kind == "object" and name in cell.items for cell in cells):
-            return self.taken([self.known(cell.items[name]) for cell in cells], value.index)
-        return Bound(name, value)
+        items = [self.known(each) for each in value.items]
+        if all(self._has_own(each, name) for each in items):
+            return self.taken([self.attribute(each, name) for each in items], value.index)
+        if any(self._has_method(each, name) for each in items):
+            return Bound(name, value)
+        return self.on_each(value, lambda item: self.attribute(item, name))
+
+    def _has_own(self, value: Value, name: str) -> bool:
+        """Whether an object has an attribute itself."""
+        cell = self.cell(value)
+        if cell is not None:
+            return cell.kind == "object" and name in cell.items
+        return isinstance(value, Host) and name in getattr(value.value, "__dict__", {})
+
+    def _has_method(self, value: Value, name: str) -> bool:
+        """Whether an object has a method of a name."""
+        cell = self.cell(value)
+        if cell is not None and cell.kind != "object":
+            return True
+        cls = cell.cls if cell is not None else type(value.value) if isinstance(value, Host) else None
+        if cls is None or self._has_own(value, name):
+            return False
+        _, found = self.member(cls, name)
+        return callable(found) or isinstance(found, staticmethod | classmethod)
+
+    def is_fixed(self, value: Value) -> bool:
+        if not isinstance(value, Host):
+            return isinstance(value, Function)
+        kind = type(value.value)
+        return callable(value.value) or records.is_simple_class(kind) or dataclasses.is_dataclass(kind)
 
     # -- setting -------------------------------------------------------------------------------------------------------
 
@@ -228,32 +302,55 @@ class Objects(Loops):
         """`value.name = new`."""
         value = self.known(value)
         if isinstance(value, OneOf):
-            for place, each in enumerate(value.items):
-                is_it = self.is_place(value.index, place)
-                old = self.attribute(each, name)
-                self.set_attribute(each, name, self.chosen(is_it, new, old))
+            self._set_in_one(value, name, new)
             return
         cell = self.cell(value)
         if cell is None or cell.kind != "object" or not isinstance(value, Ref):
-            if isinstance(value, Host) and value.place is not None:
-                raise self.refusal("PCB204", f"`{value.place.text}` is captured, and this changes it for everybody")
-            raise self.refusal("PCB422", f"an attribute of {self.described(value)} cannot be assigned")
+            is_object = isinstance(value, Host) and is_users_class(type(value.value))
+            if isinstance(value, Host) and (is_object or hasattr(value.value, "__dict__")):
+                raise self.captured_change(value)
+            help = "only objects of classes have attributes that can be assigned"
+            if isinstance(value, Tuple) and value.cls is not None:
+                help = f"make a new one: `p = p._replace({name}=..)`"
+            elif cell is not None and cell.kind == "dict":
+                help = f'an entry of a dict is assigned by its key: `d["{name}"] = v`'
+            raise self.refusal("PCB422", f"an attribute of {self.described(value)} cannot be assigned", help)
         assert cell.cls is not None
-        for base in cell.cls.__mro__:
-            match vars(base).get(name):
-                case property(fset=FunctionType() as setter):
-                    known = self.function_of(setter, base)
-                    if known is None:
-                        raise self.refusal("PCB405", f"the setter of `{name}` cannot be read")
-                    self.call_user(known, [value, new], {})
-                    return
-                case property():
-                    raise self.refusal("PCB422", f"`{name}` is a property without a setter")
+        base, found = self.member(cell.cls, name)
+        match found:
+            case property(fset=FunctionType() as setter):
+                known = self.function_of(setter, base)
+                if known is None:
+                    raise self.unreadable(setter, f"the setter of `{name}`")
+                self.call_user(known, [value, new], {})
+                return
+            case property():
+                raise self.refusal("PCB422", f"`{name}` is a property without a setter")
+        if is_set_by_descriptor(cell.cls, name):
+            known = self.function_of(type(found).__set__, type(found))
+            if known is None:
+                raise self.unreadable(type(found).__set__, f"the setter of `{name}`")
+            self.call_user(known, [Host(found, Place("class", base, name, f"{base.__name__}.{name}")), value, new], {})
+            return
         if dataclasses.is_dataclass(cell.cls) and cell.cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
             raise self.refusal(
                 "PCB422", f"`{cell.cls.__name__}` is a frozen dataclass", "write dataclasses.replace(..)"
             )
-        self.state.set_cell(value, items={**cell.items, name: new})
+        self.change(value, items={**cell.items, name: new})
+
+    def _set_in_one(self, value: OneOf, name: str, new: Value) -> None:
+        """`value.name = new` of one of several objects."""
+        cells = [self.state.cell(each) for each in value.items]
+        if not all(name in cell.items and not has_setter(cell.cls, name) for cell in cells):
+
+            def set_in(each: Value) -> Value:
+                self.set_attribute(each, name, new)
+                return NONE
+
+            self.on_each(value, set_in)
+            return
+        for place, (each, cell) in enumerate(zip(value.items, cells, strict=True)):
+            self.set_attribute(each, name, self.chosen(self.is_place(value.index, place), new, cell.items[name]))
 
     def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
         cell = self.state.cell(whole)
@@ -304,6 +401,10 @@ class Objects(Loops):
                 return self.truth(self.call_value(found, [], {}))
         return None
 
+    def is_true(self, value: Value) -> bool:
+        is_container = self.kind(value) in ("list", "dict", "set")
+        return not is_container and all(self.method_of(value, name) is None for name in ("__bool__", "__len__"))
+
     def iterated(self, value: Value) -> list[Value] | None:
         found = self.method_of(value, "__iter__")
         return None if found is None else self.sequence(self.call_value(found, [], {}))
@@ -311,8 +412,8 @@ class Objects(Loops):
     def method_of(self, value: Value, name: str) -> Value | None:
         cls = None
         if isinstance(value, OneOf):
-            cls = self.state.cell(value.items[0]).cls
-        elif isinstance(value, Ref) and self.kind(value) == "object":
+            return self._method_of_several(value, name)
+        if isinstance(value, Ref) and self.kind(value) == "object":
             cls = self.state.cell(value).cls
         elif isinstance(value, Tuple):
             cls = value.cls
@@ -320,16 +421,17 @@ class Objects(Loops):
             cls = type(value.value)
         if cls is None or is_bounded_class(cls):
             return None
-        owner = next((base for base in cls.__mro__ if name in vars(base)), object)
-        found = vars(owner).get(name)
+        owner, found = self.member(cls, name)
         if owner is object or owner is tuple or not isinstance(found, FunctionType):
             return None
         if dataclasses.is_dataclass(cls) and found.__code__.co_filename == "<string>":
             return self._of_dataclass(value, name, cls)
-        if isinstance(value, OneOf):
-            return Bound(name, value)
         known = self.function_of(found, owner)
         return None if known is None else Bound(known, value)
+
+    def _method_of_several(self, value: OneOf, name: str) -> Value | None:
+        found = [self.method_of(self.known(each), name) for each in value.items]
+        return None if None in found else Bound(name, value)
 
     def _of_dataclass(self, value: Value, name: str, cls: type) -> Value | None:
         """A comparison that the decorator of a dataclass has made: that of the tuples of its fields."""
@@ -346,13 +448,3 @@ class Objects(Loops):
     # -- as operands ---------------------------------------------------------------------------------------------------
 
     # -- methods of what Python and arrays have ------------------------------------------------------------------------
-
-
-class _VarsOf:
-    """The attributes of a class, looked up in that class alone."""
-
-    def __init__(self, cls: type):
-        self.cls = cls
-
-    def __getitem__(self, name: str) -> Any:
-        return vars(self.cls)[name]

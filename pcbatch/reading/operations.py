@@ -10,6 +10,7 @@ import gast
 
 from pcbatch.ir.records import made
 from pcbatch.lowering.codegen.builtins import BUILTINS
+from pcbatch.lowering.codegen.failing import may_fail
 from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS, CHECKED_METHODS
 from pcbatch.reading.values import Lane
 
@@ -133,6 +134,15 @@ def library(function: Any, name: str, path: str | None, *, is_steady: bool) -> O
     return Operation(key, lambda given, named: call_text(name, given, named), called)
 
 
+def unread(function: Any, name: str) -> Operation:
+    """A function of the user's that cannot be read, known by `name`."""
+
+    def called(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        return (ops.checking(function, SITE, SITE) if may_fail(function) else function)(*given, **named)
+
+    return Operation(None, lambda given, named: call_text(name, given, named), called)
+
+
 def method(name: str) -> Operation:
     """A method of an array."""
     return Operation(
@@ -167,6 +177,17 @@ GETITEM = Operation(
 )
 
 
+CALL = Operation(
+    None,
+    lambda given, named: call_text(given[0], given[1:], named),
+    lambda ops, given, named: given[0](*given[1:], **named),
+)
+"""A call of a function that an operation has made."""
+POSITION = Operation(
+    "position", lambda given, named: f"{given[0]}.index({given[1]})", lambda ops, given, named: ops.position(*given, 0)
+)
+
+
 @dataclass(frozen=True)
 class WindowOf:
     """A slice of fixed length that begins at a lane's number; a part of the pattern of an index."""
@@ -198,12 +219,58 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False)
-class Partial:
-    """A function that is given its first arguments already."""
+class Closed:
+    """A function that stands in another: `factory` makes it of what it reads of that, and of its defaults."""
 
-    partial: Named
-    function: Named
+    factory: Named
     items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """What an operation gives, or a part of it, where no variable can hold that: it is computed where it is used.
+
+    `path` leads to the part: names of attributes, and numbers or keys of items.
+    """
+
+    ops: Any
+    operation: Operation
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    path: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def patterns(self) -> tuple[Any, ...]:
+        """The patterns of its arguments."""
+        return *self.arguments, *self.keywords.values()
+
+    def text(self) -> str:
+        """The expression that computes it."""
+        texts = [text_of(each, self.operation.key == "[]") for each in self.arguments]
+        text = self.operation.written(texts, {name: text_of(each) for name, each in self.keywords.items()})
+        return f"({text}){''.join(f'.{key}' if kind == 'attribute' else f'[{key!r}]' for kind, key in self.path)}"
+
+    def computed(self, fill: Callable[[Any], Any]) -> Any:
+        """Its value for what `fill` puts in the place of arguments."""
+        found = self.operation.called(
+            self.ops, [*map(fill, self.arguments)], {n: fill(v) for n, v in self.keywords.items()}
+        )
+        for kind, key in self.path:
+            found = getattr(found, key) if kind == "attribute" else found[key]
+        return found
+
+    def key(self) -> Hashable:
+        """What tells it from others that may be of another type."""
+        operation = self.operation if self.operation.key is None else self.operation.key
+        return "applied", operation, key_of(self.arguments), key_of(dict(self.keywords)), self.path
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """An expression as it is written, and the variables that it reads."""
+
+    text: str
+    lanes: tuple[Lane, ...]
 
 
 # -- patterns of arguments: lanes and constants inside of tuples, lists, dicts and slices ------------------------------
@@ -216,8 +283,12 @@ def lanes_in(pattern: Any) -> list[Lane]:
             return [pattern]
         case WindowOf(start):
             return lanes_in(start)
-        case Record(items=items) | Partial(items=items):
+        case Applied():
+            return lanes_in(pattern.patterns)
+        case Record(items=items) | Closed(items=items):
             return [lane for each in items for lane in lanes_in(each)]
+        case Spelled(lanes=lanes):
+            return list(lanes)
         case tuple() | list():
             return [lane for each in pattern for lane in lanes_in(each)]
         case dict():
@@ -232,6 +303,8 @@ def held_in(pattern: Any) -> list[Held]:
     match pattern:
         case Held():
             return [pattern]
+        case Applied():
+            return held_in(pattern.patterns)
         case tuple() | list():
             return [found for each in pattern for found in held_in(each)]
         case dict():
@@ -248,10 +321,12 @@ def filled(pattern: Any, symbol: Callable[[Lane], Any], window: Callable[..., An
                 return symbol(part)
             case Named():
                 return part.value
+            case Applied():
+                return part.computed(fill)
             case Record(cls, names, items):
                 return made(cls.value, dict(zip(names, map(fill, items), strict=True)))
-            case Partial(partial, function, items):
-                return partial.value(function.value, *map(fill, items))
+            case Closed(factory, items):
+                return factory.value(*map(fill, items))
             case WindowOf(start, length, step):
                 first = fill(start)
                 return window(first, first + length, step, length)
@@ -275,10 +350,12 @@ def key_of(pattern: Any) -> Hashable:
             return type_
         case Named(_, value):
             return ("named", id(value))
+        case Applied():
+            return pattern.key()
         case Record(cls, names, items):
             return ("record", id(cls.value), names, *map(key_of, items))
-        case Partial(_, function, items):
-            return ("partial", id(function.value), *map(key_of, items))
+        case Closed(factory, items):
+            return ("closed", id(factory.value), *map(key_of, items))
         case WindowOf(start, length, step):
             return ("window", key_of(start), length, step)
         case tuple() | list():
@@ -295,12 +372,14 @@ def text_of(pattern: Any, in_index: bool = False) -> str:
     match pattern:
         case Lane(name):
             return name
-        case Named(text):
+        case Named(text=text) | Spelled(text=text):
             return text
+        case Applied():
+            return pattern.text()
         case Record(cls, names, items):
             return f"__object__({', '.join((cls.text, repr(names), *map(text_of, items)))})"
-        case Partial(partial, function, items):
-            return f"{partial.text}({', '.join((function.text, *map(text_of, items)))})"
+        case Closed(factory, items):
+            return f"{factory.text}({', '.join(map(text_of, items))})"
         case WindowOf(start, length, step):
             first = text_of(start)
             return f"{first}:{first} + {length}" + ("" if step is None else f":{step}")

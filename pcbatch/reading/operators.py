@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gast
+import numpy as np
 
+from pcbatch.ir.dtypes import casts_into
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import BINARY, UNARY
-from pcbatch.reading.values import Bound, Function, Host, Lane, OneOf, Range, Ref, Tuple, Value, View
+from pcbatch.reading.values import Bound, Choice, Function, Host, Lane, OneOf, Range, Ref, Tuple, Value, View
 from pcbatch.reading.variables import Variables
 
 PYTHON: dict[type, Any] = {
@@ -51,6 +54,7 @@ NAMES: dict[type, str] = {
     gast.BitXor: "xor",
     gast.MatMult: "matmul",
 }
+COMPARE = "compare what is in them: `a.x == b.x`"
 COMPARED: dict[type, tuple[str, str]] = {
     gast.Eq: ("__eq__", "__eq__"),
     gast.NotEq: ("__ne__", "__ne__"),
@@ -59,7 +63,6 @@ COMPARED: dict[type, tuple[str, str]] = {
     gast.Gt: ("__gt__", "__lt__"),
     gast.GtE: ("__ge__", "__le__"),
 }
-ORDER = (gast.Lt, gast.LtE, gast.Gt, gast.GtE)
 
 
 class Operators(Variables):
@@ -88,8 +91,39 @@ class Operators(Variables):
             raise self.refusal(
                 "PCB114",
                 "a lane's value cannot be formatted into a string, except in the message of assert and raise",
+                'keep the number; text is for the messages of `assert` and `raise`: `f"x is {x}"`',
             )
-        return self.emit(BINARY[op], [self.operand_of(a), self.operand_of(b)])
+        self._refuse_too_large(a, b)
+        self._refuse_too_large(b, a)
+        return self.emit(BINARY[op], [self.operand_of(each) for each in self._met(a, b)])
+
+    def _refuse_too_large(self, number: Value, other: Value) -> None:
+        """Refuse an int of Python's that the ints which it meets cannot hold, as NumPy does."""
+        its = self.type_of(other)
+        if not isinstance(number, Host) or type(number.value) is not int or its is None:
+            return
+        if its.dtype.startswith(("int", "uint")):
+            bounds = np.iinfo(its.dtype)
+            if not bounds.min <= number.value <= bounds.max:
+                raise self.refusal(
+                    "PCB117",
+                    f"the integer {number.value} does not fit in {its.dtype}",
+                    "say of which dtype it is: `np.int64(..)`, `np.uint32(..)` or `tf.constant(.., tf.int64)`",
+                    label=f"from {bounds.min} to {bounds.max}",
+                )
+
+    def _met(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Two operands, a constant array of NumPy's in the dtype of what it meets where that keeps what it has."""
+        return self._beside(a, b), self._beside(b, a)
+
+    def _beside(self, constant: Value, other: Value) -> Value:
+        own, its = self.type_of(constant), self.type_of(other)
+        if not _is_constant_array(constant) or _is_constant_array(other) or own is None or its is None or its.weak:
+            return constant
+        are_ints = all(each.dtype.startswith(("int", "uint")) for each in (own, its))
+        if own.dtype == its.dtype or are_ints or not casts_into(own.dtype, its.dtype):
+            return constant
+        return self.lane(constant, TensorType(its.dtype, own.shape))
 
     def operand_of(self, value: Value) -> Any:
         """An operand of an operator: a number or an array."""
@@ -150,10 +184,6 @@ class Operators(Variables):
                     return result
         return None
 
-    def is_bounded(self, value: Value) -> bool:
-        """Whether a value is a bounded list; see `objects`."""
-        raise NotImplementedError
-
     def method_of(self, value: Value, name: str) -> Value | None:
         """A method that an object's class defines, or one of several objects'; None where it has none of that name."""
         raise NotImplementedError
@@ -184,6 +214,10 @@ class Operators(Variables):
     def compare(self, op: type, a: Value, b: Value) -> Value:
         """`a op b` of one comparison."""
         a, b = self.known(a), self.known(b)
+        if isinstance(a, Choice):
+            return self.of_words(a, lambda word: self.compare(op, word, b))
+        if isinstance(b, Choice):
+            return self.of_words(b, lambda word: self.compare(op, a, word))
         if op in (gast.Is, gast.IsNot):
             same = self.is_one(a, b)
             return self.negated(same) if op is gast.IsNot else same
@@ -197,8 +231,13 @@ class Operators(Variables):
             return self.negated(self.truth(equal))
         a, b = self.read(a), self.read(b)
         xs, ys = self._items(a), self._items(b)
-        if xs is not None and ys is not None:
+        if xs is not None and ys is not None and isinstance(a, Tuple) == isinstance(b, Tuple):
             return self._compared(op, xs, ys)
+        if any(self.kind(each) == "set" for each in (a, b)) and all(map(self._is_set, (a, b))):
+            return Host(PYTHON[op](self._set_of(a), self._set_of(b)))
+        if op in (gast.Eq, gast.NotEq) and all(map(self.is_dict, (a, b))):
+            same = self._same_entries(self.entries(a), self.entries(b))
+            return self.negated(same) if op is gast.NotEq else same
         if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
             try:
                 return Host(PYTHON[op](a.value, b.value))
@@ -206,7 +245,22 @@ class Operators(Variables):
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
             return Host((op is gast.NotEq) != self._same_reference(a, b))
-        return self.emit(BINARY[op], [self.operand_of(a), self.operand_of(b)])
+        return self.emit(BINARY[op], [self.operand_of(each) for each in self._met(a, b)])
+
+    def _is_set(self, value: Value) -> bool:
+        return self.kind(value) == "set" or (isinstance(value, Host) and isinstance(value.value, set | frozenset))
+
+    def is_dict(self, value: Value) -> bool:
+        """Whether a value is a dict."""
+        return self.kind(value) == "dict" or (isinstance(value, Host) and isinstance(value.value, dict))
+
+    def _same_entries(self, xs: Mapping[Any, Value], ys: Mapping[Any, Value]) -> Host | Lane:
+        if xs.keys() != ys.keys():
+            return Host(False)
+        found: Host | Lane = Host(True)
+        for key in xs:
+            found = self.both(found, self.truth(self.compare(gast.Eq, xs[key], ys[key])))
+        return found
 
     def _differ_in_kind(self, a: Value, b: Value) -> bool:
         """Whether two values are equal only if they are one: a number and a text, an object without `__eq__`."""
@@ -222,10 +276,12 @@ class Operators(Variables):
         found = self.is_one(a, b)
         if isinstance(found, Host):
             return bool(found.value)
-        raise self.refusal("PCB113", "whether these are one object differs by lane")
+        raise self.refusal("PCB113", "whether these are one object differs by lane", COMPARE)
 
     def is_one(self, a: Value, b: Value) -> Host | Lane:
         """`a is b`."""
+        if isinstance(a, Choice):
+            return self.truth(self.of_words(a, lambda word: self.is_one(word, b)))
         for one, other in ((a, b), (b, a)):
             if isinstance(one, OneOf) and isinstance(other, Ref | OneOf):
                 if isinstance(other, Ref):
@@ -237,6 +293,10 @@ class Operators(Variables):
                 if one == other:
                     return Host(True)
         if isinstance(a, Ref) and isinstance(b, Ref):
+            if b.cell in self.state.twins.get(a.cell, ()):
+                raise self.refusal(
+                    "PCB113", "whether these are one object depends on whether a loop has made a turn", COMPARE
+                )
             return Host(a == b)
         if isinstance(a, Host) and isinstance(b, Host):
             return Host(a.value is b.value)
@@ -299,7 +359,7 @@ class Operators(Variables):
         if self.kind(whole) == "dict" and isinstance(item, Host | Tuple):
             return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
         if isinstance(whole, Host) and isinstance(whole.value, str):
-            raise self.refusal("PCB114", "a lane's value is looked for in a text")
+            raise self.refusal("PCB114", "a lane's value is looked for in a text", "compare numbers: `x in (1, 2)`")
         result: Host | Lane = Host(False)
         for each in self.sequence(whole):
             if isinstance(result, Host) and result.value:
@@ -325,3 +385,8 @@ class Operators(Variables):
             return inside
         rest = self.binary(gast.Mod, self.binary(gast.Sub, item, whole.start), step)
         return self.both(inside, self.truth(self.compare(gast.Eq, rest, Host(0))))
+
+
+def _is_constant_array(value: Value) -> bool:
+    """Whether a value is an array of NumPy's that is known now, or captured."""
+    return isinstance(value, Host) and isinstance(value.value, np.ndarray) and value.value.ndim > 0

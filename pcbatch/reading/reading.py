@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pcbatch.errors import Diagnostic, raise_all
+from pcbatch.errors import Diagnostic, Span
+from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import names_read
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import code_of, ordered_variables
+from pcbatch.lowering.captures.guards import Guards
 from pcbatch.reading.calls import BatchedFunction
-from pcbatch.reading.core import NeedsConstantError, RefusedError, World
+from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
+from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.specialisations import Specialisation, WiderError, Widths
-from pcbatch.reading.statements import Statements
-from pcbatch.reading.values import Host
+from pcbatch.reading.recovery import Recovery, all_told
+from pcbatch.reading.specialisations import Specialisation, WiderError, Widths, told
+from pcbatch.reading.values import Host, is_none
+from pcbatch.reading.world import Operand
 from pcbatch.runtime.backends.protocol import Backend
 
 RESTARTS = 8
@@ -28,16 +33,22 @@ class Reading:
     """What a function is for some types of arguments.
 
     `program` has a parameter for each array of the arguments, `parameters` says whose they are; its results are the
-    arrays of a value of type `result`. `names` are the values of free names, `world` what was read to get there.
+    arrays of a value of type `result`. `names` are the values of free names, `guards` what was read to get there,
+    `operands` the captured arrays by name.
     """
 
     program: ir.Program
     result: Type
     parameters: Mapping[str, Sequence[str]]
     names: Mapping[str, Any]
-    world: World
+    guards: Guards
+    operands: Mapping[str, Operand]
     origin: Mapping[str, str]
     interpreted: Mapping[str, int]
+    maps: Mapping[Span, Type]
+    """The type of what the calls of a `pcbatch.map` give, by its place."""
+    loops: Mapping[Span | None, LoopNote]
+    """What has become of loops whose turns make calls, where these are to be made at the same time."""
 
 
 def read(
@@ -49,63 +60,117 @@ def read(
     *,
     defaults: Mapping[str, int] | None = None,
     tapes: bool = False,
+    forking: bool = False,
 ) -> Reading:
     """The reading of a batched function for arguments of `types`, `hosts` being those that are no lane's.
 
-    `defaults` are those of `types` that have their default values, which are sizes, perhaps. Raises CompileError with
-    what is refused.
+    `defaults` are those of `types` that have their default values, which are sizes, perhaps. With `forking`, calls are
+    to be made at the same time. Raises CompileError with what is refused.
     """
+    known = defaults or {}
+    types_of_others = {name: type_ for name, type_ in types.items() if name not in known}
+
+    def reading(at_fault: Collection[Any]) -> Reading:
+        options = {"tapes": tapes, "forking": forking, "batched_of": batched_of, "at_fault": at_fault}
+        try:
+            return _settled(entry, types, hosts, backend, options)
+        except NeedsConstantError:
+            if not known:
+                raise
+        return _settled(entry, types_of_others, {**hosts, **known}, backend, options)
+
+    return all_told(reading)
+
+
+def _settled(
+    entry: BatchedFunction,
+    types: Mapping[str, Type],
+    hosts: Mapping[str, Any],
+    backend: Backend,
+    options: Mapping[str, Any],
+) -> Reading:
+    """The reading with parameters of functions as wide as their calls need them."""
     widths = Widths()
     for _ in range(RESTARTS):
-        reader = Statements(backend, tapes=tapes, widths=widths, batched_of=batched_of)
         try:
-            return _Program(reader, entry, types, hosts).read()
+            return Assembly(Recovery(backend, widths=widths, **options), entry).typed(types, hosts)
         except WiderError:
             continue
-        except NeedsConstantError as error:
-            if not defaults:
-                raise_all([error.diagnostic])
-            known, defaults = defaults or {}, None
-            types = {name: type_ for name, type_ in types.items() if name not in known}
-            hosts = {**hosts, **known}
-        except RefusedError as error:
-            raise_all([error.diagnostic])
-    raise_all([Diagnostic("PCB304", "the types of the functions that call each other do not settle", None)])
-    raise AssertionError
+        except RecursionError:
+            span = span_of(entry.tree, entry.file)
+            help = (
+                "let what it recurses over differ by lane, with arrays of one shape; or raise Python's limit, "
+                "`sys.setrecursionlimit(10_000)`"
+            )
+            message = f"calls in {entry.live.__name__} are nested deeper than Python's own stack can be"
+            raise RefusedError(Diagnostic("PCB312", message, span, "", help)) from None
+    raise RefusedError(Diagnostic("PCB304", "the types of the functions that call each other do not settle", None))
 
 
-class _Program:
-    def __init__(self, reader: Statements, entry: BatchedFunction, types: Mapping[str, Type], hosts: Mapping[str, Any]):
-        self.reader, self.entry, self.types, self.hosts = reader, entry, types, hosts
+class Assembly:
+    """Puts the program together that a reader has found for a batched function."""
 
-    def read(self) -> Reading:
+    def __init__(self, reader: Recovery, entry: BatchedFunction):
+        self.reader, self.entry = reader, entry
+
+    def typed(self, types: Mapping[str, Type], hosts: Mapping[str, Any]) -> Reading:
+        """The reading for arguments of `types`, and `hosts`."""
+        reader = self.reader
+        given = {name: _kind(type_) for name, type_ in types.items()}
+        given |= {name: Kind("host", value=reader.host(value)) for name, value in hosts.items()}
+        spec, result = self.specialisation(given)
+        reached = self.reached(spec)
+        if result.value is not None and is_none(result.value) and (spec.touched or spec.changed):
+            raise RefusedError(
+                Diagnostic(
+                    "PCB121",
+                    f"`{self.entry.live.__name__}` changes what it is given, and returns nothing: the changes are lost",
+                    next(iter(spec.returns), None),
+                    "after this it ends",
+                    "arguments are values: return what is changed, `return a`",
+                )
+            )
+        reader.refuse_changes()
+        called = _names(reached)
+        functions = tuple(self._function(each, called) for each in reached)
+        program = relabel(ir.Program("cfg", functions))
+        waiting = iter(spec.parameters)
+        parameters = {name: [next(waiting) for _ in kind.leaves()] for name, kind in spec.kinds.items()}
+        maps = {span: self.type_of(kind) for span, kind in reader.maps.items() if span is not None}
+        counts = dict.fromkeys(called.values(), 1)
+        origin = {called[each.name]: each.function.name for each in reached}
+        operands = {name: each.kept() for name, each in reader.world.operands.items()}
+        names = {name: value for name, value in reader.bindings.items() if name not in operands}
+        result_type, guards = self.type_of(result, next(iter(spec.returns), None)), reader.world.guards
+        loops = {note.span: note for each in reached for note in each.emitter.notes}  # type: ignore[union-attr]
+        return Reading(program, result_type, parameters, names, guards, operands, origin, counts, maps, loops)
+
+    def specialisation(self, given: Mapping[str, Kind]) -> tuple[Specialisation, Kind]:
+        """The entry for arguments of such kinds, and the kind of what it gives."""
         reader, entry = self.reader, self.entry
         function = reader.function_of(entry.live)
         if function is None:
             raise reader.refusal("PCB100", f"the source of {entry.live.__name__} cannot be read")
-        given = {name: _kind(type_) for name, type_ in self.types.items()}
-        given |= {name: Kind("host", value=reader.host(value)) for name, value in self.hosts.items()}
         order = [each.id for each in _parameters(function.tree)]
         if entry.receiver is not None:
-            given[order[0]] = Kind("host", value=Host(entry.receiver))
+            given = {**given, order[0]: Kind("host", value=Host(entry.receiver))}
         kinds = {name: given[name] for name in order if name in given}
         reader.file, reader.node = function.file, function.tree
         spec = reader._specialisation(function, kinds, entry.cost)
         result = reader._result(spec)
+        if spec.is_incomplete:
+            raise LostError
         if result is None:
             raise reader.refusal(
-                "PCB303", f"{entry.live.__name__} never returns: every path through it calls itself", node=function.tree
+                "PCB303",
+                f"{entry.live.__name__} never returns: every path through it fails or calls itself",
+                "return a value on some path that does not",
+                node=function.tree,
             )
-        reached = self._reached(spec)
-        functions = tuple(self._function(each) for each in reached)
-        program = relabel(ir.Program("cfg", functions))
-        waiting = iter(spec.parameters)
-        parameters = {name: [next(waiting) for _ in kind.leaves()] for name, kind in spec.kinds.items()}
-        counts = {each.name: 1 for each in reached}
-        origin = {each.name: each.function.name for each in reached}
-        return Reading(program, self._type(result), parameters, dict(reader.bindings), reader.world, origin, counts)
+        return spec, result
 
-    def _reached(self, spec: Specialisation) -> list[Specialisation]:
+    def reached(self, spec: Specialisation) -> list[Specialisation]:
+        """The functions of the program, in the order in which calls reach them."""
         known = {each.name: each for each in self.reader.specialisations.values()}
         found = [spec]
         for each in found:
@@ -116,40 +181,63 @@ class _Program:
                         found.append(known[op.function])
         return found
 
-    def _function(self, spec: Specialisation) -> ir.Function:
+    def _function(self, spec: Specialisation, called: Mapping[str, str]) -> ir.Function:
         assert spec.emitter is not None
-        blocks = spec.emitter.finished()
-        function = ir.Function(spec.name, spec.parameters, spec.results, blocks, cost=spec.cost, span=spec.span)
+        blocks = tuple(_calling(each, called) for each in spec.emitter.finished())
+        name = called[spec.name]
+        function = ir.Function(name, spec.parameters, spec.results, blocks, cost=spec.cost, span=spec.span)
         names = ordered_variables(function)
         types = spec.emitter.types
         variables = tuple(ir.Variable(name, types.get(name)) for name in names)
         externs = names_read(code_of(function)) & set(self.reader.bindings)
         return ir.Function(
-            spec.name,
+            name,
             spec.parameters,
             spec.results,
             blocks,
-            tuple(sorted(externs - set(self.reader.world.operands))),
+            tuple(sorted(externs)),
             variables,
             spec.cost,
-            (),
+            tuple(name for name in names if name in spec.emitter.names.made),
             spec.span,
         )
 
-    def _type(self, kind: Kind) -> Type:
+    def type_of(self, kind: Kind, span: Span | None = None) -> Type:
+        """The type of what the program gives, at `span`."""
         match kind.form:
             case "lane":
                 found: Type = kind.type
                 return found
+            case "same" if kind.items:
+                return self.type_of(kind.items[0])
             case "host" if isinstance(kind.value, Host) and kind.value.value is None:
                 return NONE
             case "tuple" | "list" | "dict" | "object":
-                items = tuple(map(self._type, kind.items))
+                items = tuple(self.type_of(each, span) for each in kind.items)
                 if kind.cls is not None:
                     keys = kind.cls._fields if kind.form == "tuple" else kind.keys
                     return StructType(kind.cls.__name__, items, tuple(keys), kind.cls)
-                return StructType(kind.form, items, tuple(kind.keys) if kind.form == "dict" else ())
-        raise self.reader.refusal("PCB404", "this is returned, and is no value that a lane can keep")
+                if kind.form != "dict":
+                    return StructType(kind.form, items)
+                strange = next((key for key in kind.keys if not _is_literal(key)), None)
+                if strange is not None:
+                    message = f"a dict with the key {strange!r} is returned"
+                    help = "take numbers, texts or tuples of these for its keys"
+                    raise RefusedError(Diagnostic("PCB404", message, span, "returned here", help))
+                return StructType("dict", items, tuple(kind.keys))
+        known = kind.value.value if isinstance(kind.value, Host) else None
+        help = "return numbers, arrays, and tuples, lists, dicts and objects of such"
+        if isinstance(known, str) or kind.form == "word":
+            help = "give each text a number, `START, END = 0, 1`, and return that"
+        if kind.form == "lazy":
+            help = "store its elements into an array: `y = np.zeros(N)`, `y[:n] = x[:n]`"
+        message = f"{told(kind)} is returned, which is no value that a lane can keep"
+        raise RefusedError(Diagnostic("PCB404", message, span, "returned here", help))
+
+
+def _is_literal(key: Any) -> bool:
+    """Whether a key of a dict can be written down."""
+    return all(map(_is_literal, key)) if type(key) is tuple else type(key) in (str, int, float, bool, type(None))
 
 
 def _kind(type_: Type) -> Kind:
@@ -178,3 +266,19 @@ def _parameters(tree: Any) -> list[Any]:
     given = tree.args
     stars = [given.vararg] if given.vararg is not None else []
     return [*given.posonlyargs, *given.args, *stars, *given.kwonlyargs, *([given.kwarg] if given.kwarg else [])]
+
+
+def _names(reached: Sequence[Specialisation]) -> dict[str, str]:
+    """The names of a program's functions, by those that they were read under: some have been dropped."""
+    found: dict[str, str] = {}
+    for each in reached:
+        base = each.function.name if each.function.name.isidentifier() else "inner"
+        numbered = (base if number == 0 else f"{base}_{number}" for number in itertools.count())
+        found[each.name] = next(name for name in numbered if name not in found.values())
+    return found
+
+
+def _calling(block: ir.Block, called: Mapping[str, str]) -> ir.Block:
+    """A block whose calls go by these names."""
+    ops = (replace(op, function=called[op.function]) if isinstance(op, ir.Call) else op for op in block.ops)
+    return replace(block, ops=tuple(ops))

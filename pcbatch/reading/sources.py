@@ -8,31 +8,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import gast
 
+from pcbatch.frontend.check import syntax
 from pcbatch.frontend.source import live
+from pcbatch.frontend.source.hints import COST_ATTRIBUTE
 from pcbatch.frontend.source.parsing import parse_lines
+from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.source import _use_character_columns
 from pcbatch.installed import OWN, is_installed
 
 SCOPES = (gast.FunctionDef, gast.Lambda, gast.AsyncFunctionDef, gast.ClassDef)
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
-UNREADABLE = (
-    gast.Try,
-    gast.TryStar,
-    gast.Yield,
-    gast.YieldFrom,
-    gast.Await,
-    gast.AsyncFunctionDef,
-    gast.AsyncFor,
-    gast.AsyncWith,
-    gast.Import,
-    gast.ImportFrom,
-    gast.Global,
-    gast.ClassDef,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +31,6 @@ class ScopeOf:
     locals: frozenset[str]
     nonlocals: frozenset[str]
     loads: dict[str, tuple[tuple[int, int], ...]] = field(repr=False)
-    is_readable: bool = True
 
 
 def is_users(function: Any) -> bool:
@@ -53,21 +41,41 @@ def is_users(function: Any) -> bool:
     return not is_installed(file) and not file.startswith((OWN, "<pcbatch", "<string>"))
 
 
-_trees: WeakKeyDictionary[CodeType, tuple[Any, str]] = WeakKeyDictionary()
+_trees: dict[int, tuple[ref[CodeType], Any]] = {}
+"""Trees by the identity of code: equal code may stand in several files."""
 
 
 def tree_of(function: FunctionType) -> tuple[Any, str]:
     """The tree of a live function, and its file; UnsupportedSyntaxError where there is no source to be had."""
     code = function.__code__
-    if code not in _trees:
+    key = id(code)
+    if key not in _trees:
         if code.co_name == "<lambda>":
             node, lines = _lambda(function)
         else:
             node, lines = live.found(function)
         tree = gast.ast_to_gast(node)
         _use_character_columns(tree, lines)
-        _trees[code] = tree, code.co_filename
-    return _trees[code]
+        _mangle(tree, getattr(code, "co_qualname", function.__qualname__))
+        _trees[key] = ref(code, lambda _: _trees.pop(key, None)), tree
+    return _trees[key][1], code.co_filename
+
+
+def _mangle(tree: Any, qualified: str) -> None:
+    """Give private names, `self.__x`, the name of the class in which a function of this qualified name stands."""
+    *around, _ = qualified.split(".")
+    while around and around[-1] == "<locals>":
+        around = around[:-2]  # the function around it
+    cls = around[-1].lstrip("_") if around else ""
+    if not cls:
+        return
+    for node in gast.walk(tree):
+        for field_name in ("id", "attr", "arg", "name"):
+            name = getattr(node, field_name, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field_name, f"_{cls}{name}")
+        if isinstance(node, gast.Nonlocal):
+            node.names = [f"_{cls}{n}" if n.startswith("__") and not n.endswith("__") else n for n in node.names]
 
 
 def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
@@ -95,7 +103,6 @@ def scope_of(tree: Any) -> ScopeOf:
     stored: set[str] = set()
     outer: set[str] = set()
     loads: dict[str, list[tuple[int, int]]] = {}
-    readable = True
     for node in _own(tree):
         match node:
             case gast.Name(id=name, ctx=gast.Load()):
@@ -106,17 +113,38 @@ def scope_of(tree: Any) -> ScopeOf:
                 stored.add(name)
             case gast.Nonlocal(names=names):
                 outer.update(names)
-            case gast.MatchAs(name=str(name)) | gast.MatchStar(name=str(name)):
+            case gast.MatchAs(name=str(name)) | gast.MatchStar(name=str(name)) | gast.MatchMapping(rest=str(name)):
                 stored.add(name)
-        if isinstance(node, UNREADABLE):
-            readable = False
+    if isinstance(tree, COMPREHENSIONS):
+        stored -= {each.target.id for each in _own(tree) if isinstance(each, gast.NamedExpr)}
     if isinstance(tree, gast.FunctionDef | gast.Lambda):
         stored |= {each.id for each in parameters_of(tree)}
     for inner in gast.walk(tree):
         if isinstance(inner, gast.Name) and isinstance(inner.ctx, gast.Load):
             loads.setdefault(inner.id, []).append((inner.lineno, inner.col_offset))
     places = {name: tuple(sorted(set(found))) for name, found in loads.items()}
-    return ScopeOf(frozenset(stored - outer), frozenset(outer), places, readable)
+    return ScopeOf(frozenset(stored - outer), frozenset(outer), places)
+
+
+def unreadable(function: Any) -> tuple[Any, Refusal, str] | None:
+    """The first construct in a function of the user's that cannot be read, its refusal, and the file.
+
+    None for every other function, and where there is no source to be had.
+    """
+    if not is_users(function):
+        return None
+    try:
+        tree, file = tree_of(function)
+    except (LookupError, SyntaxError, OSError):
+        return None
+    found = unreadable_in(tree)
+    return None if found is None else (*found, file)
+
+
+@lru_cache(maxsize=4096)
+def unreadable_in(tree: Any) -> tuple[Any, Refusal] | None:
+    """The first construct in a function that cannot be read, and its refusal; None for a function that can be read."""
+    return next(syntax.unreadable(tree), None)
 
 
 def parameters_of(tree: Any) -> list[Any]:
@@ -148,3 +176,9 @@ def _own(tree: Any) -> Iterator[Any]:
             waiting += [each for each in gast.walk(node) if isinstance(each, gast.NamedExpr)]
             continue
         waiting += list(gast.iter_child_nodes(node))
+
+
+def cost_of(live: Any) -> float | None:
+    """What the author of a live function says that its rows cost, `pcbatch.cost`; None where nothing is said."""
+    found: float | None = getattr(live, COST_ATTRIBUTE, None)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from pcbatch.errors import Span
@@ -27,20 +28,28 @@ class Specialisation:
     kinds: dict[str, Kind]
     span: Span | None
     result: Kind | None = None
+    gives: tuple[TensorType, ...] = ()
+    """The types of results that a tail call wants, if it wants others."""
     name: str = ""
     emitter: Emitter | None = None
     parameters: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     is_busy: bool = False
     is_done: bool = False
+    is_incomplete: bool = False
+    """Whether a statement of it is left out; see `recovery`."""
     asked: bool = False
     cost: float | None = None
     is_by_value: bool = True
     """Whether its arguments are values to it: what it changes of them its caller does not see."""
+    gives_new: bool = False
+    """Whether what it gives is new on all ways, as it is one of its arguments on some and another object on others."""
     given: list[Any] = field(default_factory=list)
     """Its parameters' objects, in the order in which they are met."""
     stored: list[int] = field(default_factory=list)
-    """Of the arrays among its parameters, by number, those that it stores into."""
+    """Of the arrays among its parameters, by number, those that it stores into and hands back."""
+    touched: set[int] = field(default_factory=set)
+    """Of the arrays among its parameters, by number, those that it stores into, being values to it."""
     changed: list[int] = field(default_factory=list)
     """Of its parameters' objects, by number, those that it changes."""
     bound: list[str] = field(default_factory=list)
@@ -50,6 +59,8 @@ class Specialisation:
     before: dict[int, Any] = field(default_factory=dict)
     frame: Frame | None = None
     names: dict[Any, Value] = field(default_factory=dict)
+    returns: list[Span | None] = field(default_factory=list)
+    """Where it gives something back."""
 
 
 @dataclass(eq=False)
@@ -60,6 +71,9 @@ class Returning:
     state: State
     value: Value
     span: Span | None
+    is_end: bool = False
+    """Whether it is the end of a body, and no `return`; `span` is the last statement then."""
+    node: Any = None
 
 
 class WiderError(Exception):
@@ -81,14 +95,21 @@ class Widths:
 
 
 def same_results(a: Kind | None, b: Kind | None) -> bool:
-    """Whether two results have one structure and the same types."""
+    """Whether two results have one structure, the same types and the same words."""
     if a is None or b is None:
         return a is b
-    return is_alike(a, b) and list(a.leaves()) == list(b.leaves())
+    return is_alike(a, b) and a.key(exact=True) == b.key(exact=True)
 
 
 def told(kind: Kind) -> str:
     """What a kind is, in words."""
-    return {"lane": f"{kind.type}", "host": f"{getattr(kind.value, 'value', 'a function')!r}"}.get(
-        kind.form, f"a {kind.form}"
-    )
+    if kind.form == "host":
+        value = getattr(kind.value, "value", None)
+        if kind.value is None or not hasattr(kind.value, "value") or callable(value):
+            return "a function"
+        return f"the module {value.__name__}" if isinstance(value, ModuleType) else f"`{value!r}`"
+    if kind.form == "lazy":
+        is_part = kind.cls in ("ragged", "masked")
+        return "a part of an array whose length differs by lane" if is_part else f"`{kind.cls}(..)`"
+    words = {"lane": f"{kind.type}", "word": "a text", "object": "an object", "same": "an object that it was given"}
+    return words.get(kind.form, f"a {kind.form}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, Protocol
 
 from pcbatch.reading.values import (
+    Attributes,
     Bound,
-    Frame,
+    Choice,
     Function,
     Generator,
     Item,
@@ -21,9 +23,13 @@ from pcbatch.reading.values import (
     Tuple,
     Value,
     View,
+    is_same,
 )
 
-CellKind = Literal["list", "dict", "set", "object", "array", "bounded"]
+CellKind = Literal["list", "dict", "set", "object", "array", "bounded", "fixed"]
+GIVEN, OWN = " given ", " own "
+"""The beginnings of names, of no frame, by which the objects of a function's parameters stay known to its end: those
+of its caller, and those that are its own."""
 Name = tuple[int, str]
 """A variable: the number of its frame, and its name there."""
 
@@ -33,7 +39,8 @@ class Cell:
     """An object that can change, as it is now. Nobody changes a Cell: the heap gets another one.
 
     `items` are a list's elements, a dict's values or an object's attributes by key, an array's one variable; `cls` is
-    the class of an object. `version` counts the stores into an array's variable.
+    the class of an object. `version` counts the stores into an array's variable. A "fixed" one holds a function, or an
+    object of the world, where it may be one of several.
     """
 
     kind: CellKind
@@ -46,10 +53,23 @@ class Cell:
         return iter(self.items.items()) if isinstance(self.items, dict) else iter(enumerate(self.items))
 
     def with_parts(self, change: Callable[[Any, Value], Value]) -> Cell:
-        """The cell with each of its values changed."""
-        if isinstance(self.items, dict):
-            return replace(self, items={key: change(key, value) for key, value in self.items.items()})
-        return replace(self, items=tuple(change(key, value) for key, value in enumerate(self.items)))
+        """The cell with each of its values changed; itself if none is."""
+        new = {key: change(key, value) for key, value in self.parts()}
+        if all(new[key] is value for key, value in self.parts()):
+            return self
+        return replace(self, items=new if isinstance(self.items, dict) else tuple(new.values()))
+
+
+def are_alike(cells: Sequence[Cell]) -> bool:
+    """Whether objects have the same structure."""
+    first = cells[0]
+    if any(cell.kind != first.kind or cell.cls is not first.cls for cell in cells):
+        return False
+    if first.kind == "object":
+        return True
+    if isinstance(first.items, dict):
+        return all(list(cell.items) == list(first.items) for cell in cells)
+    return all(len(cell.items) == len(first.items) for cell in cells)
 
 
 @dataclass(eq=False)
@@ -60,14 +80,25 @@ class State:
     heap: dict[int, Cell] = field(default_factory=dict)
     origins: dict[str, frozenset[str]] = field(default_factory=dict)
     """Of arrays that are one of several by now: the variables that they may share their elements with."""
+    places: dict[Name, tuple[Any, str]] = field(default_factory=dict)
+    """Where variables were assigned last, for messages: a node, and its file."""
+
+    twins: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Of objects that may be others, or not: these others."""
 
     def copy(self) -> State:
         """A state that can go another way."""
-        return State(dict(self.names), dict(self.heap), dict(self.origins))
+        return State(dict(self.names), dict(self.heap), dict(self.origins), dict(self.places), dict(self.twins))
+
+    def pair(self, one: int, other: int) -> None:
+        """Two objects may be one: whichever of them nobody can reach any more is no danger to the other."""
+        for a, b in ((one, other), (other, one)):
+            self.twins[a] = self.twins.get(a, frozenset()) | {b}
 
     def cell(self, ref: Ref) -> Cell:
         """The object that a reference means."""
-        return self.heap[ref.cell]
+        found = self.heap[ref.cell]
+        return replace(found, kind="dict", cls=None) if isinstance(ref, Attributes) else found
 
     def set_cell(self, ref: Ref, **changes: Any) -> None:
         """Change an object."""
@@ -103,11 +134,85 @@ class State:
         self.heap = {number: cell for number, cell in self.heap.items() if number in found}
 
 
+class HasState(Protocol):
+    """An interpretation, which has another state after each branch and join."""
+
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Values on the way, operands or arguments, as they are now: the state has them, as it has variables."""
+
+    reader: HasState
+    slot: Name
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._items)
+
+    def __getitem__(self, place: int) -> Value:
+        return self._items[place]
+
+    def __setitem__(self, place: int, value: Value) -> None:
+        items = [*self._items]
+        items[place] = value
+        self.reader.state.names[self.slot] = Tuple(tuple(items))
+
+    def append(self, *values: Value) -> None:
+        """Keep more values."""
+        self.reader.state.names[self.slot] = Tuple((*self._items, *values))
+
+    def become(self, *values: Value) -> None:
+        """Keep these values, and no others."""
+        self.reader.state.names[self.slot] = Tuple(values)
+
+    @property
+    def _items(self) -> tuple[Value, ...]:
+        found = self.reader.state.names[self.slot]
+        assert isinstance(found, Tuple)
+        return found.items
+
+
+def computes_again(name: str, one: tuple[State, Cell], other: tuple[State, Cell]) -> bool:
+    """Whether an object computes an attribute that it has in one of two states as it did: it is a cached property.
+
+    Nothing that the object leads to is another in the other state then.
+    """
+    (here, a), (there, b) = one, other
+    owner = next((base for base in getattr(a.cls, "__mro__", ()) if name in vars(base)), None)
+    if owner is None or not isinstance(vars(owner)[name], cached_property):
+        return False
+    common = [(a.items[key], b.items[key]) for key in a.items.keys() & b.items.keys()]
+    if not all(x is y or is_same(x, y) for x, y in common):
+        return False
+    reached = (each.cell for each in here.reachable(iter([x for x, _ in common])) if isinstance(each, Ref))
+    return all(here.heap.get(number) is there.heap.get(number) for number in reached)
+
+
+def joined_twins(states: Sequence[State], cells: Mapping[tuple[int, ...], Ref]) -> dict[int, frozenset[int]]:
+    """The objects that may be others where `states` meet, of which `cells` are what meets and what it becomes."""
+    found: dict[int, frozenset[int]] = {}
+    for place, state in enumerate(states):
+        becomes: dict[int, set[int]] = {}
+        for key, ref in cells.items():
+            becomes.setdefault(key[place], set()).add(ref.cell)
+        for number, others in state.twins.items():
+            behind = frozenset().union(*(becomes.get(each, ()) for each in others))
+            for each in becomes.get(number, ()):
+                found[each] = found.get(each, frozenset()) | behind - {each}
+    return found
+
+
 def inside(value: Value) -> list[Value]:
     """The values that a value which is no reference leads to."""
     match value:
         case Tuple(items) | OneOf(items=items):
             return [*items, value.index] if isinstance(value, OneOf) else list(items)
+        case Choice(number):
+            return [number]
         case Range(start, stop, step):
             return [start, stop, step]
         case Lazy(_, parts):
@@ -118,35 +223,45 @@ def inside(value: Value) -> list[Value]:
             return [receiver, *([function] if isinstance(function, Function) else [])]
         case Super(receiver):
             return [receiver]
+        case Generator():
+            return [value.first]
         case Function():
             return [*value.defaults, *value.keyword_defaults.values()]
     return []
 
 
 def within(value: Value, walk: Callable[[Value], Value]) -> Value:
-    """`value` with what is inside of it changed, if it is no reference."""
+    """`value` with what is inside of it changed, if it is no reference; itself if nothing is."""
     match value:
         case Tuple(items):
-            return replace(value, items=tuple(map(walk, items)))
+            new = tuple(map(walk, items))
+            return value if is_unchanged(new, items) else replace(value, items=new)
         case Range(start, stop, step):
-            return Range(walk(start), walk(stop), walk(step))
+            new = (walk(start), walk(stop), walk(step))
+            return value if is_unchanged(new, (start, stop, step)) else Range(*new)
         case Lazy(kind, parts):
-            return Lazy(kind, tuple(map(walk, parts)))
+            new = tuple(map(walk, parts))
+            return value if is_unchanged(new, parts) else Lazy(kind, new)
         case View(base, Item(index, operands)):
-            return replace(value, base=walk(base), steps=Item(index, tuple(map(walk, operands))))
+            new = (walk(base), *map(walk, operands))
+            if is_unchanged(new, (base, *operands)):
+                return value
+            return replace(value, base=new[0], steps=Item(index, new[1:]))
         case View(base):
-            return replace(value, base=walk(base))
+            found = walk(base)
+            return value if found is base else replace(value, base=found)
         case Bound(function, receiver):
-            return Bound(function, walk(receiver))
+            found = walk(receiver)
+            return value if found is receiver else Bound(function, found)
+        case Generator(first=first):
+            found = walk(first)
+            return value if found is first else replace(value, first=found)
     return value
 
 
-def frames_of(value: Value) -> Iterator[Frame]:
-    """The frames whose variables a value may read later."""
-    if isinstance(value, Function) and value.frame is not None:
-        yield value.frame
-    if isinstance(value, Generator):
-        yield value.frame
+def is_unchanged(new: Sequence[Value], old: Sequence[Value]) -> bool:
+    """Whether values are the very same."""
+    return all(a is b for a, b in zip(new, old, strict=True))
 
 
 Lanes = Mapping[str, Lane]

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import gast
+import numpy as np
 
+from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
-from pcbatch.reading.matching import Matching
 from pcbatch.reading.operators import NAMES
-from pcbatch.reading.values import NONE, Function, Host, Ref, Value
+from pcbatch.reading.tails import Tails
+from pcbatch.reading.values import NONE, Function, Host, Ref, Tuple, Value
 
 CONVERSIONS = {-1: "", ord("r"): "!r", ord("s"): "!s", ord("a"): "!a"}
 
 
-class Statements(Matching):
-    """Python's statements."""
+class Statements(Tails):
+    """Python's statements, but for those that are `at_fault`."""
+
+    def __init__(self, *given: Any, at_fault: Collection[Any] = (), **options: Any):
+        super().__init__(*given, **options)
+        self.at_fault = at_fault
 
     def statements(self, nodes: Sequence[Any]) -> None:
         for node in nodes:
             if not self.is_live:
                 return
             before, self.node = self.node, node
+            here = self.restart()
             try:
-                getattr(self, f"visit_{type(node).__name__}", self._refused_statement)(node)
+                if node in self.at_fault:
+                    raise LostError
+                getattr(self, f"visit_{type(node).__name__}")(node)  # the syntax check has refused all others
+            except (LostError, RefusedError) as error:
+                self.recover(node, here, error)
             finally:
                 self.node = before
 
-    def _refused_statement(self, node: Any) -> None:
-        name = type(node).__name__
-        codes = {"Try": "PCB101", "TryStar": "PCB101", "ClassDef": "PCB102", "Global": "PCB103", "With": "PCB107"}
-        raise self.refusal(codes.get(name, "PCB106"), f"`{name.lower()}` is not supported in a batched function")
+    def restart(self) -> Here | None:
+        """Here, if statements are left out that begin here; see `recovery`."""
+        raise NotImplementedError
+
+    def recover(self, node: Any, here: Here | None, error: LostError | RefusedError) -> None:
+        """Go on behind a statement that is left out, from where it began; see `recovery`."""
+        raise NotImplementedError
 
     def visit_Pass(self, node: Any) -> None:
         pass
@@ -44,28 +58,41 @@ class Statements(Matching):
             self.expression(node.value)
 
     def visit_Return(self, node: Any) -> None:
-        value = NONE if node.value is None else self.expression(node.value, "result")
-        if self.is_live:
-            self.returned(value)
+        if node.value is None:
+            self.returned(NONE)
+        else:
+            self.tail(node.value)
 
     # -- assignments ---------------------------------------------------------------------------------------------------
 
     def visit_Assign(self, node: Any) -> None:
-        value = self.expression(node.value)
-        row = [value]
-        self.pending.append(row)
-        try:
-            for target in node.targets:
-                if self.is_live:
-                    self.store(target, row[0])
-        finally:
-            self.pending.pop()
+        value = self._named_by(node.targets[0], node.value)
+        *others, last = node.targets
+        for target in others:
+            with self.kept([value]) as row:
+                self.store(target, row[0])
+                value = row[0]
+        self.store(last, value)
 
     def visit_AnnAssign(self, node: Any) -> None:
         if node.value is not None:
-            value = self.expression(node.value)
+            value = self._named_by(node.target, node.value)
             if self.is_live:
                 self.store(node.target, value)
+
+    def _named_by(self, target: Any, node: Any) -> Value:
+        """The value of an expression that goes to a target: names of variables are those of what is computed."""
+        if isinstance(target, gast.Name):
+            return self.expression(node, target.id)
+        is_tuple = isinstance(target, gast.Tuple) and type(node) is gast.Tuple
+        if not is_tuple or len(target.elts) != len(node.elts):
+            return self.expression(node)
+        if any(isinstance(each, gast.Starred) for each in (*target.elts, *node.elts)):
+            return self.expression(node)
+        with self.kept() as row:
+            for name, each in zip(target.elts, node.elts, strict=True):
+                row.append(self._named_by(name, each))
+            return Tuple(tuple(row))
 
     def store(self, target: Any, value: Value) -> None:
         if not self.is_live:
@@ -75,78 +102,62 @@ class Statements(Matching):
                 self.assign(name, value)
             case gast.Tuple(elts=targets) | gast.List(elts=targets):
                 stars = [place for place, each in enumerate(targets) if isinstance(each, gast.Starred)]
+                if self.is_scalar(value):
+                    message = "a number cannot be taken apart; an array can, along its first axis"
+                    raise self.refusal("PCB401", message, "give the number one name", node=target)
                 items = self.unpacked(value, len(targets), stars[0] if stars else None)
-                self.pending.append(items)
-                try:
-                    for place, each in enumerate(targets):
-                        self.store(each.value if isinstance(each, gast.Starred) else each, items[place])
-                finally:
-                    self.pending.pop()
+                for each, item in zip(targets, self.each(items), strict=True):
+                    self.store(each.value if isinstance(each, gast.Starred) else each, item)
             case gast.Attribute(value=whole, attr=name):
-                row = [value]
-                self.pending.append(row)
-                try:
+                with self.kept([value]) as row:
                     found = self.expression(whole)
-                finally:
-                    self.pending.pop()
+                    value = row[0]
                 if self.is_live:
-                    self.set_attribute(found, name, row[0])
+                    self.set_attribute(found, name, value)
             case gast.Subscript(value=whole, slice=index):
-                row = [value]
-                self.pending.append(row)
-                try:
+                with self.kept([value]) as row:
                     row.append(self.expression(whole))
                     at = self.index(index)
-                finally:
-                    self.pending.pop()
+                    value, found = row
                 if self.is_live:
-                    self.set_item(row[1], at, row[0])
-            case _:
-                raise self.refusal("PCB109", "this cannot be assigned", node=target)
+                    self.set_item(found, at, value)
 
     def visit_AugAssign(self, node: Any) -> None:
         target = node.target
+        at: Any = None
+        with self.kept() as row:
+            match target:
+                case gast.Name(id=name):
+                    row.append(self.lookup(name, target))
+                case gast.Attribute(value=whole, attr=name):
+                    row.append(self.expression(whole))
+                    if self.is_live:
+                        row.append(self.attribute(row[0], name))
+                case gast.Subscript(value=whole, slice=index):
+                    row.append(self.expression(whole))
+                    at = self.index(index)
+                    if self.is_live:
+                        row.append(self.item(row[0], at))
+            value = self.expression(node.value)
+            if not self.is_live:
+                return
+            self.hint = target.id if isinstance(target, gast.Name) else ""
+            found = self._augmented(type(node.op), row[-1], value)
+            self.hint = ""
+            first, new = row[0], row[-1] if found is None else found
+        self._put(target, first, at, new)
+
+    def _put(self, target: Any, whole: Value, at: Any, value: Value) -> None:
+        """Give the target of an augmented assignment its value."""
+        if not self.is_live:
+            return
         match target:
             case gast.Name(id=name):
-                row = [self.lookup(name, target)]
-
-                def put(value: Value) -> None:
-                    self.assign(name, value)
-
-            case gast.Attribute(value=whole, attr=name):
-                row = [self.expression(whole)]
-                if not self.is_live:
-                    return
-                row.append(self.attribute(row[0], name))
-
-                def put(value: Value) -> None:
-                    self.set_attribute(row[0], name, value)
-
-            case gast.Subscript(value=whole, slice=index):
-                row = [self.expression(whole)]
-                self.pending.append(row)
-                try:
-                    at = self.index(index)
-                finally:
-                    self.pending.pop()
-                if not self.is_live:
-                    return
-                row.append(self.item(row[0], at))
-
-                def put(value: Value) -> None:
-                    self.set_item(row[0], at, value)
-
+                self.assign(name, value)
+            case gast.Attribute(attr=name):
+                self.set_attribute(whole, name, value)
             case _:
-                raise self.refusal("PCB109", "this cannot be assigned", node=target)
-        self.pending.append(row)
-        try:
-            value = self.expression(node.value)
-            if self.is_live:
-                found = self._augmented(type(node.op), row[-1], value)
-                if self.is_live:
-                    put(row[-1] if found is None else found)
-        finally:
-            self.pending.pop()
+                self.set_item(whole, at, value)
 
     def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
         """The value of an augmented assignment's target; None where that is an array that has been changed in place."""
@@ -155,15 +166,16 @@ class Statements(Matching):
             return self.call_value(method, [value], {})
         cell = self.cell(old)
         if cell is not None and cell.kind == "list" and op is gast.Add and isinstance(old, Ref):
-            self.state.set_cell(old, items=(*self.state.cell(old).items, *self.sequence(value)))
+            self.change(old, items=(*self.state.cell(old).items, *self.sequence(value)))
             return old
         if cell is not None and cell.kind == "list" and op is gast.Mult and isinstance(old, Ref):
-            self.state.set_cell(old, items=tuple(cell.items) * self.constant(value, "how often a list is repeated"))
+            self.change(old, items=tuple(cell.items) * self.constant(value, "how often a list is repeated"))
             return old
         if cell is not None and cell.kind == "dict" and op is gast.BitOr and isinstance(old, Ref):
-            self.state.set_cell(old, items={**cell.items, **self.entries(value)})
+            self.change(old, items={**cell.items, **self.entries(value)})
             return old
-        if self.guard is None and not isinstance(old, Host) and self.added(old, op, value):
+        is_array = not isinstance(old, Host) or isinstance(old.value, np.ndarray)
+        if self.guard is None and is_array and self.added(old, op, value):
             return None
         return self.binary(op, old, value)
 
@@ -178,9 +190,11 @@ class Statements(Matching):
                 case gast.Attribute(value=whole, attr=name):
                     found = self.expression(whole)
                     cell = self.cell(found)
+                    if isinstance(found, Host):
+                        raise self.captured_change(found)
                     if cell is None or name not in cell.items or not isinstance(found, Ref):
-                        raise self.refusal("PCB104", f"there is no attribute `{name}` to delete")
-                    self.state.set_cell(found, items={k: v for k, v in cell.items.items() if k != name})
+                        raise self.refusal("PCB401", f"AttributeError: there is no attribute `{name}` to delete")
+                    self.change(found, items={k: v for k, v in cell.items.items() if k != name})
 
     def visit_FunctionDef(self, node: Any) -> None:
         if node.decorator_list:
@@ -226,8 +240,6 @@ class Statements(Matching):
         self.loops[-1].continues += self._here()
         self.emitter.enter(None)
 
-    # -- with ----------------------------------------------------------------------------------------------------------
-
     # -- faults --------------------------------------------------------------------------------------------------------
 
     def visit_Assert(self, node: Any) -> None:
@@ -235,81 +247,107 @@ class Statements(Matching):
         if not self.is_live or (isinstance(found, Host) and found.value):
             return
         if isinstance(found, Host):
-            self._fault("AssertionError", node.msg, "assert")
+            self._fault(AssertionError, [] if node.msg is None else [node.msg], "assert")
             return
         right, wrong = self.emitter.block(), self.emitter.block()
         state = self.state.copy()
         self.emitter.branch(found, right, wrong, self.span())
         self.emitter.enter(wrong)
-        self._fault("AssertionError", node.msg, "assert")
+        self._fault(AssertionError, [] if node.msg is None else [node.msg], "assert")
         self.state = state
         self.emitter.enter(right)
 
     def visit_Raise(self, node: Any) -> None:
         match node.exc:
-            case gast.Call(func=function, args=arguments):
-                name = self._error_name(function)
-                self._fault(name, arguments[0] if arguments else None, "raise")
             case None:
-                raise self.refusal("PCB116", "`raise` without an exception")
+                self.fail("RuntimeError: No active exception to reraise", [], "raise")
+            case gast.Call(func=function, args=arguments, keywords=[]) if self._is_exception(function):
+                self._fault(self._error(function), arguments, "raise")
             case other:
-                self._fault(self._error_name(other), None, "raise")
+                self._raised(self.expression(other), other)
 
-    def _error_name(self, node: Any) -> str:
-        value = self.expression(node)
-        found = value.value if isinstance(value, Host) else None
-        return getattr(found, "__name__", None) or type(found).__name__
+    def _is_exception(self, node: Any) -> bool:
+        """Whether an expression is a class of exceptions."""
+        if not isinstance(node, gast.Name | gast.Attribute):
+            return False
+        found = self.expression(node)
+        return isinstance(found, Host) and isinstance(found.value, type) and issubclass(found.value, BaseException)
 
-    def _fault(self, error: str, message: Any, kind: Any) -> None:
-        """Fail the lane, with a message that is made of what the lane has."""
-        text, fields = self._message(error, message)
-        lanes = []
-        for node in fields:
-            value = self.read(self.expression(node))
-            if not self.is_live:
-                return
-            lanes.append(self.lane(value).name)
+    def _error(self, node: Any) -> type:
+        found = self.expression(node)
+        assert isinstance(found, Host)
+        cls: type = found.value
+        return cls
+
+    def _raised(self, value: Value, node: Any) -> None:
+        """Raise a class of exceptions, or an exception that has been made before."""
+        host = value.value if isinstance(value, Host) else None
+        if isinstance(host, type) and issubclass(host, BaseException):
+            self._fault(host, [], "raise")
+            return
+        if not isinstance(host, BaseException):
+            raise self.refusal(
+                "PCB116",
+                f"{self.described(value)} is raised, which is no exception",
+                'name the exception\'s class: `raise ValueError("..")`',
+                node=node,
+            )
+        text = f"{type(host).__name__}: {host}" if str(host) else type(host).__name__
+        self.fail(_plain(text), [], "raise")
+
+    def _fault(self, cls: type, arguments: Sequence[Any], kind: Any) -> None:
+        """Fail the lane with an exception of these arguments, which may be numbers of the lane."""
+        lanes: list[str] = []
+        if not arguments:
+            self.fail(cls.__name__, lanes, kind)
+            return
+        if len(arguments) == 1:
+            text = self._text(arguments[0], lanes, "!r" if issubclass(cls, KeyError) else "")
+        else:
+            text = f"({', '.join(self._text(each, lanes, '!r') for each in arguments)})"
+        if self.is_live:
+            self.fail(f"{cls.__name__}: {text}" if text else cls.__name__, lanes, kind)
+
+    def fail(self, text: str, lanes: Sequence[str], kind: Any) -> None:
+        """Fail the lane with a text that has a field for each of some numbers of the lane."""
         self.emitter.fault(text, tuple(lanes), kind, self.span())
 
-    def _message(self, error: str, message: Any) -> tuple[str, list[Any]]:
-        match message:
-            case None:
-                return error, []
-            case gast.Constant(value=value):
-                return f"{error}: {_plain(value)}", []
-            case gast.JoinedStr(values=parts):
-                pieces: list[str] = []
-                fields: list[Any] = []
-                for part in parts:
-                    if isinstance(part, gast.Constant):
-                        pieces.append(_plain(part.value))
-                        continue
-                    spec = (
-                        "" if part.format_spec is None else self.constant(self.expression(part.format_spec), "a format")
-                    )
-                    field = f"{{{CONVERSIONS[part.conversion]}{':' + spec if spec else ''}}}"
-                    known = self._known_text(part.value)
-                    if known is None:
-                        pieces.append(field)
-                        fields.append(part.value)
-                    else:
-                        pieces.append(_plain(field.format(known.value)))
-                return f"{error}: {''.join(pieces)}", fields
-        known = self._known_text(message)
-        if known is not None:
-            return f"{error}: {_plain(known.value)}", []
-        return f"{error}: {{}}", [message]
+    def _text(self, node: Any, lanes: list[str], conversion: str) -> str:
+        """An expression as a part of a message, with fields for `lanes`, to which it appends."""
+        if not isinstance(node, gast.JoinedStr) or conversion:
+            return self._told(self.expression(node), lanes, conversion, "")
+        parts = []
+        for part in node.values:
+            if isinstance(part, gast.Constant):
+                parts.append(_plain(part.value))
+                continue
+            spec = "" if part.format_spec is None else self.constant(self.expression(part.format_spec), "a format")
+            parts.append(self._told(self.expression(part.value), lanes, CONVERSIONS[part.conversion], spec))
+        return "".join(parts)
 
-    def _known_text(self, node: Any) -> Host | None:
-        """A part of a message that is no number of a lane."""
-        mark = self.mark()
-        value = self.read(self.expression(node))
-        if isinstance(value, Host) and self.type_of(value) is None:
-            return value
-        self.back_to(mark)
-        return None
-
-    # -- match ---------------------------------------------------------------------------------------------------------
+    def _told(self, value: Value, lanes: list[str], conversion: str, spec: str) -> str:
+        """A value as a part of a message."""
+        if not self.is_live:
+            return ""
+        value = self.read(self.known(value))
+        field = f"{{{conversion}{':' + spec if spec else ''}}}"
+        if self.type_of(value) is not None and not (isinstance(value, Host) and not self.is_array(value.value)):
+            lanes.append(self.lane(value).name)
+            return field
+        cell = self.cell(value)
+        if spec or (cell is not None and cell.kind not in ("list", "dict")):
+            return _plain(field.format(self.constant(value, "a part of a message")))
+        match value:
+            case Tuple(items, None):
+                inside = ", ".join(self._told(each, lanes, "!r", "") for each in items)
+                return f"({inside}{',' if len(items) == 1 else ''})"
+            case Ref() if self.kind(value) == "list":
+                return f"[{', '.join(self._told(each, lanes, '!r', '') for each in self.sequence(value))}]"
+            case Ref():
+                entries = self.entries(value).items()
+                inside = ", ".join(f"{_plain(repr(key))}: {self._told(each, lanes, '!r', '')}" for key, each in entries)
+                return f"{{{{{inside}}}}}"
+        return _plain(field.format(self.constant(value, "a part of a message")))
 
 
 def _plain(value: object) -> str:

@@ -7,15 +7,16 @@ refer to: two names of one object hold the same reference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import Span
+from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.places import Place
+from pcbatch.lowering.captures.places import Place
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Ref:
     """A reference to a cell of the heap: a list, a dict, a set, an object, an array that is stored into."""
 
     cell: int
+
+
+@dataclass(frozen=True)
+class Attributes(Ref):
+    """`vars(p)`: the cell of an object, seen as a dict of its attributes."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,8 @@ class Moved:
     name: str
     positions: bytes
     shape: tuple[int, ...]
+    layout: np.ndarray = field(compare=False, repr=False)
+    """An array that lies in memory as NumPy's would."""
 
     @property
     def places(self) -> np.ndarray:
@@ -138,6 +146,16 @@ class Function:
     batched: Any = None
     """The batched function that it is the body of."""
 
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return span_of(self.tree, self.file)
+
+    @property
+    def qualname(self) -> str:
+        """Its name, with that of its class."""
+        return getattr(self.live, "__qualname__", self.name)
+
 
 @dataclass(frozen=True, eq=False)
 class Bound:
@@ -158,10 +176,11 @@ class Super:
 
 @dataclass(frozen=True, eq=False)
 class Generator:
-    """A generator that has not begun: its tree, and the frame that it stands in."""
+    """A generator that has not begun: its tree, the frame that it stands in, and what its first loop goes over."""
 
     tree: Any
     frame: Frame
+    first: Value
 
 
 @dataclass(frozen=True)
@@ -170,6 +189,28 @@ class OneOf:
 
     index: Lane
     items: tuple[Ref, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several words (see `words`): which one says a lane's number."""
+
+    number: Lane
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A value that no variable can hold, such as an array of unknown length: it is computed where it is used.
+
+    `pattern` says how; `why` is the code, the message and the help for where a lane would have to keep it. If it is a
+    function that was made of functions of the user's, `made_of` has these, with what each read when it was made.
+    """
+
+    pattern: Any
+    why: tuple[str, str, str]
+    made_of: tuple[tuple[Function, dict[str, Any]], ...] = ()
+    is_function: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,14 +225,38 @@ class Undefined:
     """Whether it would be known if the turns of a loop were written out."""
 
 
-Value = Lane | Host | Ref | Tuple | Range | Lazy | View | Function | Bound | Super | Generator | OneOf | Undefined
+Value = (
+    Lane
+    | Host
+    | Ref
+    | Tuple
+    | Range
+    | Lazy
+    | View
+    | Function
+    | Bound
+    | Super
+    | Generator
+    | OneOf
+    | Choice
+    | Part
+    | Undefined
+)
 
 NONE = Host(None)
+LOST = Undefined("", "a statement that is refused was to give it a value")
+"""What a variable holds behind a statement that is left out; see `recovery`."""
 
 
 def is_number(value: object) -> bool:
     """Whether a Python value is a number or a bool of Python's own."""
     return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+
+
+def plain_number(value: Any) -> Any:
+    """A number as one of the classes of Python's own, whatever the user has derived from these."""
+    classes: tuple[Any, ...] = (bool, int, float, complex)
+    return next(cls(value) for cls in classes if isinstance(value, cls))
 
 
 def is_bounded_class(cls: type | None) -> bool:
@@ -213,8 +278,12 @@ def is_same(a: Value, b: Value) -> bool:
             return same_host(x, y)
         case Tuple(xs, cls), Tuple(ys, other):
             return cls is other and len(xs) == len(ys) and all(map(is_same, xs, ys))
+        case Generator(), Generator():
+            return a.tree is b.tree and a.frame is b.frame and is_same(a.first, b.first)
         case Function(), Function():
-            return a.tree is b.tree and a.frame is b.frame and a.live is b.live
+            defaults = [[*each.defaults, *each.keyword_defaults.values()] for each in (a, b)]
+            is_one = a.tree is b.tree and a.frame is b.frame and a.live is b.live
+            return is_one and all(map(is_same, *defaults))
         case Bound(), Bound():
             is_one = a.function == b.function or (
                 isinstance(a.function, Function)
@@ -240,6 +309,3 @@ def same_host(x: Any, y: Any) -> bool:
     if isinstance(x, tuple):
         return len(x) == len(y) and all(map(same_host, x, y))
     return False
-
-
-Mapper = Callable[[Value], Value]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+import difflib
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
+from pcbatch.lowering.captures.places import MISSING, Place
 from pcbatch.reading.containers import Containers
-from pcbatch.reading.joins import unassigned
-from pcbatch.reading.places import Place
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.sources import scope_of
+from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Undefined, Value
 
 
@@ -38,6 +40,16 @@ class Variables(Containers):
             frame = frame.function.frame
         raise AssertionError(name)
 
+    def outer_value(self, value: Function, name: str) -> Any:
+        """What a name means in the functions around another one; None where they have no such variable."""
+        frame = value.frame
+        while frame is not None:
+            found = self.state.names.get((frame.number, name))
+            if found is not None:
+                return found
+            frame = frame.function.frame
+        return None
+
     def outside(self, function: FunctionType | None, name: str, node: Any = None) -> Value:
         """What a name means around a live function: in its closure, its module, or among the built-ins."""
         if function is not None:
@@ -53,8 +65,19 @@ class Variables(Containers):
             if name in function.__globals__:
                 return self.named(function.__globals__[name], Place("global", function.__globals__, name, name), name)
         if hasattr(builtins, name):
+            if function is not None:
+                self.world.guards.note(Place("item", function.__globals__, name, name), MISSING)
+            self.world.guards.note(Place("item", vars(builtins), name, name), getattr(builtins, name))
             return Host(getattr(builtins, name), path=name)
-        raise self.refusal("PCB208", f"`{name}` is not defined", node=node)
+        raise self._unknown(name, function, node)
+
+    def _unknown(self, name: str, function: FunctionType | None, node: Any) -> RefusedError:
+        """The refusal of a name that nothing has."""
+        known = [each for frame in self.frames for each in scope_of(frame.function.tree).locals]
+        known += [*(function.__globals__ if function is not None else ()), *vars(builtins)]
+        close = difflib.get_close_matches(name, known, 1)
+        help = f"did you mean `{close[0]}`?" if close else f"define or import `{name}` in the module"
+        return self.refusal("PCB208", f"`{name}` is not defined", help, label="unknown", node=node)
 
     def named(self, value: Any, place: Place, name: str) -> Value:
         """A captured value that the user knows by a name."""
@@ -65,17 +88,22 @@ class Variables(Containers):
 
     def assign(self, name: str, value: Value) -> None:
         """Give a variable of the call that is interpreted a value."""
-        frame = self.frame
+        self.assign_in(self.frame, name, value)
+
+    def assign_in(self, frame: Frame, name: str, value: Value) -> None:
+        """Give a variable of a call a value, or of one around it where that is declared."""
         if name in scope_of(frame.function.tree).nonlocals:
             outer = frame.function.frame
-            while outer is not None and (outer.number, name) not in self.state.names:
+            while outer is not None and not self._has(outer, name):
                 outer = outer.function.frame
-            if outer is None:
-                raise self.refusal(
-                    "PCB103", f"`nonlocal {name}` changes a variable around the batched function", "return it"
-                )
+            assert outer is not None, "the syntax check refuses variables around the batched function"
             frame = outer
         self.state.names[frame.number, name] = value
+        self.state.places[frame.number, name] = self.node, self.file
+
+    def _has(self, frame: Frame, name: str) -> bool:
+        """Whether a call has a variable, assigned or not."""
+        return (frame.number, name) in self.state.names or name in scope_of(frame.function.tree).locals
 
     def unbind(self, name: str) -> None:
         """Take a variable's value away."""
@@ -123,6 +151,14 @@ class Variables(Containers):
             if loop.frame is frame and loop.node is not None and getattr(loop.node, "lineno", None) is not None:
                 return loop.node.lineno, loop.node.col_offset
         return None
+
+    def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
+        """What the user calls a value, or something that leads to it: the variable that was assigned last."""
+        own = scope_of(self.frame.function.tree).locals
+        for (number, name), value in reversed(self.state.names.items()):
+            if number == self.frame.number and name in own and any(map(is_it, self.state.reachable(iter([value])))):
+                return f"`{name}`"
+        return otherwise
 
     def escape(self, value: Value) -> None:
         """A function that refers to frames has been made."""

@@ -18,9 +18,9 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents, tensorflow_equivalents
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import OPERATORS
+from pcbatch.single.meeting import OPERATORS, together
 from pcbatch.single.operating import operate
-from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor, view
+from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor
 
 _EQUIVALENTS = {
     id(function): numpy_equivalents.EQUIVALENTS[name] for name, function in named(np, numpy_equivalents.NAMES)
@@ -111,7 +111,7 @@ def sharing(found: Any, *given: Any) -> Any:
             if found is array.value:
                 return array
             if found.base is not None and (found.base is owner.value or found.base is owner.value.base):
-                return view(found, owner)
+                return Array(found, owner)
         return Array(found)
     return shown(found)
 
@@ -151,6 +151,8 @@ def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
             if function is np.take:
                 return _taken(*raw, **raw_options)
             return _watched(function, equivalent, raw, raw_options)
+        if isinstance(function, np.ufunc) and function.nin == len(raw) == 2:
+            raw = together(*raw)
         if function is np.argsort:
             raw_options["kind"] = "stable"
         found = function(*(_dtype(each) for each in raw), **raw_options)

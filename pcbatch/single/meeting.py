@@ -95,7 +95,7 @@ def met(a: np.dtype, b: np.dtype) -> np.dtype:
         return a if are_inexact[0] else b
     if are_inexact[0]:
         if "V" in (a.kind, b.kind):
-            return b if a.itemsize <= b.itemsize and a.kind == "V" else a if a.itemsize > 2 else np.dtype(np.float32)
+            return np.dtype(np.float32) if a.itemsize == b.itemsize else max(a, b, key=lambda dtype: dtype.itemsize)
         return np.promote_types(a, b)
     wider = wider_integer(a.name, b.name)
     if wider is None:
@@ -143,6 +143,16 @@ def _dtype(op: Operator, a: Any, b: Any) -> np.dtype:
     return met(dtype_of(a), dtype_of(b))
 
 
+def together(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two raw values in the dtype in which they meet, where one of NumPy's functions takes both."""
+    known = [hasattr(each, "dtype") for each in (a, b)]
+    if not any(known) or any(not is_ and not is_pythons(each) for is_, each in zip(known, (a, b), strict=True)):
+        return a, b
+    dtype = beside(a, dtype_of(b)) if not known[0] else beside(b, dtype_of(a)) if not known[1] else None
+    dtype = met(dtype_of(a), dtype_of(b)) if dtype is None else dtype
+    return (a if not known[0] else _as_numpy(a, dtype)), (b if not known[1] else _as_numpy(b, dtype))
+
+
 def _as_numpy(value: Any, dtype: np.dtype) -> Any:
     if is_pythons(value):
         return wrapped(value, dtype) if dtype.kind in "iu" else dtype.type(value)
@@ -164,6 +174,10 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     is_seen = any(isinstance(each, (tf.Tensor, tf.Variable, Followed)) for each in (a, b))
     if _kind(dtype) in "iu":
         _check(op, a, b)
+        if op.compares and any(is_pythons(each) for each in (a, b)):
+            return op.python(a, b) if not is_seen else op.tensors(*operators.compared(a, b))
+        for each in (a, b):
+            _refuse_too_large(each, dtype)
     elif _counts(op, dtype) and np.ndim(a) == np.ndim(b) == 0:
         dtype = np.dtype(np.int32)
     if not is_seen:
@@ -173,6 +187,12 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
             return op.name == "ne"  # as TensorFlow has it, and so a batch
         return op.python(_as_numpy(a, dtype), _as_numpy(b, dtype))
     return op.tensors(as_tensor(a, dtype), as_tensor(b, dtype))
+
+
+def _refuse_too_large(value: Any, dtype: np.dtype) -> None:
+    """OverflowError for an int of Python's that a dtype does not have, as NumPy raises it."""
+    if type(value) is int and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
 
 
 def _broadcast(a: Any, b: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.single.meeting import OPERATORS, Operator, apply, dtype_of, is_pythons
-from pcbatch.single.values import Array, Number, Variable, Watched, operand, seen, shares_views
+from pcbatch.single.values import Array, Number, Variable, Watched, operand, seen
 
 _new = object.__new__
 _FLOATS = {dtype: frozenset((dtype, float, int, bool)) for dtype in (np.float16, np.float32, np.float64)}
@@ -113,9 +113,11 @@ def _is_bare(array: Array) -> bool:
 
 def _in_place(op: Operator) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if not shares_views.get():
-            return NotImplemented
-        self[...] = operate(op, self, other)
+        found = operate(op, self, other)
+        given, own = (np.asarray(each).dtype for each in (found, self))
+        if given != own and not np.can_cast(given, own, "same_kind"):
+            raise TypeError(f"cannot change an array of {own} in place by numbers of {given}")
+        self[...] = found
         return self
 
     return method

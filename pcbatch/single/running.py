@@ -13,16 +13,13 @@ from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import followed
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.single.surroundings import OF, Surroundings
-from pcbatch.single.values import TENSORS, Value, seen, shares_views, tensor
+from pcbatch.single.values import TENSORS, Value, seen, tensor
 
 
 class Singly:
     """Runs the plain function of a batched one; see `Surroundings` for what it is given."""
 
-    def __init__(
-        self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any], *, views: bool
-    ):
-        self.views = views
+    def __init__(self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any]):
         self.around = Surroundings(function, plain_of, empty)
         every = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         self._defaults = function if any(records.fields_of(e) or isinstance(e, (list, dict)) for e in every) else None
@@ -40,13 +37,11 @@ class Singly:
             around.function.__defaults__ = tuple(self._taken(each) for each in known.__defaults__ or ()) or None
             named = {name: self._taken(each) for name, each in (known.__kwdefaults__ or {}).items()}
             around.function.__kwdefaults__ = named or None
-        token = shares_views.set(self.views)
         try:
             with np.errstate(all="ignore"):
                 found = around.function(*given, **{name: self._taken(each) for name, each in kwargs.items()})
         finally:
             followed.forget()
-            shares_views.reset(token)
         around.keep()
         return found
 

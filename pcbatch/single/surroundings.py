@@ -359,7 +359,7 @@ class Surroundings:
         return own
 
     def called(self, function: FunctionType, receiver: Any = None) -> Callable[..., Any]:
-        """A batched function as others call it: arguments are values, which it changes for itself alone."""
+        """A batched function as others call it: arrays are values, which it changes for itself alone."""
         if function not in self._calls:
             copy = self.copy(function)
             self._calls[function] = copy
@@ -414,26 +414,5 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def own(value: Any) -> Any:
-    """A copy of a value with all that can be changed in it, what is one object being one again."""
-    known: dict[int, tuple[Any, Any]] = {}
-
-    def copy(each: Any) -> Any:
-        if id(each) not in known:
-            known[id(each)] = each, again(each)
-        return known[id(each)][1]
-
-    def again(each: Any) -> Any:
-        if isinstance(each, Array):
-            return each.__copy__()
-        if isinstance(each, list):
-            return [copy(part) for part in each]
-        if isinstance(each, dict):
-            return {key: copy(part) for key, part in each.items()}
-        if isinstance(each, tuple) and not hasattr(each, "_fields"):
-            return tuple(copy(part) for part in each)
-        fields = records.fields_of(each)
-        if fields is not None:
-            return records.made(type(each), {name: copy(part) for name, part in fields.items()})
-        return each
-
-    return copy(value)
+    """An argument as a batched function gets it: an array is a value, whose copy it may change, an object is itself."""
+    return value.__copy__() if isinstance(value, Array) else value

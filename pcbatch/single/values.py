@@ -9,11 +9,9 @@ An `Array` is a cell, as NumPy's are: a view shares its memory, and the tensor o
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,14 +19,11 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single import rows
 from pcbatch.single.meeting import PYTHONS, as_tensor, stored, within, wrapped
 from pcbatch.single.shapes import Shape, is_basic, places, resolved
 from pcbatch.single.windows import refuse_cut
 
 TENSORS = (tf.Tensor, tf.Variable)
-shares_views: ContextVar[bool] = ContextVar("shares_views", default=True)
-"""A row or another view shares its array's memory, as in NumPy, and `a += v` changes `a`; else arrays are values."""
 
 
 class Value:
@@ -209,15 +204,10 @@ class Watched(Number):
 
 
 class Array(Value):
-    """An array that can be changed: `value` is its memory, `owner` the array whose memory a view shares.
-
-    Where rows are values, one has the `part` of the array that it is a copy of, and where it was `taken` from it.
-    """
+    """An array that can be changed: `value` is its memory, `owner` the array whose memory a view shares."""
 
     __hash__ = None  # type: ignore[assignment]
-    __slots__ = ("__weakref__", "is_constant", "owner", "part", "taken", "tensor", "value")
-    part: Array | None
-    taken: rows.Taken | None
+    __slots__ = ("__weakref__", "is_constant", "owner", "tensor", "value")
 
     def __init__(
         self,
@@ -230,7 +220,6 @@ class Array(Value):
         if owner is None and not value.flags.c_contiguous:
             value = value.copy()
         self.value, self.owner, self.tensor, self.is_constant = value, owner, tensor, is_constant
-        self.part = None
 
     @property
     def shape(self) -> Shape:
@@ -292,7 +281,7 @@ class Array(Value):
             return self._watched_at(at, owner)
         found = self.value[at]
         if isinstance(found, np.ndarray):
-            return view(found, owner) if found.base is not None and is_basic(at) else Array(found)
+            return Array(found, owner) if found.base is not None and is_basic(at) else Array(found)
         return bool(found) if type(found) is np.bool_ else Number(found)
 
     def _at(self, index: Any) -> Any:
@@ -306,15 +295,12 @@ class Array(Value):
             return seen(tensor(self)[at])
         part = self.value[at]
         if isinstance(part, np.ndarray) and is_basic(at):
-            return view(part, owner)
+            return Array(part, owner)
         if owner is self and is_basic(at):
             return seen(owner.tensor[at])
         return seen(tf.gather(tf.reshape(owner.tensor, [-1]), places(self.value, owner.value)[at]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if self.part is not None and rows.is_stored_at_once(inspect.currentframe(), self.taken):
-            self.part[index] = value
-            return
         kind = type(index)
         at = index if kind is int else index.value if kind is Number else self._at(index)
         owner, what = self if self.owner is None else self.owner, operand(value)
@@ -341,16 +327,6 @@ class Array(Value):
         owner.tensor = tf.reshape(changed, whole.shape)
         if not tf.is_symbolic_tensor(owner.tensor):
             owner.value[...] = owner.tensor.numpy()
-
-
-def view(memory: np.ndarray, owner: Array) -> Array:
-    """The array whose memory is a part of another one's; a copy that knows it, where arrays are values."""
-    found = Array(memory, owner)
-    if shares_views.get():
-        return found
-    row: Array = found.__copy__()
-    row.part, row.taken = found, rows.taken(inspect.currentframe())
-    return row
 
 
 class Variable(Value):

@@ -276,9 +276,11 @@ def test_a_weak_default_takes_the_dtype_of_an_int():
     assert value(counted.options(in_axes=None)(np.int64(3), lanes=2)) == [6, 6]
 
 
-def test_a_weak_default_that_meets_nothing_of_the_dtype_is_refused():
-    with pytest.raises(pcbatch.CompileError, match=r"PCB401: a Python float does not fit int32; write tf\.cast"):
-        summed(STEPS)
+def test_a_weak_float_that_meets_ints_is_a_float():
+    found = summed(STEPS)
+    assert [each.dtype.name for each in found] == ["float32", "int32", "int32"]
+    single = [summed.single(x) for x in STEPS]
+    assert [value(each) for each in found] == [[value(each[place]) for each in single] for place in range(3)]
 
 
 # -- few lanes -----------------------------------------------------------------------------------------------

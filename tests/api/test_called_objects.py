@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import CompileError
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -109,6 +108,7 @@ class Weights:
 
 
 WEIGHTS, HALF = Weights(), Opt(0.5)
+LAYERS = [HALF, tf.cos, Opt(4.0)]
 
 
 def plain(x):
@@ -185,6 +185,12 @@ def one_that_is_chosen(x):
     return o(x + 1.0) + o.n + f(x)
 
 
+def one_that_is_captured(x):
+    f = tf.sin if x > 1.5 else HALF
+    g = LAYERS[int(x) % 3]
+    return f(x) + g(2.0)
+
+
 def beside_functions(x):
     y = sum(map(HALF, [x, 1.0])) + max([x, -x], key=HALF)
     o, f, g = Count(2.0), tf.sin, lambda v: 2.0 * v
@@ -205,8 +211,29 @@ def captured_ones(x):
     return x
 
 
+def part_of_it(x):
+    o = Kept()
+    rows = o()
+    rows[0] = x
+    return o.rows[0]
+
+
+def through_another(x):
+    t = Two(Branch(2.0), Opt(x))
+    return t(x) + t.first.n
+
+
 EVERY = [plain, state, in_a_loop, branches, recursion, for_nothing_but_the_change, an_argument, an_attribute]
-EVERY += [attributes_that_branch, one_of_several, one_that_is_chosen, beside_functions, known_ones, captured_ones]
+EVERY += [
+    attributes_that_branch,
+    one_of_several,
+    one_that_is_chosen,
+    beside_functions,
+    known_ones,
+    captured_ones,
+    part_of_it,
+]
+EVERY += [through_another, one_that_is_captured]
 
 
 @pytest.mark.parametrize("function", EVERY, ids=lambda function: function.__name__)
@@ -229,45 +256,17 @@ def test_what_is_captured_has_gradients_as_before():
     np.testing.assert_allclose(slope(X), X * X)
 
 
-def test_a_part_that_a_call_gives_is_seen_to_be_one():
-    @pcbatch.autobatch(jit=False)
-    def stored(x):
-        o = Kept()
-        rows = o()
-        rows[0] = x
-        return o.rows[0]
-
-    with pytest.raises(CompileError, match=r"PCB420: (.|\n)*rows = o\(\)"):
-        stored(X)
-
-
-def test_a_function_that_is_called_for_nothing_is_refused():
-    def losing(x):
-        f = tf.sin
-        f(x)
-        return x
-
+def test_a_function_may_be_called_for_nothing():
     def one_of(f, g):
         return functools.partial(f, name=g.__name__)
 
-    def losing_what_is_chosen(x):
-        f = one_of(tf.sin, tf.cos)
-        f(x)
+    @pcbatch.autobatch(jit=False)
+    def losing(x):
+        tf.sin(x)
+        one_of(tf.sin, tf.cos)(x)
         return x
 
-    for function in (losing, losing_what_is_chosen):
-        with pytest.raises(CompileError, match="PCB111: the value of this statement is discarded"):
-            pcbatch.autobatch(function, jit=False)(X)
-
-
-def test_a_method_of_the_name_of_another_class_is_told_by_its_own_name():
-    @pcbatch.autobatch(jit=False)
-    def twice(x):
-        t = Two(Branch(2.0), Opt(x))
-        return t(x) + t.first.n
-
-    with pytest.raises(CompileError, match=r"PCB205: `t.first` is changed here, by `__call__`"):
-        twice(X)
+    np.testing.assert_array_equal(losing(X), X)
 
 
 def test_a_number_that_is_called_as_a_statement():
@@ -276,6 +275,6 @@ def test_a_number_that_is_called_as_a_statement():
         number(x)
         return x
 
-    with pytest.raises(pcbatch.PcbatchError, match="PCB423: a number is called as if it were a function") as caught:
+    with pytest.raises(pcbatch.PcbatchError, match=r"PCB423: .* is called as if it were a function") as caught:
         f(np.ones(2, np.float32), np.ones(2, np.float32))
     assert "number(x)" in str(caught.value)

@@ -16,9 +16,11 @@ def looks(x):
 
 
 def look(x):
-    """Traced as a whole, so it runs while the program is compiled."""
-    seen.append(gc.isenabled())
-    return x
+    """What cannot be interpreted is called, so it runs while the program is compiled."""
+    try:
+        return x
+    finally:
+        seen.append(gc.isenabled())
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -59,7 +59,7 @@ def test_another_process_finds_what_xla_has_compiled(tmp_path: Path) -> None:
     assert hits == [0, 0]
     assert min(misses) > 0
     before = compiled(cache)
-    assert len(before) >= 2, "one for each form"
+    assert before, "in lockstep: native code is made without XLA"
     *again, hits, misses = result(process(tmp_path, cache))
     assert again == first
     assert misses == [0, 0]

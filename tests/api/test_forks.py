@@ -332,7 +332,6 @@ LOOPS = {
     ),
     "differs": ("    for k in range(n):\n        total += f(n - 1 - k)\n", "different numbers of turns"),
     "long": ("    for k in range(65):\n        total += f(n - 5)\n", "65 turns, and 64 in all"),
-    "left": ("    for k in range(2):\n        total += f(n - 1)\n        n = n - k\n", "turn before has left"),
 }
 
 
@@ -350,6 +349,25 @@ def test_loops_that_stay_loops_say_why(name, tmp_path):
     run = function.run(n)
     assert any(why in note for note in run.profile().notes)
     np.testing.assert_array_equal(run.value, [function.single(each) for each in n])
+
+
+def test_what_a_turn_leaves_to_the_next_one_is_computed_early():
+    @pcbatch.autobatch(fork=True, jit=False)
+    def f(n):
+        if n <= 0:
+            return 1
+        total = 0
+        for k in range(2):
+            total += f(n - 1)
+            n = n - k
+        return total + n
+
+    n = np.array([1, 3, 5], np.int32)
+    run = f.run(n)
+    (note,) = run.profile().notes
+    assert "calls were forked" in note
+    np.testing.assert_array_equal(run.value, [f.single(each) for each in n])
+    np.testing.assert_array_equal(run.lane_steps, f.options(fork=False).run(n).lane_steps)
 
 
 @together

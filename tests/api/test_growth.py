@@ -9,6 +9,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.function.precompiled import Precompiled
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH, Limits
 from tests.runtime.tables import fibonacci_of
 
@@ -179,7 +180,7 @@ def test_in_a_callers_xla_program_max_depth_is_the_size():
 
 def test_compiled_modules_grow_too():
     n = np.array([70, 2], np.int32)
-    compiled = Precompiled(down.pipeline(n).table, {"n": "n"}, jit=False)
+    compiled = Precompiled(down.pipeline(n).table, {"n": TensorType("int32")}, ["n"], jit=False)
     assert compiled(n).numpy().tolist() == [70, 2]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import pcbatch
 from pcbatch.commands.cli import main
-from pcbatch.errors import CompileError, UsageError
+from pcbatch.errors import UsageError
 from tests.schedules import GATHERING, RANDOM
 
 EVERY = ("earliest", "busiest", "sweep", "adaptive", GATHERING, RANDOM)
@@ -64,7 +64,7 @@ def test_sync_blocks_survive_every_stage():
     assert meeting.source(*arguments).count("sync=True") == 1
 
 
-def test_a_helper_cannot_wait():
+def test_a_helper_waits_as_what_calls_it():
     def helper(x):
         pcbatch.sync()
         return x + 1
@@ -73,8 +73,26 @@ def test_a_helper_cannot_wait():
     def outer(x):
         return helper(x)
 
-    with pytest.raises(CompileError, match=r"PCB552: `pcbatch.sync\(\)` is called by a helper of `outer`"):
-        outer([1])
+    x = np.array([1, 2], np.int32)
+    assert ", sync:" in outer.ir("machine", x)
+    np.testing.assert_array_equal(outer(x), [2, 3])
+
+
+def test_a_cost_is_of_a_helper_that_is_not_batched():
+    @pcbatch.cost(3e6)
+    def helper(x):
+        return x * 2.0
+
+    @pcbatch.autobatch
+    def outer(x):
+        return helper(x) + helper(x + 1.0)
+
+    x = np.array([1.0, 2.0], np.float32)
+    assert {(block.function, block.cost) for block in outer.pipeline(x).table.blocks} == {
+        ("outer", None),
+        ("helper", 3e6),
+    }
+    np.testing.assert_array_equal(outer(x), [6.0, 10.0])
 
 
 # -- cost --------------------------------------------------------------------------------------------------------------

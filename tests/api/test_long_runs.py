@@ -242,13 +242,13 @@ def test_a_compiled_program_runs_in_slices_too(tmp_path):
 
     batch = BATCHES["depth"]
     table = made("depth", jit=False).pipeline(*batch).table
-    given = {name: name for name in table.parameters}
+    given = {name: table.types[name] for name in table.parameters}, table.parameters
     with stopping(3, trips=10):
-        run = Precompiled(table, given, jit=False, progress=True).run(*batch)
+        run = Precompiled(table, *given, jit=False, progress=True).run(*batch)
     assert run.interrupted
     run.save(tmp_path / "run.npz")
     whole = everything(made("depth", jit=False).run(*batch))
-    assert everything(Precompiled(table, given, jit=False, resume=tmp_path / "run.npz").run()) == whole
+    assert everything(Precompiled(table, *given, jit=False, resume=tmp_path / "run.npz").run()) == whole
 
 
 def test_depth_is_where_lanes_fail():

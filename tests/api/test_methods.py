@@ -94,7 +94,7 @@ def test_recursion_through_self() -> None:
     assert values(model.power(XS, np.array([0, 1], np.int32))) == [9.0, 6.0]
     assert values(model.power.single(1.0, 0)) == 9.0
     assert model.power.run(XS, NS).status.tolist() == [0, 0]
-    assert "call power" in model.power.ir()
+    assert "call power" in model.power.ir("cfg", XS, NS)
 
 
 def test_arrays_are_read_at_every_call_and_other_attributes_are_part_of_the_program() -> None:
@@ -160,7 +160,7 @@ def test_a_bound_method_can_be_batched_from_outside() -> None:
 
     function = pcbatch.autobatch(Plain().grown, jit=False)
     assert values(function(XS)) == [16.0, 16.0]
-    assert "call grown" in function.ir()
+    assert "call grown" in function.ir("cfg", XS)
 
 
 def test_objects_with_slots() -> None:
@@ -210,15 +210,14 @@ def test_a_method_called_on_the_class() -> None:
         Model.power(Model(1.0, 1), XS, NS)
 
 
-def test_the_object_cannot_be_assigned() -> None:
-    class Wrong:
-        @pcbatch.autobatch
+def test_the_name_of_the_object_may_be_given_to_something_else() -> None:
+    class Other:
+        @pcbatch.autobatch(jit=False)
         def method(self, x):
             self = x + 1
             return self * 2
 
-    with pytest.raises(CompileError, match="PCB209"):
-        Wrong().method(XS)
+    assert values(Other().method(XS)) == [4.0, 6.0]
 
 
 def test_methods_of_ones_own_may_have_the_names_of_array_methods() -> None:
@@ -245,12 +244,16 @@ def test_methods_of_ones_own_may_have_the_names_of_array_methods() -> None:
 
 
 def test_methods_of_arrays_stay_refused_in_methods() -> None:
-    with pytest.raises(CompileError, match=r"PCB112: `self\.w\.assign\(\.\.\)` changes a variable"):
+    class Stepping:
+        def __init__(self):
+            self.w = tf.Variable(1.0)
 
-        class Stepping:
-            @pcbatch.autobatch
-            def step(self, x):
-                return self.w.assign(x)
+        @pcbatch.autobatch
+        def step(self, x):
+            return self.w.assign(x)
+
+    with pytest.raises(CompileError, match="PCB112: `assign` makes or changes a variable"):
+        Stepping().step(XS)
 
     class Helpers:
         @staticmethod
@@ -258,5 +261,5 @@ def test_methods_of_arrays_stay_refused_in_methods() -> None:
         def number(x):
             return x.numpy()
 
-    with pytest.raises(CompileError, match=r"PCB120: `x\.numpy\(\.\.\)` asks for a concrete value"):
+    with pytest.raises(CompileError, match="PCB120: `numpy` asks for a concrete value"):
         Helpers.number(XS)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.errors import CompileError
 
 X = np.array([0, 1, 2], np.int32)
 
@@ -60,24 +57,6 @@ def beside_a_variable_of_that_name(x):
     return peeked, s.take(), s.n
 
 
-@pytest.mark.parametrize(
-    "function", [listed, with_arguments, added, chosen, beside_a_variable_of_that_name], ids=lambda each: each.__name__
-)
-def test_elements_have_methods_that_branch(function):
-    batched = pcbatch.autobatch(function)
-    for backend in ("tensorflow", "reference"):
-        given = batched.options(backend=backend)(X)
-        for lane, x in enumerate(X.tolist()):
-            assert [each[lane] for each in _leaves(given)] == _leaves(function(x))
-            assert _leaves(batched.single(X[lane])) == _leaves(function(x))
-
-
-def _leaves(value):
-    if isinstance(value, (tuple, list)):
-        return [leaf for each in value for leaf in _leaves(each)]
-    return [np.asarray(value).tolist()]
-
-
 def lost(x):
     stacks = [Stack(x), Stack(x + 1)]
     return sum(s.take() for s in stacks) + stacks[0].n
@@ -89,15 +68,6 @@ def seen_by_another_name(x):
     stacks[0].n = 5
     rows[0][0] = 9
     return rows[0][0]
-
-
-def test_a_method_that_changes_an_element_stays_refused():
-    with pytest.raises(CompileError, match="PCB401"):
-        pcbatch.autobatch(lost).check(X)
-
-
-def test_a_part_that_a_method_makes_is_nobody_elses():
-    np.testing.assert_array_equal(pcbatch.autobatch(seen_by_another_name)(X), [9, 9, 9])
 
 
 class Counter:
@@ -119,13 +89,31 @@ def summed(x):
     return sum(each.bumped() for each in counters) + counters[0].n
 
 
-@pytest.mark.parametrize("function", [bumped, summed])
-def test_a_change_of_an_element_is_told_in_the_users_words(function):
-    with pytest.raises(CompileError) as caught:
-        pcbatch.autobatch(function).check(X)
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "PCB424"
-    assert "each.bumped()" in diagnostic.span.text
-    assert "an object that it is given" in diagnostic.message
-    assert "for p in ps" in diagnostic.help
-    assert not re.search(r"`t\d", str(diagnostic))
+@pytest.mark.parametrize(
+    "function",
+    [
+        listed,
+        with_arguments,
+        added,
+        chosen,
+        beside_a_variable_of_that_name,
+        lost,
+        seen_by_another_name,
+        bumped,
+        summed,
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_elements_have_methods_that_branch(function):
+    batched = pcbatch.autobatch(function)
+    for backend in ("tensorflow", "reference"):
+        given = batched.options(backend=backend)(X)
+        for lane, x in enumerate(X.tolist()):
+            assert [each[lane] for each in _leaves(given)] == _leaves(function(x))
+            assert _leaves(batched.single(X[lane])) == _leaves(function(x))
+
+
+def _leaves(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for each in value for leaf in _leaves(each)]
+    return [np.asarray(value).tolist()]

@@ -73,7 +73,14 @@ def added(i):
     return tf.add(i, np.full(2, 0.5) + 1.0)
 
 
-@pytest.mark.parametrize("function", [plus, below, added])
-def test_a_constant_array_of_floats_beside_an_int_is_not_cut_to_ints(function):
+@pytest.mark.parametrize("function", [plus, below])
+def test_an_int_beside_a_constant_array_of_floats_is_a_float(function):
+    ints = np.array([0, 1], np.int32)
+    found = function(ints)
+    np.testing.assert_array_equal(found, [function.__wrapped__(i) for i in ints])
+    assert function.single(ints[0]).dtype == found.dtype
+
+
+def test_a_constant_array_of_floats_beside_an_int_is_not_cut_to_ints():
     with pytest.raises(pcbatch.CompileError, match="PCB401"):
-        function(np.array([0, 1], np.int32))
+        added(np.array([0, 1], np.int32))

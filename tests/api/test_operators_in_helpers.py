@@ -151,22 +151,30 @@ def in_a_list(i):
         default,
         compared,
         complex_beside_int,
-        by_function,
-        by_choice,
-        by_maximum,
-        in_a_stack,
-        beyond,
-        in_a_list,
         lambda i: i * HALF,
-        lambda i: COMPLEX + tf.cast(i, tf.float32),
+        lambda i: COMPLEX + i.astype(np.float32),
     ],
 )
+def test_ints_beside_floats_have_their_dtype(helper):
+    @pcbatch.autobatch(jit=False)
+    def function(i):
+        return helper(i)
+
+    found = function(INTS)
+    for lane, many in zip(INTS, found, strict=True):
+        one = tf.convert_to_tensor(function.single(lane))
+        assert one.dtype == many.dtype
+        np.testing.assert_array_equal(one, many)
+        np.testing.assert_array_equal(np.asarray(helper(lane)), many)
+
+
+@pytest.mark.parametrize("helper", [by_function, by_choice, by_maximum, in_a_stack, beyond, in_a_list])
 def test_what_would_be_another_number_is_refused(helper):
     @pcbatch.autobatch
     def function(i):
         return helper(i)
 
-    with pytest.raises(pcbatch.CompileError, match="PCB401"):
+    with pytest.raises(pcbatch.CompileError, match="PCB313" if helper is in_a_list else "PCB401"):
         function.check(INTS)
 
 
@@ -188,8 +196,9 @@ def test_a_helper_that_cannot_be_part_of_the_program_is_told_what_is_wrong_with_
     def function(i):
         return guarded(i)
 
-    with pytest.raises(pcbatch.CompileError, match="PCB401") as caught:
+    with pytest.raises(pcbatch.CompileError, match="PCB101: `try`") as caught:
         function.check(INTS)
+    assert "takes operands of one dtype, not int32 and float64" in str(caught.value)
     assert "this is in the helper `guarded`" in str(caught.value)
 
 

@@ -49,7 +49,7 @@ def of_two_lengths(x):
     return sorted([(x[0],), (x[1], x[0])])
 
 
-@pytest.mark.parametrize("wrong", [of_arrays, of_two_lengths])
-def test_what_has_no_order_is_refused(wrong):
-    with pytest.raises(pcbatch.CompileError, match="PCB401"):
+@pytest.mark.parametrize(("wrong", "code"), [(of_arrays, "PCB401"), (of_two_lengths, "PCB301")])
+def test_what_has_no_order_of_one_structure_is_refused(wrong, code):
+    with pytest.raises(pcbatch.CompileError, match=code):
         pcbatch.autobatch(wrong).check(np.zeros((2, 3), np.float32))

@@ -34,7 +34,6 @@ def test_static_values_make_programs_of_their_own():
     batched(X, 2)
     assert batched.stats().cache_entries == 3
     np.testing.assert_array_equal(batched.single(X[1], 2, how=tf.square), [4, 0])
-    assert "size" in batched.program("cfg", X, 2).entry.externs
     assert batched.program("cfg", X, 2).entry.parameters == ("x", "fill")
 
 
@@ -63,7 +62,7 @@ def test_a_branch_on_a_static_value_has_one_arm():
 
     np.testing.assert_array_equal(activated(-X, "relu"), 0 * X)
     np.testing.assert_array_equal(activated(X, mode="pair")[1], -X)
-    with pytest.raises(pcbatch.errors.PrimitiveError, match="PCB404: the result is 'a string, which no lane can keep'"):
+    with pytest.raises(pcbatch.errors.PrimitiveError, match=r"PCB404: .*is no value that a lane can keep"):
         activated(X, "neither")
 
 
@@ -124,7 +123,7 @@ def outer(x):
     ("entry", "rest", "message"),
     [
         ("inner", "", "PCB517: `inner` has static parameters, n"),
-        ("outer", "", "PCB509: a call of a batched function leaves out an argument whose default is not a literal"),
+        ("outer", "", None),
         ("outer", ", 3", None),
     ],
 )
@@ -174,7 +173,7 @@ def test_what_is_none_at_first_only_is_refused():
                 seen = seen + x
         return seen
 
-    with pytest.raises(pcbatch.errors.CompileError, match="`seen` is given two types"):
+    with pytest.raises(pcbatch.errors.CompileError, match="PCB301: `seen` is `None` before a turn"):
         last(X, tf.ones(len(X), tf.int32))
 
 
@@ -237,28 +236,27 @@ class Times:
         return x * self.factor
 
 
-@pytest.mark.parametrize(
-    "way", [lambda y: lambda x: x * y, lambda y: functools.partial(tf.add, y), lambda y: Times(y).__call__]
-)
-def test_a_function_of_the_lanes_values_is_not_static(way):
-    """Their tensors belong to the piece that makes it; it is refused at the line that hands it over."""
+@pytest.mark.parametrize("way", [lambda y: lambda x: x * y, lambda y: functools.partial(tf.multiply, y)])
+def test_a_function_that_is_static_may_have_lanes_values(way):
+    """Which function it is, is known; what it reads of the function around it is handed over."""
 
+    @pcbatch.autobatch(jit=False)
+    def outer(x, y):
+        made = way(y)
+        return applied(x, made) - applied(y, made)
+
+    np.testing.assert_array_equal(outer(X, X + 1.0), X * (X + 1.0) - (X + 1.0) ** 2)
+
+
+@pytest.mark.parametrize("way", [lambda y: Times(y).__call__, lambda y: Times(y)])
+def test_an_object_with_the_lanes_values_is_not_static(way):
     @pcbatch.autobatch(jit=False)
     def outer(x, y):
         made = way(y)
         return applied(x, made)
 
-    with pytest.raises(pcbatch.CompileError, match=r"PCB404: `made` (.|\n)*made = way\(y\)(.|\n)*hand that over"):
-        outer(np.ones(2, np.float32), np.ones(2, np.float32))
-
-
-def test_an_object_with_the_lanes_values_is_not_static():
-    @pcbatch.autobatch(jit=False)
-    def outer(x, y):
-        return applied(x, Times(y))
-
-    with pytest.raises(pcbatch.CompileError, match=r"PCB310: the static parameter `way` (.|\n)*factor=float32\[\]"):
-        outer(np.ones(2, np.float32), np.ones(2, np.float32))
+    with pytest.raises(pcbatch.CompileError, match=r"PCB310: the static parameter `way` (.|\n)*applied\(x, made\)"):
+        outer(X, X)
 
 
 def test_a_function_of_known_values_is_static():

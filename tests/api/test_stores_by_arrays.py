@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch import LaneStatus
 
 MATRIX = np.arange(9, dtype=np.float32).reshape(3, 3)
 FIXED = np.array([True, False, True])
@@ -102,6 +103,82 @@ def test_one_example_is_numpys_and_a_batch_too_or_refused(function):
     except pcbatch.CompileError:
         return
     np.testing.assert_array_equal(found[0], function(MATRIX.copy()))
+
+
+ROWS = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def twice_at_one_place(a):
+    a[np.array([0, 1, 0])] = np.array([5.0, 6.0, 7.0], np.float32)
+    return a
+
+
+def pairs_in_a_view(a):
+    b = a.reshape(2, 2)
+    b[[0, 1, 0], [1, 0, 1]] = np.array([5.0, 6.0, 7.0], np.float32)
+    return a
+
+
+def pairs_of_a_lanes(a):
+    i = int(a[0]) % 3
+    b = a.reshape(2, 2)
+    b[[0, i - 1], [1, i - 1]] = np.array([5.0, 6.0], np.float32)
+    return a
+
+
+def pairs_apart(a):
+    c = np.zeros((2, 3, 2), np.float32)
+    c[[0, 1], :, [1, 0]] = a[:3]
+    return c
+
+
+def from_the_end(a):
+    a[[-1, 0]] = np.array([8.0, 9.0], np.float32)
+    b = a.reshape(2, 2)
+    b[[-1, 0], :1] = 5.0
+    return a
+
+
+def columns_of_a_view(a):
+    b = a.reshape(2, 2)
+    b[:, [0, 1, 0]] = np.array([5.0, 6.0, 7.0], np.float32)
+    c = b.T
+    c[[1, -2]] = b[0] + 1.0
+    return a
+
+
+def by_a_matrix(a):
+    a[np.array([[0, 1], [2, 3]])] = np.array([8.0, 9.0], np.float32)
+    return a
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        twice_at_one_place,
+        pairs_in_a_view,
+        pairs_of_a_lanes,
+        pairs_apart,
+        from_the_end,
+        columns_of_a_view,
+        by_a_matrix,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_a_batch_stores_what_numpy_does(function):
+    for jit in (False, True):
+        found = pcbatch.autobatch(function, jit=jit)(ROWS)
+        np.testing.assert_array_equal(found, [function(row.copy()) for row in ROWS])
+
+
+def test_a_place_out_of_range_fails_the_lane():
+    @pcbatch.autobatch(jit=False)
+    def outside(a):
+        b = a.reshape(2, 2)
+        b[[0, int(a[0])]] = 5.0
+        return a
+
+    assert outside.run(ROWS).status.tolist() == [LaneStatus.OK, LaneStatus.INDEX]
 
 
 def test_one_example_fails_where_numpy_does():

@@ -108,7 +108,7 @@ def test_a_table_of_others_is_not_stored_into():
     def changing(x):
         return stored(x)
 
-    with pytest.raises(NameResolutionError, match="PCB204: an element of `TABLE` is assigned"):
+    with pytest.raises(NameResolutionError, match="PCB204: `TABLE` is captured, and this changes it"):
         changing(X)
     assert not TABLE.any()
 
@@ -170,5 +170,5 @@ def test_a_traced_helper_with_a_size_that_lanes_have_is_told_so():
     def made(n):
         return ones(n)
 
-    with pytest.raises(PrimitiveError, match=r"(?s)differs from lane to lane is used as a size.*same shape in all"):
+    with pytest.raises(BatchTypeError, match=r"(?s)used as a size, and differs from lane to lane.*same shape in all"):
         made(np.array([2]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_an_argument_whose_leaves_are_all_shared_stays_shared():
     batched = pcbatch.autobatch(total, in_axes={"weights": {"w": None, "b": None}}, jit=False)
     weights = {"w": np.ones(5, np.float32), "b": 1.0}
     np.testing.assert_array_equal(batched(X, weights), 5 * X + 1)
-    assert "shared=('weights',)" in batched.source()
+    assert "shared=('weights', 'weights_1')" in batched.source()
 
 
 def test_all_none_needs_the_number_of_lanes():
@@ -160,3 +161,29 @@ def test_a_number_beside_arrays_in_a_structure_is_one_for_all_lanes():
     assert climbed.stats().compilations == 1
     with pytest.raises(UsageError, match="PCB511: argument 'pair'"):
         climbed(Pair(1.0, 2), N)
+
+
+def test_keys_of_dicts_may_be_numbers_and_tuples():
+    @pcbatch.autobatch(jit=False)
+    def keyed(x):
+        found = {1: x, (1, "a"): [2.0 * x]}
+        found[0] = 3.0
+        return found
+
+    given = keyed(X)
+    assert list(given) == [1, (1, "a"), 0]
+    np.testing.assert_array_equal(given[1, "a"][0], 2 * X)
+    assert keyed.single(X[0]).keys() == given.keys()
+
+
+def test_keys_that_cannot_be_written_down_are_refused():
+    with pytest.raises(pcbatch.CompileError, match=r"PCB404: a dict with the key <Way\.UP: 1> is returned"):
+        pcbatch.autobatch(of_ways).check(X)
+
+
+class Way(enum.Enum):
+    UP = 1
+
+
+def of_ways(x):
+    return {Way.UP: x}

@@ -192,14 +192,17 @@ def chosen_at_once(x):
     return tape.gradient(y, U)
 
 
-REFUSED = [passed_on, renamed, in_a_loop, chosen, chosen_at_once]
+@pytest.mark.parametrize("function", [passed_on, renamed, in_a_loop], ids=lambda function: function.__name__)
+def test_a_variable_is_itself_wherever_it_goes(function):
+    positive = np.abs(X)
+    np.testing.assert_allclose(function(positive), [function.single(x) for x in positive], rtol=1e-6)
 
 
-@pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
-def test_a_variable_itself_does_not_cross_a_branch(function):
+@pytest.mark.parametrize("function", [chosen, chosen_at_once], ids=lambda function: function.__name__)
+def test_one_of_two_of_which_one_is_a_variable_is_refused(function):
     """A tape behind it would take the value for another tensor than the variable."""
     with pytest.raises(CompileError) as error:
-        function(X)
+        function.check(X)
     assert {each.code for each in error.value.diagnostics} == {"PCB415"}
 
 
@@ -228,3 +231,39 @@ def test_the_value_of_a_variable_does():
         return w
 
     np.testing.assert_allclose(descent(X), [descent.single(x) for x in X], rtol=1e-5)
+
+
+@pcbatch.autobatch(jit=False)
+def changed_in_a_loop(x):
+    w, n = W, 2
+    while n > tf.reduce_sum(x):
+        w, n = w * 1.5, n - 1
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(w * x) ** 2
+    return tape.gradient(y, w)
+
+
+@pcbatch.autobatch(jit=False)
+def one_of_a_list(x):
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(W * x) ** 2
+    return tape.gradient(y, [W, x][tf.cast(x[0] > 0.0, tf.int32)])
+
+
+def given_back(x):
+    return W if x[0] > 3.0 else given_back(x + 1.0)
+
+
+@pcbatch.autobatch(jit=False)
+def from_a_call(x):
+    w = given_back(x)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(w * x) ** 2
+    return tape.gradient(y, w)
+
+
+@pytest.mark.parametrize("function", [changed_in_a_loop, one_of_a_list, from_a_call], ids=lambda f: f.__name__)
+def test_what_may_be_a_variable_is_none(function):
+    """A gradient by it would be None for all lanes, where Python's is one for some."""
+    with pytest.raises(CompileError, match=r"PCB415: `W` is a variable"):
+        function.check(X)

@@ -240,3 +240,57 @@ def test_a_tape_in_the_body(program, mode):
             where = f"lane {lane}, result {place}"
             np.testing.assert_allclose(got[lane], plain[place], rtol=1e-4, atol=1e-5, err_msg=where)
             np.testing.assert_allclose(got[lane], single[place], rtol=1e-4, atol=1e-5, err_msg=where)
+
+
+@pcbatch.autobatch(jit=False)
+def behind_a_branch(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(x * x)
+    if y > 1.0:
+        y = y / 2.0
+    return tape.gradient(y, x)
+
+
+@pcbatch.autobatch(jit=False)
+def behind_a_store(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(x * x)
+    stored = tf.zeros([3])
+    stored[tf.cast(y, tf.int32) % 3] = 1.0
+    return tape.gradient(y, x), stored
+
+
+def halvings(y):
+    return 0 if y < 1.0 else 1 + halvings(y / 2.0)
+
+
+@pcbatch.autobatch(jit=False)
+def behind_a_call(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(x * x)
+    count = halvings(y)
+    return tape.gradient(y, x), count
+
+
+@pytest.mark.parametrize("function", [behind_a_branch, behind_a_store, behind_a_call], ids=lambda f: f.__name__)
+def test_a_tape_is_used_up_before_its_block_ends(function):
+    with pytest.raises(pcbatch.CompileError, match=r"PCB404: `tape` is a GradientTape, which a lane cannot keep"):
+        function.check(X)
+
+
+def test_a_tape_stops_without_types_too():
+    @pcbatch.autobatch(jit=False)
+    def partly(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+            with tape.stop_recording():
+                z = y * y
+            y = y * 3.0
+        return tape.gradient(y, x), z
+
+    partly.check()
+    np.testing.assert_allclose(partly(X)[0], 6.0 * X)

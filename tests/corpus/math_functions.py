@@ -8,7 +8,7 @@ import numpy as np
 
 import pcbatch
 
-DTYPES = ("float32", "float64", "int32", "int32", "bool", "float32", "float64", "int32")
+DTYPES = ("float32", "float64", "int32", "int32", "bool", "float32", "float64", "int32", "float64")
 TWIN_TOLERANCE = 1e-5
 
 
@@ -31,6 +31,7 @@ def math_functions(x, y, n):
         math.copysign(1.0, x) * math.hypot(x, 3) + math.pi,
         math.fmod(y, 0.75) + math.log(abs(y) + 1.0, 3) + math.lgamma(abs(y) + 1),
         math.floor(math.log2(n + 1)),
+        math.dist([x, y], (1.0, n)),
     )
 
 
@@ -49,4 +50,5 @@ def twin(x, y, n):
         np.sign(x) * (x * x + 9) ** 0.5 + np.pi,
         y - np.trunc(y / 0.75) * 0.75 + np.log1p(abs(y)) / np.log(3) + math.log(math.gamma(abs(y) + 1)),
         (n + 1).bit_length() - 1,
+        ((x - 1) ** 2 + (y - n) ** 2) ** 0.5,
     )

@@ -1,4 +1,4 @@
-"""A row that was read keeps its values when the matrix is changed afterwards: arrays are values, rows are no views."""
+"""A row that was read is a view: it shows what is stored into the matrix afterwards, as in NumPy."""
 
 import numpy as np
 
@@ -21,6 +21,7 @@ def batch(rng, lanes):
 
 
 def twin(matrix, i, n):
-    row = matrix[i].copy()
-    matrix[i, :n] += row[0]
-    return matrix, row
+    first = matrix[i, 0] * (2 if n > 0 else 1)
+    matrix[i, 1:n] += first
+    matrix[i, 0] = first
+    return matrix, matrix[i]

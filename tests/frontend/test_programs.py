@@ -9,45 +9,37 @@ from typing import Any
 
 import pytest
 
-from pcbatch.frontend import read_module
-from pcbatch.frontend.translate.build import build as build_program
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.program import Function
 from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import verify
-from tests.frontend.helpers import FOLDER, build_live, fresh, load_live, programs
+from tests.frontend.helpers import FOLDER, fresh, load_live, program_of, program_of_live, programs
 from tests.goldens import check_golden
 
 PROGRAMS = programs("programs")
 
 
-def build(path: Path) -> Any:
-    module = read_module(path)
-    assert module.default_entry is not None
-    return build_program(module.functions[module.default_entry], module.resolve)
-
-
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 class TestProgram:
     def test_text(self, path: Path) -> None:
-        check_golden(path.with_suffix(".txt"), print_program(build(path).program))
+        check_golden(path.with_suffix(".txt"), print_program(program_of(path).program))
 
     def test_well_formed(self, path: Path) -> None:
-        program = build(path).program
+        program = program_of(path).program
         verify(program)
         assert parse_program(print_program(program)) == program
 
     def test_live_function_gives_the_same(self, path: Path) -> None:
-        static = build(path)
-        live = build_live(load_live(path), static.program.entry.name)
-        assert print_program(live.program, lines=True) == print_program(static.program, lines=True)
-        assert live.program == static.program
+        static = program_of(path).program
+        live = program_of_live(load_live(path)[static.entry.name])
+        assert print_program(live, lines=True) == print_program(static, lines=True)
+        assert live == static
 
     def test_meaning_is_pythons(self, path: Path) -> None:
         namespace = load_live(path)
-        program = build(path).program
+        program = program_of(path).program
         plain = namespace[program.entry.name]
         evaluate = python_evaluate({function.name: namespace for function in program.functions})
         for arguments in namespace["EXAMPLES"]:
@@ -63,7 +55,7 @@ class TestProgram:
                 assert (outcome.value, type(outcome.value)) == (expected, type(expected))
 
     def test_every_op_has_a_place(self, path: Path) -> None:
-        program = build(path).program
+        program = program_of(path).program
         for block in program.blocks():
             for node in (*block.ops, block.terminator):
                 assert node.span is not None, node
@@ -96,7 +88,7 @@ def store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
 
 
 def functions(path: Path) -> dict[str, Function]:
-    return {function.name: function for function in build(path).program.functions}
+    return {function.name: function for function in program_of(path).program.functions}
 
 
 def test_functions_that_are_not_reached_are_left_out() -> None:
@@ -104,16 +96,16 @@ def test_functions_that_are_not_reached_are_left_out() -> None:
 
 
 def test_free_names_are_listed() -> None:
-    found = functions(FOLDER / "programs" / "names.py")
-    assert found["names"].externs == ("abs", "scale")  # this `abs` is the module's own; `min` and `len` are Python's
+    """Constants of the module, and functions, are in the program; what is left are those that code reads."""
+    assert functions(FOLDER / "programs" / "names.py")["names"].externs == ()
     assert functions(FOLDER / "programs" / "conditions.py")["conditions"].externs == ("math",)
 
 
 def test_neither_tensorflow_nor_the_file_is_imported() -> None:
     path = FOLDER / "programs" / "fibonacci.py"
     script = (
-        "import sys; from pcbatch.frontend import read_module, build\n"
-        f"module = read_module({str(path)!r}); build(module.functions['fibonacci'], module.resolve)\n"
-        "assert not {'tensorflow', 'fibonacci', 'numpy'} & set(sys.modules)"
+        "import sys; from pcbatch.reading.static.program import read_file\n"
+        f"read_file({str(path)!r}, 'fibonacci')\n"
+        "assert not {'tensorflow', 'fibonacci'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=FOLDER.parents[1])

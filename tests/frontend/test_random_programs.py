@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from pcbatch.frontend import read_module
-from pcbatch.frontend.translate.build import build
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.verify.verifier import verify
+from pcbatch.reading.static.program import read_file
 from tests.frontend.helpers import load_live
 from tests.frontend.random_programs import Generator
 
@@ -32,15 +31,14 @@ FLOORS |= {"xs[": 50, "//": 40, "%": 50, "return ": 60}
 def test_meaning(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(Generator(seed).module(), encoding="utf-8")
-    module = read_module(path)
-    built = build(module.functions["program"], module.resolve)
-    verify(built.program)
+    program = read_file(path, "program").program
+    verify(program)
     namespace = load_live(path)
-    evaluate = python_evaluate(dict.fromkeys(built.sources, namespace))
+    evaluate = python_evaluate({function.name: namespace for function in program.functions})
     draw = random.Random(seed)
     for _ in range(5):
         a, b, c, *xs = (draw.randint(-5, 9) for _ in range(6))
-        outcome = interpret(built.program, (a, b, c, [*xs]), evaluate, copy_store)
+        outcome = interpret(program, (a, b, c, [*xs]), evaluate, copy_store)
         found = repr(outcome.value) if outcome.status == "OK" else outcome.message
         assert found == plain(namespace["program"], a, b, c, xs)
 

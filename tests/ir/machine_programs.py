@@ -168,6 +168,7 @@ program machine everything(x) -> y
   site 0: MAX_DEPTH "RecursionError: more than max_depth calls deep"
   site 1: MAX_STEPS "more than max_steps loop turns and calls"
   site 2: INDEX "IndexError: index out of range"
+  structure (float32[],)
 
 function everything
 b0:
@@ -181,7 +182,7 @@ b1, sync, cost 1000.0:
   rows 8, all from 48
   piece (x) -> x, t0  shared w, scale  tapes:
     enter tape.record(x) as t
-    check -, lenient: t0 = x * w[0]
+    check -: t0 = x * w[0]
     check 2, -: x = t0 / scale
     exit
   push x

@@ -11,6 +11,7 @@ from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.machine_scope import with_inputs
 from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import StructType
 from tests.ir.strategies import HEADERS, NAMES, codes, name_tuples, names, spans, types
 
 ODD_NAMES = [
@@ -22,7 +23,6 @@ ODD_NAMES = [
     "tapes",
     "steps",
     "check",
-    "lenient",
     "literal",
     "piece",
     "function",
@@ -50,7 +50,7 @@ def statements() -> st.SearchStrategy[table.Statement]:
     )
     placed = st.tuples(ops, spans()).map(lambda pair: replace(pair[0], span=pair[1]))
     checks = st.lists(st.none() | numbers, max_size=3).map(tuple)
-    return st.builds(table.Statement, placed, checks, st.booleans())
+    return st.builds(table.Statement, placed, checks)
 
 
 @st.composite
@@ -124,5 +124,6 @@ def programs(draw: st.DrawFn) -> table.Program:
         {name: draw(types()) for name in shared if draw(st.booleans())},
         draw(st.dictionaries(names(), names(), max_size=3)),
         tuple(draw(st.lists(st.integers(0, len(labels) - 1), max_size=3))) if labels else (),
+        structure=draw(st.none() | types().filter(lambda type_: isinstance(type_, StructType))),
     )
     return with_inputs(program)

@@ -47,8 +47,8 @@ def replace_body(block, body):
 
 
 def test_every_part_of_a_program_is_read():
-    def statement(text, inputs, *sites, lenient=False):
-        return table.Statement(ir.Primitive((text.split(" ")[0],), inputs, Code(text)), sites, lenient)
+    def statement(text, inputs, *sites):
+        return table.Statement(ir.Primitive((text.split(" ")[0],), inputs, Code(text)), sites)
 
     first = table.Piece(
         None,
@@ -65,7 +65,7 @@ def test_every_part_of_a_program_is_read():
         tapes=True,
         statements=(
             table.Statement(ir.Enter(("t",), ("x",), Code("with tape.record(x) as t:\n    pass"))),
-            statement("t0 = x * w[0]", ("x", "w"), None, lenient=True),
+            statement("t0 = x * w[0]", ("x", "w"), None),
             statement("x = t0 / scale", ("t0", "scale"), 2, None),
             table.Statement(ir.Exit()),
         ),
@@ -108,6 +108,7 @@ def test_every_part_of_a_program_is_read():
         ("w", "scale"),
         {"w": VECTOR, "scale": FLOAT},
         {"kept": "x"},
+        structure=StructType("tuple", (FLOAT,)),
     )
     program = parse_machine(machine_programs.EVERYTHING)
     assert program == in_scopes(expected)
@@ -136,7 +137,7 @@ def test_every_part_of_a_program_takes_part_in_comparisons():
         ("push kept  saved t0", "push kept"),
         ("  tapes:", ":"),
         ("check 2, -:", "check -, 2:"),
-        ("check -, lenient:", "check -:"),
+        ("structure (float32[],)", "structure [float32[]]"),
         ("  steps 1", ""),
         ("  dead x, kept\n", "  dead x\n"),
         ("function Model.step", "function Model.leap"),
@@ -224,6 +225,8 @@ HEADER = "program machine f() -> x\n"
         (HEADER + "  var w: int32[]  shared\n  var w: int32[]  shared\n", 3, "w is listed twice"),
         (HEADER + '  site 1: INDEX "E"\n', 2, "expected fault site 0, not 1"),
         (HEADER + '  site 0: INDEX "\\q"\n', 2, "in the message"),
+        (HEADER + "  structure int32[]\nb0:\n  return\n", 2, "int32\\[\\] is no structure"),
+        (HEADER + "  structure (int32\nb0:\n  return\n", 2, ""),
         (HEADER + "  order b1\nb0:\n  return\n", 2, "there is no block b1"),
         (HEADER + "b0:\n  return\nb0:\n  return\n", 4, "two blocks are labelled b0"),
         (HEADER + "b0:\n  jump b1\n", 3, "there is no block b1"),

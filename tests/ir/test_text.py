@@ -33,6 +33,14 @@ def test_types_parse_back(type_):
     assert parse_type(str(type_)) == type_
 
 
+def test_keys_of_dicts_parse_back_as_what_they_are():
+    keys = ("a", "b c", 0, -1, 1.5, 1e-07, (1, "x"), (), True, None, "True")
+    type_ = StructType("dict", (TensorType("int32"),) * len(keys), keys)
+    found = parse_type(str(type_))
+    assert found == type_
+    assert [type(key) for key in found.keys] == [type(key) for key in keys]
+
+
 def test_every_part_of_a_program_is_read():
     text = """\
 program stack

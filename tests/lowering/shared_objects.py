@@ -228,7 +228,7 @@ class Sub2(Base):
 
 
 @pcbatch.autobatch
-def refused_field(x):
+def taken_field(x):
     o = Owner([[x, x], [x, x]])
     p = [x + 1.0, x]
     o.f[0] = p
@@ -237,12 +237,12 @@ def refused_field(x):
 
 
 @pcbatch.autobatch
-def refused_param(x):
+def taken_param(x):
     return inner_param([[x, x]], [x, x])
 
 
 @pcbatch.autobatch
-def refused_result(x):
+def taken_result(x):
     xs = make(x)
     p = [x, x]
     xs[0] = p
@@ -251,7 +251,7 @@ def refused_result(x):
 
 
 @pcbatch.autobatch
-def refused_field_elem(x):
+def taken_field_elem(x):
     o = Owner([[x, x], [x, x]])
     p = [x + 1.0, x]
     o.f[0] = p
@@ -260,7 +260,7 @@ def refused_field_elem(x):
 
 
 @pcbatch.autobatch
-def refused_plus(x):
+def taken_plus(x):
     q = [x]
     xs = [[x + 1.0]]
     ys = xs + [q]
@@ -269,7 +269,7 @@ def refused_plus(x):
 
 
 @pcbatch.autobatch
-def refused_plus_of_list(x):
+def taken_plus_of_list(x):
     q = [x]
     xs = [q]
     ys = xs + xs
@@ -278,7 +278,7 @@ def refused_plus_of_list(x):
 
 
 @pcbatch.autobatch
-def refused_comp(x):
+def taken_comp(x):
     q = [x]
     ys = [q for _ in range(2)]
     q[0] = 9.0
@@ -286,7 +286,7 @@ def refused_comp(x):
 
 
 @pcbatch.autobatch
-def refused_listcopy(x):
+def taken_listcopy(x):
     q = [x]
     xs = [q, [x]]
     ys = list(xs)
@@ -295,7 +295,7 @@ def refused_listcopy(x):
 
 
 @pcbatch.autobatch
-def refused_slice(x):
+def taken_slice(x):
     q = [x]
     xs = [q, [x]]
     ys = xs[:]
@@ -304,7 +304,7 @@ def refused_slice(x):
 
 
 @pcbatch.autobatch
-def refused_star(x):
+def taken_star(x):
     q = [x]
     xs = [q, [x]]
     ys = [*xs]
@@ -313,7 +313,7 @@ def refused_star(x):
 
 
 @pcbatch.autobatch
-def refused_mulrows2(x):
+def taken_mulrows2(x):
     r = [x] * 3
     g = [r] * 3
     r[1] = 9.0
@@ -321,7 +321,7 @@ def refused_mulrows2(x):
 
 
 @pcbatch.autobatch
-def refused_append(x):
+def taken_append(x):
     q = [x]
     xs = []
     xs.append(q)
@@ -330,7 +330,7 @@ def refused_append(x):
 
 
 @pcbatch.autobatch
-def refused_setdefault2(x):
+def taken_setdefault2(x):
     d = {}
     q = [x]
     d.setdefault("a", q)
@@ -339,7 +339,7 @@ def refused_setdefault2(x):
 
 
 @pcbatch.autobatch
-def refused_swap(x):
+def taken_swap(x):
     a, b = [x], [2 * x]
     c = a
     a, b = b, a
@@ -348,7 +348,7 @@ def refused_swap(x):
 
 
 @pcbatch.autobatch
-def refused_tuple(x):
+def taken_tuple(x):
     q = [x]
     t = (q, x)
     q[0] = 9.0
@@ -356,7 +356,7 @@ def refused_tuple(x):
 
 
 @pcbatch.autobatch
-def refused_iadd(x):
+def taken_iadd(x):
     q = [x]
     r = q
     q += [9.0]
@@ -364,7 +364,7 @@ def refused_iadd(x):
 
 
 @pcbatch.autobatch
-def refused_rows2(x):
+def taken_rows2(x):
     rows = [[x], [2 * x]]
     for row in rows:
         row[0] = 3.0
@@ -372,7 +372,7 @@ def refused_rows2(x):
 
 
 @pcbatch.autobatch
-def refused_default2(x):
+def taken_default2(x):
     q = [x]
 
     def g(t, r=q):
@@ -385,7 +385,7 @@ def refused_default2(x):
 
 
 @pcbatch.autobatch
-def refused_default3(x):
+def taken_default3(x):
     q = [x]
 
     def g(t, r=q):
@@ -399,7 +399,7 @@ def refused_default3(x):
 
 
 @pcbatch.autobatch
-def refused_helper2(x):
+def taken_helper2(x):
     q = [x]
     xs = helper(q)
     q[0] = 9.0
@@ -407,7 +407,7 @@ def refused_helper2(x):
 
 
 @pcbatch.autobatch
-def refused_call(x):
+def taken_call(x):
     q = [x]
     xs = both(q)
     q[0] = 9.0
@@ -430,7 +430,7 @@ def refused_callee_sets_rows(x):
 
 
 @pcbatch.autobatch
-def refused_ident(x):
+def taken_ident(x):
     q = [x, x]
     r = ident(q)
     r[0] = 9.0
@@ -438,7 +438,7 @@ def refused_ident(x):
 
 
 @pcbatch.autobatch
-def refused_ident2(x):
+def taken_ident2(x):
     q = [x, x]
     r = ident(q)
     q[0] = 9.0
@@ -446,7 +446,7 @@ def refused_ident2(x):
 
 
 @pcbatch.autobatch
-def refused_ctor_shares2(x):
+def taken_ctor_shares2(x):
     q = [x]
     a = S(q)
     q[0] = 9.0
@@ -454,7 +454,7 @@ def refused_ctor_shares2(x):
 
 
 @pcbatch.autobatch
-def refused_ctor_shares3(x):
+def taken_ctor_shares3(x):
     q = [x]
     a = S(q)
     a.log[0] = 9.0
@@ -462,7 +462,7 @@ def refused_ctor_shares3(x):
 
 
 @pcbatch.autobatch
-def refused_dc_shares2(x):
+def taken_dc_shares2(x):
     q = [x]
     a, b = Owner(q), Owner(q)
     a.f[0] = 9.0
@@ -470,7 +470,7 @@ def refused_dc_shares2(x):
 
 
 @pcbatch.autobatch
-def refused_replace_shares(x):
+def taken_replace_shares(x):
     a = Owner([x])
     b = dataclasses.replace(a)
     b.f[0] = 9.0
@@ -478,7 +478,7 @@ def refused_replace_shares(x):
 
 
 @pcbatch.autobatch
-def refused_dict_of_lists2(x):
+def taken_dict_of_lists2(x):
     d = {"a": [x], "b": [x]}
     d["b"] = d["a"]
     d["a"][0] = 9.0
@@ -486,7 +486,7 @@ def refused_dict_of_lists2(x):
 
 
 @pcbatch.autobatch
-def refused_dict_get(x):
+def taken_dict_get(x):
     d = {"a": [x], "b": [x]}
     q = d.get("a")
     q[0] = 9.0
@@ -494,7 +494,7 @@ def refused_dict_get(x):
 
 
 @pcbatch.autobatch
-def refused_update2(x):
+def taken_update2(x):
     q = [x]
     d = {"a": [x]}
     d.update(b=q)
@@ -503,7 +503,7 @@ def refused_update2(x):
 
 
 @pcbatch.autobatch
-def refused_pop2(x):
+def taken_pop2(x):
     q = [x]
     xs = [q, q]
     r = xs.pop()
@@ -512,7 +512,7 @@ def refused_pop2(x):
 
 
 @pcbatch.autobatch
-def refused_reversed(x):
+def taken_reversed(x):
     q = [x]
     xs = [q, [2 * x]]
     ys = list(reversed(xs))
@@ -521,7 +521,7 @@ def refused_reversed(x):
 
 
 @pcbatch.autobatch
-def refused_zip(x):
+def taken_zip(x):
     p, q = [x], [2 * x]
     ys = list(zip([p, q], [q, p]))
     q[0] = 9.0
@@ -529,7 +529,7 @@ def refused_zip(x):
 
 
 @pcbatch.autobatch
-def refused_unpack_star(x):
+def taken_unpack_star(x):
     p, q = [x], [2 * x]
     xs = [p, q, p]
     a, *b = xs
@@ -538,7 +538,7 @@ def refused_unpack_star(x):
 
 
 @pcbatch.autobatch
-def refused_ifexp(x):
+def taken_ifexp(x):
     p, q = [x], [2 * x]
     r = p if x > 0 else q
     r[0] = 9.0
@@ -546,7 +546,7 @@ def refused_ifexp(x):
 
 
 @pcbatch.autobatch
-def refused_loop_alias(x, k):
+def taken_loop_alias(x, k):
     p, q = [x], [2 * x]
     i = 0
     while i < k:
@@ -557,7 +557,7 @@ def refused_loop_alias(x, k):
 
 
 @pcbatch.autobatch
-def refused_prev(x, k):
+def taken_prev(x, k):
     prev = [0.0, 0.0]
     cur = [x, x]
     i = 0
@@ -569,7 +569,7 @@ def refused_prev(x, k):
 
 
 @pcbatch.autobatch
-def refused_history(x):
+def taken_history(x):
     cur = [x, x]
     hist = []
     for i in range(3):
@@ -579,14 +579,14 @@ def refused_history(x):
 
 
 @pcbatch.autobatch
-def refused_post(x):
+def taken_post(x):
     o = Post([x])
     o.a.append(9.0)
     return o.b[-1]
 
 
 @pcbatch.autobatch
-def refused_post3(x):
+def taken_post3(x):
     q = [x]
     o = Post(q)
     o.b[0] = 9.0
@@ -601,14 +601,14 @@ def refused_class_attr(x):
 
 
 @pcbatch.autobatch
-def refused_twin(x):
+def taken_twin(x):
     o = T(x)
     o.a[0] = 9.0
     return o.b[0]
 
 
 @pcbatch.autobatch
-def refused_keeps2(x):
+def taken_keeps2(x):
     q = [x]
     o = U(q)
     o.log[0][0] = 9.0
@@ -616,7 +616,7 @@ def refused_keeps2(x):
 
 
 @pcbatch.autobatch
-def refused_method_keeps2(x):
+def taken_method_keeps2(x):
     m = M()
     q = [x]
     m.add(q)
@@ -625,7 +625,7 @@ def refused_method_keeps2(x):
 
 
 @pcbatch.autobatch
-def refused_prop2(x):
+def taken_prop2(x):
     p = P(x)
     r = p.inner
     p.q[0] = 9.0
@@ -633,20 +633,20 @@ def refused_prop2(x):
 
 
 @pcbatch.autobatch
-def refused_star_args3(x):
+def taken_star_args3(x):
     q = [x]
     return callee(q, q)
 
 
 @pcbatch.autobatch
-def refused_twice3(x):
+def taken_twice3(x):
     q = [x]
     xs = [q, q]
     return callee2(xs[0], xs[1])
 
 
 @pcbatch.autobatch
-def refused_twice4(x):
+def taken_twice4(x):
     q = [x]
     return callee3([q, q])
 
@@ -665,7 +665,7 @@ def refused_rec(x, k):
 
 
 @pcbatch.autobatch
-def refused_keep_call(x):
+def taken_keep_call(x):
     o = Owner([x])
     q = [2 * x]
     o = keeps(o, q)
@@ -674,7 +674,7 @@ def refused_keep_call(x):
 
 
 @pcbatch.autobatch
-def refused_nested_ret2(x):
+def taken_nested_ret2(x):
     q = [x]
 
     def g(t):
@@ -688,7 +688,7 @@ def refused_nested_ret2(x):
 
 
 @pcbatch.autobatch
-def refused_comp_filter(x):
+def taken_comp_filter(x):
     rows = [[x], [2 * x]]
     ys = [r for r in rows]
     ys[0][0] = 9.0
@@ -696,7 +696,7 @@ def refused_comp_filter(x):
 
 
 @pcbatch.autobatch
-def refused_grid2(x, k):
+def taken_grid2(x, k):
     g = [[0.0] * 3 for _ in range(3)]
     g[k] = g[0]
     g[0][1] = x
@@ -704,7 +704,7 @@ def refused_grid2(x, k):
 
 
 @pcbatch.autobatch
-def refused_tuple_swap2(x):
+def taken_tuple_swap2(x):
     g = [[x], [2 * x]]
     a = g[0]
     g[0], g[1] = g[1], g[0]
@@ -726,14 +726,14 @@ def refused_bounded2(x):
 
 
 @pcbatch.autobatch
-def refused_super(x):
+def taken_super(x):
     o = Sub(x, 0.5)
     o.hist.append(x)
     return len(o.view) + x
 
 
 @pcbatch.autobatch
-def refused_if2(x):
+def taken_if2(x):
     q = [[x], [2 * x]]
     o = If(q)
     o.last[0] = 9.0
@@ -741,7 +741,7 @@ def refused_if2(x):
 
 
 @pcbatch.autobatch
-def refused_unknown(x):
+def taken_unknown(x):
     q = [[x], [2 * x]]
     o = Unknown(q)
     o.n[0][0] = 9.0
@@ -757,14 +757,14 @@ def refused_default_shared(x):
 
 
 @pcbatch.autobatch
-def refused_turtle(x):
+def taken_turtle(x):
     t = Turtle(x, 0.0)
     t.pos[0] += 1.0
     return t.path[0][0]
 
 
 @pcbatch.autobatch
-def refused_deck2(x):
+def taken_deck2(x):
     c = [x, 2 * x]
     d = Deck(c)
     d.discard.append(x)
@@ -773,7 +773,7 @@ def refused_deck2(x):
 
 
 @pcbatch.autobatch
-def refused_grid_copy2(x):
+def taken_grid_copy2(x):
     g = [[x] * 2 for _ in range(2)]
     h = g[:]
     h[0][0] = 9.0
@@ -973,7 +973,7 @@ def place_ahead(moving, by):
 
 
 @pcbatch.autobatch
-def refused_method(x):
+def taken_method_shared(x):
     m = Moving(x)
     g = m.ahead
     m.place = 9.0
@@ -981,7 +981,7 @@ def refused_method(x):
 
 
 @pcbatch.autobatch
-def refused_method_of_partial(x):
+def taken_method_of_partial(x):
     m = Moving(x)
     g = functools.partial(m.ahead, 1.0)
     m.place = 9.0
@@ -989,7 +989,7 @@ def refused_method_of_partial(x):
 
 
 @pcbatch.autobatch
-def refused_partial(x):
+def taken_partial(x):
     m = Moving(x)
     g = functools.partial(place_ahead, m)
     m.place = 9.0
@@ -997,7 +997,7 @@ def refused_partial(x):
 
 
 @pcbatch.autobatch
-def refused_method_of_dict(x):
+def taken_method_of_dict(x):
     d = {"a": x}
     g = d.get
     d["a"] = 9.0
@@ -1005,7 +1005,7 @@ def refused_method_of_dict(x):
 
 
 @pcbatch.autobatch
-def refused_values(x):
+def taken_values_shared(x):
     d = {"a": x}
     v = d.values()
     d["a"] = 9.0
@@ -1013,7 +1013,7 @@ def refused_values(x):
 
 
 @pcbatch.autobatch
-def refused_keys(x):
+def taken_keys(x):
     d = {"a": x}
     v = d.keys()
     d["b"] = 9.0
@@ -1038,3 +1038,164 @@ def taken_values(x):
     kept = list(d.values())
     d["a"] = 9.0
     return kept[0] + d["a"] + d["b"]
+
+
+@pcbatch.autobatch
+def taken_live_list_in_a_loop(x):
+    xs = [x, 2 * x, 3 * x]
+    t = 0.0
+    for y in xs:
+        xs[1] = 9.0
+        t = t + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_list_that_grows(x):
+    xs = [x, 2 * x]
+    t = 0.0
+    for y in xs:
+        if len(xs) < 4:
+            xs.append(y + 1)
+        t = t + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_items_in_a_loop(x):
+    d = {"a": x, "b": 2 * x}
+    t = 0.0
+    for k, v in d.items():
+        d["b"] = 7.0
+        t = t + v
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_values_in_a_loop(x):
+    d = {"a": x, "b": 2 * x}
+    t = 0.0
+    for v in d.values():
+        d["b"] = 7.0
+        t = t + v
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_items_view(x):
+    d = {"a": x}
+    v = d.items()
+    d["b"] = 9.0
+    t = 0.0
+    for k, w in v:
+        t = t + w
+    return t + len(v)
+
+
+@pcbatch.autobatch
+def taken_live_enumerated(x):
+    xs = [x, 2 * x, 3 * x]
+    t = 0.0
+    for i, y in enumerate(xs):
+        xs[2] = i * 1.0
+        t = t * 2 + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_zipped(x):
+    xs = [x, 2 * x, 3 * x]
+    t = 0.0
+    for i, y in zip([0, 1, 2], xs):
+        xs[2] = i * 1.0
+        t = t * 2 + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_rows(x, v):
+    t = 0.0
+    for y in v:
+        v[1] = 9.0
+        t = t + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_list_by_lane(x, k):
+    xs = [x, 2 * x, 3 * x]
+    t = 0.0
+    for y in xs:
+        if k > 1:
+            xs[2] = 5.0
+        t = t + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_reversed_list(x):
+    xs = [x, 2 * x, 3 * x]
+    t = 0.0
+    for y in reversed(xs):
+        xs[0] = 5.0
+        t = t + y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_zip_of_an_array(x, k, v):
+    t = 0.0
+    for i, (y, z) in enumerate(zip(v, [x, 2 * x, 3 * x])):
+        v[1] = 1.0
+        t = t + i * y + z
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_zip_by_lane(x, k):
+    t = 0.0
+    for i, y in zip(range(k), [x, 2 * x, 3 * x]):
+        t = t + i * y
+    return t
+
+
+@pcbatch.autobatch
+def taken_live_generators_of_their_time(x, v, k):
+    g = (q * 2 for q in [x, 1.0])
+    xs = [3.0]
+    h = (q + x for q in xs)
+    xs = [4.0]
+    return sum(g) + sum(h)
+
+
+@pcbatch.autobatch
+def refused_spent_zip(x):
+    xs = [x, 2 * x, 3 * x]
+    t = 0.0
+    it = zip(xs, xs)
+    for a, b in it:
+        t = t + a
+    for a, b in it:
+        t = t + a
+    return t
+
+
+@pcbatch.autobatch
+def refused_spent_map(x):
+    xs = [x, 2 * x, 3 * x]
+    it = map(lambda q: q + 1, xs)
+    return sum(it) + sum(it)
+
+
+@pcbatch.autobatch
+def refused_spent_reversed(x):
+    xs = [x, 2 * x, 3 * x]
+    it = reversed(xs)
+    return sum(it) + sum(it)
+
+
+@pcbatch.autobatch
+def refused_spent_generator(x):
+    xs = [x, 2 * x, 3 * x]
+    it = (q for q in xs)
+    return sum(it) + sum(it)

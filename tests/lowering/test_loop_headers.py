@@ -98,7 +98,7 @@ def test_what_may_fail_is_large_or_waits_is_asked_in_one_place(function, batch):
 
 def test_the_question_shows_in_the_source_and_in_the_profile():
     """The line is counted where it is asked."""
-    assert "_pcb.Jump(_pcb.Branch('t0', 2, 3), turn=True)" in halvings.source(N)
+    assert "_pcb.Jump(_pcb.Branch('t2', 2, 3), turn=True)" in halvings.source(N)
     profile = halvings.run(N).profile()
     lines = {line.text.strip(): line.counts for function in profile.functions for line in function.lines}
     turns = lines["n = n // 2"].active

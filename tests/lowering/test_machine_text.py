@@ -58,7 +58,7 @@ def test_the_text_gives_the_same(name):
     program = parse_machine(function.ir("machine", *arguments))
     types = compilation.machine_program.types  # a text names the classes of objects, but does not have them
     program = dataclasses.replace(program, types={name: types[name] for name in program.types})
-    table = with_kept(emit(program, compilation.typed.environment).load(), compilation.environment.kept)
+    table = with_kept(emit(program, compilation.environment).load(), compilation.environment.kept)
     outcomes = [
         machine.run(*arrays_of(machine, compilation.parameters(), bound, captured.leaves), LANES)
         for machine in (make_executable(table, compilation.options, lambda: "read back"), compilation.machine)

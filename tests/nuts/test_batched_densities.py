@@ -97,9 +97,9 @@ def test_lanes_that_turn_differently_and_arguments_for_all():
 def test_what_the_function_reads_is_read_anew(monkeypatch):
     slope = slope_of(lambda q, data: halved(q, 1)["x"])
     first = slope([0.3, 0.4], 0.0)[0]
-    assert slope.stats().entries == 1
+    assert slope.stats().cache_entries == 1
     np.testing.assert_array_equal(slope([0.3, 0.4], 0.0)[0], first)
-    assert slope.stats().entries == 1
+    assert slope.stats().cache_entries == 1
     monkeypatch.setitem(globals(), "RATES", tf.constant([2.0, 0.25]))
     np.testing.assert_allclose(slope([0.3, 0.4], 0.0)[0], 4.0 * first, rtol=1e-6)
 

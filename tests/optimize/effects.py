@@ -55,7 +55,7 @@ def without(name: str | None) -> Iterator[None]:
 def typed(program: str) -> Program:
     """The typed cfg program of a corpus program."""
     found = load(program)
-    return found.function.pipeline(*found.arguments(BATCH)).typed.program
+    return found.function.pipeline(*found.arguments(BATCH)).cfg
 
 
 def compiled(program: str, left_out: str | None) -> Program:

@@ -249,6 +249,31 @@ def second(a, b):
     return pair[0] + 1, pair[1]
 
 
+@pcbatch.autobatch
+def placed(n):
+    """An arm that sets a constant, opposite to one that calls."""
+    if n > 3:
+        k = placed(n - 2)
+    else:
+        k = 0
+    return k + n
+
+
+@pcbatch.autobatch
+def filled(n, v):
+    """An array that every call takes and gives back."""
+    if n <= 0:
+        return v
+    v = filled(n - 1, v)
+    v[n % 3] = n
+    return v
+
+
+@pcbatch.autobatch
+def filling(n):
+    return tf.reduce_sum(filled(n, tf.zeros([3], tf.int32)))
+
+
 ENTRIES = {
     "fibonacci": (fibonacci, [(0,), (1,), (5,), (7,)]),
     "kept": (kept, [(0, 3), (3, 2), (5, -1)]),
@@ -267,6 +292,8 @@ ENTRIES = {
     "handing": (handing, [(0, 1), (3, 2), (4, -4)]),
     "shares": (shares, [(3, 5), (17, 5), (20, 7), (8, 2)]),
     "whole": (whole, [(3, 5), (17, 5), (20, 7), (8, 2)]),
+    "placed": (placed, [(0,), (3,), (8,)]),
+    "filling": (filling, [(0,), (2,), (7,)]),
 }
 """Each entry function with the examples on which its programs are compared."""
 

@@ -18,10 +18,10 @@ from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes
 def outcomes(function: Any, batch: list[Any], example: list[Any]) -> Iterator[tuple[str, Outcome]]:
     """The name of each stage or pass with what the program then gives for `example`, of the types of `batch`."""
     stages = function.pipeline(*batch)
-    environment = stages.typed.environment
+    environment = stages.environment
     arguments = [function.as_example(*each) for each in zip(function.__signature__.parameters, example, strict=True)]
-    programs = [("typed", stages.typed.program)]
-    cfg = optimize(stages.typed.program, after=lambda *seen: programs.append(seen))
+    programs = [("typed", stages.cfg)]
+    cfg = optimize(stages.cfg, after=lambda *seen: programs.append(seen))
     programs.append(("calls", lower_calls(cfg)))
     optimize(programs[-1][1], after=lambda *seen: programs.append(seen))
     machine = [("machine", stages.lowered)]

@@ -237,7 +237,7 @@ def test_the_groups_that_are_found(name):
 def test_calls_in_sequence_are_what_they_were(name):
     """After all passes, too: which must keep what only forks read."""
     compilation, program = compiled(name)
-    environment = compilation.typed.environment
+    environment = compilation.environment
     passes = machine_passes(partial(checked_sites, environment=environment), ())
     function, examples, _ = EXAMPLES[name]
     for stage in (program, run_passes(program, passes, lambda name, program: verify_machine(program))):

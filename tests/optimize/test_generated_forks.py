@@ -31,7 +31,7 @@ def judge(seed):
     function, arguments = module(program_of(seed))["main"], batch(seed)
     try:
         _, compilation, captured = function.options(fork=True, **GRAPH).session.pipeline(arguments, {})
-        environment = compilation.typed.environment
+        environment = compilation.environment
     except CompileError as error:
         if not {each.code for each in error.diagnostics} <= REFUSABLE:
             raise

@@ -91,7 +91,7 @@ def stages(compilation):
     """The machine program as it is lowered, and after each pass."""
     found = [("machine", compilation.lowered)]
     shared = [name for name, user in compilation.parameters().items() if user in compilation.arguments.shared]
-    passes = machine_passes(partial(checked_sites, environment=compilation.typed.environment), shared)
+    passes = machine_passes(partial(checked_sites, environment=compilation.environment), shared)
     run_passes(compilation.lowered, passes, lambda name, program: found.append((name, program)))
     return found
 
@@ -111,7 +111,7 @@ def test_what_each_pass_changes(name):
 def answers(name, program: Program):
     """What `program` gives for the examples, and how often it ran blocks, in the interpreter of the dialect."""
     function, examples, shared, compilation = compiled(name)
-    evaluate, store = interpreter_callbacks(program, compilation.typed.environment)
+    evaluate, store = interpreter_callbacks(program, compilation.environment)
     given = {user: name for name, user in compilation.parameters().items()}
     found = []
     for example in examples:
@@ -248,7 +248,7 @@ def test_sabotage_is_noticed(sabotage, monkeypatch):
     passes = {
         "loop_header_duplication": loop_header_duplication.duplicate_headers,
         "idle_checks": partial(
-            idle_checks.drop_idle_checks, checked=partial(checked_sites, environment=compilation.typed.environment)
+            idle_checks.drop_idle_checks, checked=partial(checked_sites, environment=compilation.environment)
         ),
         "early_turns": early_turns.compute_early,
         "dead_writes": dead_writes.mark_dead_writes,
@@ -273,7 +273,7 @@ def test_a_check_that_is_forgotten_is_noticed():
     statuses = []
     for program in (compilation.machine_program, none):
         program = shared_parameters.share_parameters(program, ["table"])
-        loaded = emit(program, compilation.typed.environment).load()
+        loaded = emit(program, compilation.environment).load()
         machine = ReferenceMachine(loaded, compilation.environment.backend, max_steps=50)
         numbers = np.array([example[0] for example in examples], np.int32)
         statuses.append(machine.run([numbers], list(shared.values()), len(numbers)).status.tolist())

@@ -1,6 +1,6 @@
 """Runs generated programs under one reading: `python -m tests.programs.judge --reading reference --count 500`.
 
-A reading is `reference` (the cheapest way through the front end), `default`, `lockstep`, `native`, `interpreted`,
+A reading is `reference` (the cheapest way through the front end), `default`, `lockstep`, `native`,
 `single` or the dotted name `package.module:run` of a function that is called as `run(function, arguments)`
 (`judging.py`).
 

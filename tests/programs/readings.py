@@ -12,7 +12,6 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus
-from pcbatch.function import readings
 from tests.programs.judging import FAILURES, Lane, Run, examples, numbers
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -33,12 +32,6 @@ def run_with(options: dict[str, Any], function: Callable[..., Any], arguments: t
     ]
 
 
-def run_interpreted(function: Callable[..., Any], arguments: tuple[np.ndarray, ...]) -> list[Lane]:
-    """The same by the interpreter over abstract values, which is not switched on yet."""
-    with readings.switched():
-        return run_with({"form": "lockstep", "jit": False}, function, arguments)
-
-
 def run_singly(function: Callable[..., Any], arguments: tuple[np.ndarray, ...]) -> list[Lane]:
     """One call of `f.single` for each lane."""
     single = pcbatch.autobatch(function).single
@@ -54,11 +47,9 @@ def run_singly(function: Callable[..., Any], arguments: tuple[np.ndarray, ...]) 
 
 
 def reading(name: str) -> Run:
-    """A way to run by its name: `single`, `interpreted`, one of `OPTIONS`, or `package.module:function`."""
+    """A way to run by its name: `single`, one of `OPTIONS`, or `package.module:function`."""
     if name == "single":
         return run_singly
-    if name == "interpreted":
-        return run_interpreted
     if name in OPTIONS:
         return partial(run_with, OPTIONS[name])
     module, _, function = name.partition(":")

@@ -150,7 +150,7 @@ def in_python(name: str, arguments: tuple):
         return None
 
 
-@pytest.mark.parametrize("name", [name for name in math_equivalents.NAMES if name not in ("isqrt", "prod")])
+@pytest.mark.parametrize("name", [name for name in math_equivalents.NAMES if name not in ("dist", "isqrt", "prod")])
 def test_math(name):
     if not hasattr(math, name):  # Python 3.10 has no cbrt and exp2, and nobody can name them there
         assert name in ("cbrt", "exp2")
@@ -158,7 +158,7 @@ def test_math(name):
     pairs = [(x, y) for x in DOUBLES for y in (0.5, -2.0, 3.0)]
     for arguments in pairs if name in OF_TWO else [(x,) for x in DOUBLES]:
         with recording() as recorder:
-            given = math_equivalents.EQUIVALENTS[name](*(tf.constant(x, tf.float64) for x in arguments), site=3)
+            given = math_equivalents.EQUIVALENTS[name](*(tf.constant(np.float64(x)) for x in arguments), site=3)
             failed = bool(recorder.site() > 0)
         wanted = in_python(name, arguments)
         assert failed == (wanted is None), arguments
@@ -175,6 +175,8 @@ def test_math_of_ints_and_vectors():
                 tf.convert_to_tensor(math_equivalents.EQUIVALENTS["isqrt"](tf.constant(n), site=0))
             ) == math.isqrt(n)
         assert float(math_equivalents.EQUIVALENTS["prod"](tf.constant(LARGE), site=0)) == math.prod(LARGE)
+        given = math_equivalents.EQUIVALENTS["dist"](tf.constant([1.0, 2.0]), tf.constant([4.0, -2.0]), site=0)
+        assert float(tf.convert_to_tensor(given)) == math.dist([1.0, 2.0], [4.0, -2.0])
         assert float(math_equivalents.EQUIVALENTS["prod"](tf.constant(LARGE), start=2.0, site=0)) == math.prod(
             LARGE, start=2.0
         )

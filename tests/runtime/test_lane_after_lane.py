@@ -142,7 +142,9 @@ def loose(x):
 
 
 def test_arrays_of_any_length_stay_among_the_operations_of_their_lane():
-    agrees(loose, np.array([[1.0, 2.0, 1.0], [3.0, 3.0, 3.0]], np.float32), notes=["Unique runs lane after lane"])
+    """It runs where each of its parts is used: no variable can hold one of them from here to there."""
+    note = "Unique runs lane after lane"
+    agrees(loose, np.array([[1.0, 2.0, 1.0], [3.0, 3.0, 3.0]], np.float32), notes=[note, note])
 
 
 @pcbatch.autobatch(form="lockstep")
@@ -162,10 +164,33 @@ def unbounded(x, n):
     return tape.gradient(y, x)
 
 
-def growing(x, n):
+@tf.function(autograph=False)
+def grown_array(x):
     array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
     array = tf.while_loop(lambda c, _: c < 3, lambda c, a: (c + 1, a.write(c, x)), (0, array))[1]
     return tf.ensure_shape(array.stack(), [3])
+
+
+def growing(x, n):
+    return grown_array(x)
+
+
+def array_of_a_lane(x, n):
+    array = tf.TensorArray(tf.float32, size=2)
+    array.write(0, x)
+    return array.stack()
+
+
+def test_arrays_that_are_written_to_are_made_where_they_are_used():
+    with pytest.raises(PrimitiveError, match=r"PCB404: .* class TensorArray .*") as error:
+        pcbatch.autobatch(array_of_a_lane)(X, N)
+    assert error.value.diagnostics[0].span.text.strip() == "array = tf.TensorArray(tf.float32, size=2)"
+    bounded = tf.function(lambda x: tf.TensorArray(tf.float32, size=2).unstack([x, 2 * x]).stack(), autograph=False)
+
+    def inside(x):
+        return bounded(x)
+
+    agrees(pcbatch.autobatch(inside), X)
 
 
 @pytest.mark.parametrize("function", [unbounded, growing])

@@ -1,7 +1,6 @@
 """Pieces: abstract evaluation, vectorisation in every context, and errors that point at the user's line."""
 
 import linecache
-import re
 
 import numpy as np
 import pytest
@@ -311,38 +310,6 @@ def test_a_weak_float_with_an_int_tensor_says_which_cast():
     with pytest.raises(PrimitiveError, match=r"tf\.cast") as error:
         abstract_eval(p, (I32, WEAK_FLOAT), ())
     assert diagnostic(error).span.line == 20
-
-
-@pytest.mark.parametrize(
-    ("body", "word"),
-    [
-        ("y = tf.random.normal([])", "RandomStandardNormal"),
-        ("y = tf.nn.dropout(x, 0.5)", "RandomUniform"),
-        ("y = tf.random.stateless_normal([], [1, 2])", "pcbatch.random"),
-        ("y = tf.random.stateless_uniform([], [1, 2])", "pcbatch.random"),
-        ("v.assign(2.0)\ny = 1", "AssignVariableOp"),
-        ("tf.print(x)\ny = 1", "Print"),
-        ("tf.debugging.assert_positive(x)\ny = 1", "assert"),
-        ("y = tf.numpy_function(np.sin, [x], tf.float32)\ny = tf.ensure_shape(y, [3])", "Python"),
-        ("y = tf.timestamp()", "clock"),
-        ("y = tf.strings.length(tf.io.read_file('x'))", "ReadFile"),
-        ("y = inner(x)", "pcbatch.random"),
-    ],
-)
-def test_impure_operations_are_refused(body, word):
-    variable = tf.Variable(1.0)
-    inner = tf.function(lambda x: tf.random.stateless_normal([], [1, 2]), autograph=False)
-    p = piece("a = x\n" + body, ("x",), v=variable, inner=inner)
-    with pytest.raises(PrimitiveError, match=re.escape(word)) as error:
-        abstract_eval(p, (VECTOR,), ())
-    assert {(d.code, d.span.line) for d in error.value.diagnostics} == {("PCB403", 20)}
-
-
-def test_every_impure_operation_is_reported():
-    p = piece("a = tf.random.normal([])\ny = a + tf.random.uniform([])")
-    with pytest.raises(PrimitiveError) as error:
-        abstract_eval(p, (), ())
-    assert [d.span.line for d in error.value.diagnostics] == [10, 20]
 
 
 @pytest.mark.parametrize(("value", "word"), [("'a'", "string"), ("tf.sin", "function"), ("tf.GradientTape()", "tape")])

@@ -1,4 +1,4 @@
-"""What loops, `in`, `match` and starred expressions call: against Python, and what is refused."""
+"""What `in` and starred expressions call: against Python, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow import ops
-from pcbatch.runtime.backends.tensorflow.structures import type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 
 
@@ -22,59 +20,7 @@ def value(x):
     return np.asarray(tf.convert_to_tensor(x)).tolist()
 
 
-# -- loops -------------------------------------------------------------------------------------------------------------
-
 ARRAY = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-
-
-@pytest.mark.parametrize("array", [ARRAY, ARRAY.numpy(), tf.Variable(ARRAY)], ids=["tensor", "numpy", "variable"])
-def test_rows_of_arrays(array):
-    assert ops.shortest(array) == 3
-    assert [value(ops.element(array, weak(i))) for i in range(3)] == value(ARRAY)
-
-
-def test_positions_of_junk_lanes_are_harmless():
-    assert value(ops.element(ARRAY, weak(3))) == [5.0, 6.0]
-    assert value(ops.element((1, 2), weak(-1))) == 1
-
-
-def test_an_array_without_rows():
-    empty = tf.zeros([0, 2, 3], tf.int32)
-    assert ops.shortest(empty, ARRAY) == 0
-    assert type_of(ops.element(empty, weak(0))) == type_of(tf.zeros([2, 3], tf.int32))
-
-
-def test_elements_of_structures():
-    pairs = [(1, tf.constant([1.0, 2.0])), (2.5, tf.constant([3.0, 4.0]))]
-    number, vector = ops.element(pairs, weak(1))
-    assert isinstance(number, Weak)
-    assert (value(number), value(vector)) == (2.5, [3.0, 4.0])
-    assert type_of(ops.element((1, tf.constant(2, tf.int64)), weak(0))) == type_of(tf.constant(2, tf.int64))
-
-
-def test_the_shortest_ends_it_unless_it_is_strict():
-    assert ops.shortest(ARRAY, (1, 2)) == 2
-    assert ops.shortest(ARRAY, (1, 2, 3), strict=True) == 3
-    with pytest.raises(ValueError, match="lengths 3, 2"):
-        ops.shortest(ARRAY, (1, 2), strict=True)
-
-
-@pytest.mark.parametrize(
-    ("sequence", "message"),
-    [
-        (tf.constant(1), "not over a number"),
-        (weak(1), "not over a number"),
-        ({"a": 1}, "not over a dict"),
-        ("text", "not over the string"),
-        ((), "an empty tuple or list"),
-        ((1, tf.constant([1.0])), "must be alike"),
-        ((True, 1), "must be alike"),
-    ],
-    ids=["scalar", "weak", "dict", "string", "empty", "shapes", "dtypes"],
-)
-def test_what_a_loop_cannot_go_over(sequence, message):
-    with pytest.raises((TypeError, PieceRefusalError), match=message):
-        ops.element(sequence, weak(0))
 
 
 # -- membership --------------------------------------------------------------------------------------------------------
@@ -124,25 +70,6 @@ def test_static_membership_is_pythons():
 def test_membership_refuses(x, sequence, message):
     with pytest.raises(TypeError, match=message):
         ops.contains(x, sequence)
-
-
-# -- match -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("flag", [True, False])
-def test_only_a_bool_is_a_flag(flag):
-    for same in (flag, np.bool_(flag), tf.constant(flag)):
-        assert value(ops.same_flag(same, flag)) is True
-        assert value(ops.same_flag(same, not flag)) is False
-    for other in (int(flag), tf.constant(int(flag)), weak(int(flag)), tf.constant([flag]), None):
-        assert ops.same_flag(other, flag) is False
-
-
-def test_parts_of_sequences():
-    assert ops.parts((1, 2), 2) == (1, 2)
-    for wrong, message in ((ARRAY, "not an array"), (weak(1), "not an array"), ("ab", "not a str"), ((1,), "never")):
-        with pytest.raises(TypeError, match=message):
-            ops.parts(wrong, 2)
 
 
 # -- starred -----------------------------------------------------------------------------------------------------------

@@ -371,7 +371,7 @@ def test_auto_gives_what_the_function_gives():
 def test_auto_is_xla_on_a_gpu_and_for_more_than_one_block(monkeypatch):
     looped = pcbatch.autobatch(twice_convolved, jit="auto", **ONE_KERNEL)
     looped.check(LARGE, KERNEL[:, :, :, :2])
-    assert looped.stats().forms == ("lockstep: a row of b2 is expensive",)
+    assert looped.stats().forms == ("lockstep: a row of b1 is expensive",)
     assert looped.pipeline(LARGE, KERNEL[:, :, :, :2]).machine.jit is True
     monkeypatch.setattr(graphs, "on_gpu", lambda: True)
     assert form_of(by_channel, LARGE, KERNEL) == f"{XLA}nothing was measured on a GPU"

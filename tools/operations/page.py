@@ -27,8 +27,9 @@ refused when one is asked for.
 - **nobody**: no rule does it for many examples at once. It runs for the lanes that are there, one after another
   (`f.stats().notes` and `run.profile()` say so).
 - **refused**: before anything runs, at the user's line, by the code in the columns. PCB401: it fails for one example.
-  PCB402: it has no rule, and XLA cannot compile it for one lane; write `pcbatch.primitive(fn, batched=..)`. PCB403: it
-  is not pure. PCB404: it gives no tensor of static shape. PCB440: XLA has no kernel for it.
+  PCB402: it has no rule, and XLA cannot compile it for one lane; write `pcbatch.primitive(fn, batched=..)`. PCB404: it
+  gives no tensor of static shape. PCB440: XLA has no kernel for it. PCB112, PCB118, PCB119 and PCB403: it is not pure,
+  it assigns a variable, draws, checks or writes something, or has another side effect.
 
 The columns *graph* and *XLA* say how it runs in lockstep: **yes**, vectorised; **lane after lane**; or not, and the
 code of the refusal. The column *natively* is about native code among expensive blocks

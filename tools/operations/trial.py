@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, PieceRefusalError
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Block, FaultSite, Piece, Program, Return
 from pcbatch.ir.status import LaneStatus
@@ -184,6 +184,7 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
 
     try:
         (type_,) = BACKEND.abstract_eval(piece, read_types, operand_types)
+        _check(piece, [*read_types, *operand_types])
 
         def run(*values: tf.Tensor) -> list[tf.Tensor]:
             given = [[value] for value in values]
@@ -197,6 +198,8 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
     except CompileError as error:
         first = error.diagnostics[0]
         return Verdict(first.code, first.message)
+    except PieceRefusalError as error:
+        return Verdict(error.code, error.message)
     except Exception as error:
         explained = BACKEND.explain(error)
         if explained is None:
@@ -204,6 +207,12 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
         return Verdict("PCB440" if jit else "PCB441", explained.gist)
     _compare(expression, "xla" if jit else "graph", piece, type_, got, lanes, operands)
     return Verdict(looped=bool(notes))
+
+
+def _check(piece: Piece, types: Sequence[Type]) -> None:
+    """Try `piece` for one lane, as whoever reads a program does; PieceRefusalError where that must not be."""
+    symbols = BACKEND.symbols(tapes=False)
+    symbols.called(lambda: piece.function(*(symbols.symbol(type_, own=True) for type_ in types)))
 
 
 def _compare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -27,13 +27,6 @@ def read_function(function: Any) -> FunctionSource:
     return _checked(capture(function))
 
 
-def read_method(function: FunctionType, prepared: Callable[[FunctionSource], FunctionSource]) -> FunctionSource:
-    """The source of a method whose object is an argument like others, as it is `prepared`; see `read_function`."""
-    source = prepared(capture(function))
-    raise_all(check_syntax(source.tree, source.file, source.locals, source.scope, source.receiver))
-    return source
-
-
 def read_definition(
     node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], file: str, qualname: str, scope: Scope
 ) -> FunctionSource:
@@ -42,12 +35,5 @@ def read_definition(
 
 
 def _checked(source: FunctionSource) -> FunctionSource:
-    raise_all(check_syntax(source.tree, source.file, source.locals, source.scope, _likely_receiver(source)))
+    raise_all(check_syntax(source.tree, source.file))
     return source
-
-
-def _likely_receiver(source: FunctionSource) -> str | None:
-    """What stands in a class is most likely a method; the check is repeated when that is known."""
-    owner = source.qualname.rpartition(".")[0]
-    in_class = owner != "" and not owner.endswith("<locals>")
-    return source.parameters[0].name if in_class and source.parameters else None

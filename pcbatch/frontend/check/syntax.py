@@ -1,87 +1,85 @@
-"""The allow-list of syntax: a table with a rule for every gast node type.
+"""The syntax check: constructs that the reader cannot read, whatever values there are, found in a function's tree.
 
-A rule is `SUPPORTED` (look inside), a `Refusal` (report it) or a function that decides: a method of `Checker`, or one
-of those in `blocks`, `loops` and `patterns`. A node type without a rule cannot happen: the tests walk gast's list.
+A batched function with one of them is refused when it is decorated; a helper with one of them is not interpreted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator
 from typing import Any
 
 import gast
 
 from pcbatch.errors import Diagnostic
-from pcbatch.frontend.check import blocks, loops, patterns, refusals
-from pcbatch.frontend.check.checker import SUPPORTED, Checker, Rule
+from pcbatch.frontend.check import refusals
+from pcbatch.frontend.source.nodes import assigned_in, parameters, span_of
 from pcbatch.frontend.source.parsing import PYTHON_2
-from pcbatch.frontend.source.scope import Scope
+from pcbatch.frontend.source.refusal import Refusal
 
 
-def check_syntax(
-    tree: Any, file: str, local_names: Set[str], scope: Scope, receiver: str | None = None
-) -> list[Diagnostic]:
-    """Every refusal of syntax in the function `tree`, which may be a method of the object named `receiver`."""
-    checker = Checker(RULES, file, local_names, scope, receiver)
-    checker.function(tree)
-    return checker.found
+def _same(refusal: Refusal, *names: str) -> dict[str, Refusal]:
+    return dict.fromkeys(names, refusal)
 
 
-def _same(rule: Rule, *names: str) -> dict[str, Rule]:
-    return dict.fromkeys(names, rule)
-
-
-_RULES: dict[str, Rule] = {
-    # Statements.
-    **_same(SUPPORTED, "If", "While", "Pass", "Break", "Continue"),
-    "Expr": Checker.expression_statement,
-    "Assign": Checker.assign,
-    "AugAssign": Checker.augmented,
-    "AnnAssign": Checker.annotated,
-    "For": loops.for_loop,
-    "Return": Checker.returns,
-    "Assert": Checker.asserts,
-    "Raise": Checker.raises,
-    **_same(refusals.TRY, "Try", "TryStar", "ExceptHandler"),
-    "FunctionDef": Checker.definition,
-    "ClassDef": refusals.DEFINITION,
+_REFUSED: dict[str, Refusal] = {
+    **_same(refusals.TRY, "Try", "TryStar"),
+    "ClassDef": refusals.CLASS,
     **_same(refusals.ASYNC, "AsyncFunctionDef", "AsyncFor", "AsyncWith", "Await"),
-    **_same(refusals.SCOPE, "Global", "Nonlocal"),
-    "Delete": Checker.delete,
-    **_same(refusals.IMPORT, "Import", "ImportFrom", "alias"),
-    **_same(blocks.with_block, "With"),
-    "withitem": SUPPORTED,
-    "Match": patterns.match_statement,
-    "match_case": patterns.match_case,
-    "MatchValue": patterns.value_pattern,
-    "MatchOr": patterns.alternatives,
-    **_same(SUPPORTED, "MatchAs", "MatchSequence", "MatchSingleton"),
-    **_same(refusals.PATTERN, "MatchClass", "MatchMapping", "MatchStar"),
-    **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
-    # Expressions.
-    **_same(
-        SUPPORTED, "BoolOp", "IfExp", "List", "Tuple", "Starred", "Subscript", "Slice", "Attribute", "Name", "keyword"
-    ),
-    "Constant": Checker.constant,
-    "UnaryOp": Checker.unary,
-    "BinOp": Checker.binary,
-    "Compare": Checker.compare,
-    "Call": Checker.call,
-    "Dict": Checker.dictionary,
-    "NamedExpr": Checker.walrus,
-    **_same(Checker.inner_scope, "Lambda", "ListComp", "DictComp", "GeneratorExp"),
-    "comprehension": Checker.comprehension,
-    **_same(refusals.SET, "Set", "SetComp"),
-    **_same(refusals.STRING, "JoinedStr", "FormattedValue", "TemplateStr", "Interpolation"),
+    "Global": refusals.SCOPE,
+    **_same(refusals.IMPORT, "Import", "ImportFrom"),
     **_same(refusals.GENERATOR, "Yield", "YieldFrom"),
-    # Operators and contexts.
-    **_same(SUPPORTED, "Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow", "MatMult"),
-    **_same(SUPPORTED, "BitAnd", "BitOr", "BitXor", "LShift", "RShift", "Invert", "Not", "UAdd", "USub", "And", "Or"),
-    **_same(SUPPORTED, "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE"),
-    **_same(SUPPORTED, "Is", "IsNot", "In", "NotIn"),
-    **_same(SUPPORTED, "Load", "Store", "Del", "Param", "AugLoad", "AugStore", "arguments"),
-    # What can stand around a function, never in it.
-    **_same(refusals.DEFINITION, "Module", "Interactive", "Expression", "FunctionType", "TypeIgnore", "type_ignore"),
-    **_same(PYTHON_2, "Print", "Exec", "Repr", "Suite"),
+    **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
+    **_same(refusals.TEMPLATE, "TemplateStr", "Interpolation"),
+    **_same(PYTHON_2, "Print", "Exec", "Repr"),
 }
-RULES: dict[type, Rule] = {getattr(gast, name): rule for name, rule in _RULES.items() if hasattr(gast, name)}
+REFUSED: dict[type, Refusal] = {getattr(gast, name): each for name, each in _REFUSED.items() if hasattr(gast, name)}
+"""What is refused by its node type alone."""
+
+
+def check_syntax(tree: Any, file: str) -> list[Diagnostic]:
+    """Every construct in the function `tree` that cannot be read."""
+    return [refusal.at(span_of(node, file)) for node, refusal in unreadable(tree)]
+
+
+def unreadable(tree: Any) -> Iterator[tuple[Any, Refusal]]:
+    """The constructs in a function or a lambda that cannot be read, functions inside of it included."""
+    return _in_scope(tree, frozenset())
+
+
+def _in_scope(tree: Any, around: frozenset[str]) -> Iterator[tuple[Any, Refusal]]:
+    """As `unreadable`; the functions `around` have variables of these names."""
+    if type(tree) in REFUSED:
+        yield tree, REFUSED[type(tree)]
+    own = _variables(tree)
+    for node in _inside(tree):
+        match node:
+            case gast.FunctionDef(decorator_list=decorators):
+                yield from ((decorator, refusals.DECORATED) for decorator in decorators)
+                yield from _in_scope(node, around | own)
+            case gast.AsyncFunctionDef():
+                yield from _in_scope(node, around | own)
+            case gast.Nonlocal(names=names) if not around.issuperset(names):
+                yield node, refusals.SCOPE
+            case gast.comprehension(is_async=is_async, target=target) if is_async:
+                yield target, refusals.ASYNC
+            case _ if type(node) in REFUSED:
+                yield node, REFUSED[type(node)]
+
+
+def _variables(tree: Any) -> frozenset[str]:
+    """The variables of a function that functions inside of it may declare `nonlocal`."""
+    body = tree.body if isinstance(tree.body, list) else []
+    nodes = list(_inside(tree))
+    functions = {each.name for each in nodes if isinstance(each, gast.FunctionDef)}
+    declared = {name for each in nodes if isinstance(each, gast.Nonlocal) for name in each.names}
+    return frozenset(({each.id for each in parameters(tree.args)} | assigned_in(body) | functions) - declared)
+
+
+def _inside(tree: Any) -> Iterator[Any]:
+    """The nodes inside of a function, in order, without those of functions and classes inside of it."""
+    waiting = list(gast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, gast.FunctionDef | gast.AsyncFunctionDef | gast.ClassDef):
+            waiting[:0] = gast.iter_child_nodes(node)

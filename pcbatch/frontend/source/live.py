@@ -33,14 +33,6 @@ def capture(function: Any) -> FunctionSource:
     return replace(source, cost=getattr(function, COST_ATTRIBUTE, None))
 
 
-def definition_of(function: Any) -> ast.FunctionDef:
-    """The definition of a live Python function, as `ast` has it; raises what `capture` raises."""
-    node, _ = found(function)
-    if isinstance(node, ast.AsyncFunctionDef):
-        raise _refused("PCB150", f"{_describe(function)} is asynchronous", _DEFINE)
-    return node
-
-
 def found(function: Any) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, tuple[str, ...]]:
     """The definition of a function, and the lines of its file."""
     original = _unwrapped(function)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,39 +11,6 @@ import gast
 from pcbatch.errors import Span
 
 INNER_SCOPES = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
-
-
-CONSUMERS = frozenset({"all", "any", "list", "max", "min", "sum", "tuple"})
-"""Built-in functions that go over a generator once, from its beginning."""
-
-
-def consumed_by(node: Any) -> list[Any]:
-    """The generator that a call takes, alone, and goes over at once, if it calls a builtin that does so."""
-    match node:
-        case gast.Call(func=gast.Name(id=name), args=[gast.GeneratorExp() as generator]) if name in CONSUMERS:
-            return [generator]
-    return []
-
-
-def load(name: str, like: Any = None) -> Any:
-    """A Name node that reads `name`, placed where the node `like` stands."""
-    node = gast.Name(name, gast.Load(), None, None)
-    return node if like is None else gast.copy_location(node, like)
-
-
-def store(name: str) -> Any:
-    """A Name node that assigns `name`."""
-    return gast.Name(name, gast.Store(), None, None)
-
-
-def constant(value: object) -> Any:
-    """A Constant node."""
-    return gast.Constant(value, None)
-
-
-def call(function: str, *arguments: Any) -> Any:
-    """A Call node of the plain name `function`, placed at its first argument."""
-    return gast.copy_location(gast.Call(load(function), list(arguments), []), arguments[0])
 
 
 def span_of(node: Any, file: str) -> Span:
@@ -98,36 +64,6 @@ def unparse(node: Any) -> str:
     return " = ".join([*bare, unparse(node.value)])
 
 
-def children(node: Any) -> list[Any]:
-    """The expressions directly inside an expression, in the order in which Python evaluates them."""
-    if isinstance(node, gast.Dict):
-        return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part is not None]
-    found: list[Any] = []
-    for _, value in gast.iter_fields(node):
-        parts = value if isinstance(value, list) else [value]
-        found += [part for part in parts if isinstance(part, gast.expr | gast.keyword | gast.Slice)]
-    return found
-
-
-def replace_children(node: Any, parts: Sequence[Any]) -> Any:
-    """A copy of the expression `node` with `parts` for its `children`."""
-    following = dict(zip(map(id, children(node)), parts, strict=True))
-    result = copy.copy(node)
-    for field, value in gast.iter_fields(node):
-        if isinstance(value, list):
-            setattr(result, field, [following.get(id(part), part) for part in value])
-        elif id(value) in following:
-            setattr(result, field, following[id(value)])
-    return result
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """`node` and everything inside it, outermost and leftmost first."""
-    yield node
-    for child in gast.iter_child_nodes(node):
-        yield from walk(child)
-
-
 def walk_scope(node: Any) -> Iterator[Any]:
     """`node` and everything inside it that belongs to the same scope, outermost and leftmost first."""
     yield node
@@ -141,31 +77,6 @@ def evaluated_around(scope: Any) -> list[Any]:
     if isinstance(scope, gast.Lambda | gast.FunctionDef):
         return [*scope.args.defaults, *(each for each in scope.args.kw_defaults if each is not None)]
     return [scope.generators[0].iter]
-
-
-def target_leaves(target: Any) -> list[Any]:
-    """The names and elements that a target assigns, from left to right."""
-    if isinstance(target, gast.Tuple | gast.List):
-        return [leaf for part in target.elts for leaf in target_leaves(part)]
-    return [target]
-
-
-def literal(node: Any) -> int | None:
-    """The value of an integer literal, which may have a sign; None for everything else."""
-    match node:
-        case gast.Constant(value=int(value)) if not isinstance(value, bool):
-            return int(value)
-        case gast.UnaryOp(op=gast.USub(), operand=gast.Constant(value=int(value))) if not isinstance(value, bool):
-            return -int(value)
-    return None
-
-
-def names_in(node: Any) -> frozenset[str]:
-    """Every name inside `node`, whatever its scope."""
-    every = list(walk(node))
-    return frozenset(each.id for each in every if isinstance(each, gast.Name)) | {
-        each.name for each in every if _captures(each) or isinstance(each, gast.FunctionDef)
-    }
 
 
 def assigned_name(node: Any) -> str | None:
@@ -183,3 +94,9 @@ def assigned_in(nodes: Sequence[Any]) -> frozenset[str]:
     """The names that `nodes` assign in their own scope (element stores apart)."""
     found = (assigned_name(each) for node in nodes for each in walk_scope(node))
     return frozenset(name for name in found if name is not None)
+
+
+def parameters(arguments: Any) -> list[Any]:
+    """The Name nodes of all parameters of a definition."""
+    every = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+    return [each for each in every if each is not None]

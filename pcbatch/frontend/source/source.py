@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.changes import with_called_objects
-from pcbatch.frontend.source.mapping import with_comprehensions
-from pcbatch.frontend.source.nodes import assigned_in, consumed_by, names_in, span_of
+from pcbatch.frontend.source.nodes import assigned_in, span_of
 from pcbatch.frontend.source.parsing import check_nesting
 from pcbatch.frontend.source.scope import Scope
 
@@ -36,13 +34,9 @@ class FunctionSource:
     """A function as its author wrote it. Compared by identity: one value for each batched function.
 
     `tree` is a gast.FunctionDef without decorators, positions being those in `file`, in characters. `locals` are the
-    names that are local by Python's rule (assigned anywhere in it, parameters included), `names` all names in it. The
-    `receiver` is the first parameter of a bound method (`self`), which is static and no parameter of the program.
-    `cost` is what `pcbatch.cost` says of it.
-
-    `functions` are the names that mean a function known here, by `nested`; they are no variables. One that stands in
-    another function, or is a version of another, has `root_source`, the one that Python has. `captured` are the last of
-    the parameters: variables of the function around it.
+    names that are local by Python's rule (assigned anywhere in it, parameters included). The `receiver` is the first
+    parameter of a bound method (`self`), which is static and no parameter of the program. `cost` is what `pcbatch.cost`
+    says of it.
     """
 
     name: str
@@ -52,27 +46,9 @@ class FunctionSource:
     parameters: tuple[Parameter, ...]
     span: Span
     locals: frozenset[str] = field(repr=False)
-    names: frozenset[str] = field(repr=False)
     scope: Scope = field(repr=False)
     receiver: str | None = None
     cost: float | None = None
-    functions: Mapping[str, Closure] = field(default_factory=dict, repr=False)
-    captured: frozenset[str] = frozenset()
-    root_source: FunctionSource | None = field(default=None, repr=False)
-    is_taken: bool = False
-    """Whether it is a plain function, taken into the program since it cannot be traced."""
-    is_nested: bool = False
-    """Whether it stands in another function."""
-
-    @property
-    def own_parameters(self) -> tuple[Parameter, ...]:
-        """The parameters to which calls give arguments."""
-        return tuple(each for each in self.parameters if each.name not in self.captured)
-
-    @property
-    def root(self) -> FunctionSource:
-        """The function that Python has of which this is a version or a part."""
-        return self if self.root_source is None else self.root_source
 
     def bound(self) -> FunctionSource:
         """The same function as a method bound to its first parameter."""
@@ -82,33 +58,17 @@ class FunctionSource:
         return replace(self, parameters=self.parameters[1:], locals=self.locals - {receiver}, receiver=receiver)
 
 
-@dataclass(frozen=True, eq=False)
-class Closure:
-    """A function that a name means: `given` has, for what it is handed beside its own arguments, variables of here.
-
-    `defaults` are the variables, among these, to be set where it is defined.
-    """
-
-    source: FunctionSource
-    given: Mapping[str, str] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-
 def from_tree(
     node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], file: str, qualname: str, scope: Scope
 ) -> FunctionSource:
     """The FunctionSource of a parsed definition; its syntax is not checked here."""
     check_nesting(node, file)
     tree = gast.ast_to_gast(node)
-    for each in (each for call in gast.walk(tree) for each in consumed_by(call)):
-        each.is_consumed = True
     _use_character_columns(tree, lines)
-    with_called_objects(tree)
     arguments = tree.args
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     parameters = parameters_of(arguments)
     locals_ = assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars}
-    tree.body = with_comprehensions(tree.body, locals_, frozenset().union(*map(names_in, tree.body)) | locals_, scope)
     source = FunctionSource(
         name=node.name,
         qualname=qualname,
@@ -117,7 +77,6 @@ def from_tree(
         parameters=parameters,
         span=span_of(tree, file),
         locals=locals_,
-        names=frozenset().union(*map(names_in, (tree.args, *tree.body))),
         scope=scope,
     )
     tree.decorator_list = []

@@ -113,7 +113,7 @@ _PIECE = re.compile(
 )
 _GENERATED = re.compile(r"piece (\S+)\(.*")
 _SITE_OF = r"(?:-|\d+)"
-_CHECK = re.compile(rf"check (?:({_SITE_OF}(?:, {_SITE_OF})*)(, lenient)?|(lenient)): (.*)", re.DOTALL)
+_CHECK = re.compile(rf"check ({_SITE_OF}(?:, {_SITE_OF})*): (.*)", re.DOTALL)
 
 
 def _item(lines: list[Line], function: str) -> Piece | Store | None:
@@ -149,13 +149,13 @@ def _item(lines: list[Line], function: str) -> Piece | Store | None:
 def _statement(number: int, text: str) -> Statement:
     text = without_comment(text)
     match = _CHECK.fullmatch(text)
-    op = parse_op(number, match[4] if match else text)
+    op = parse_op(number, match[2] if match else text)
     if not isinstance(op, Straight):
         raise IRSyntaxError(number, f"{type(op).__name__} cannot be inside a piece")
     if match is None:
         return Statement(op)
     sites = tuple(None if site == "-" else int(site) for site in split(match[1]))
-    return Statement(op, sites, lenient=(match[2] or match[3]) is not None)
+    return Statement(op, sites)
 
 
 # -- terminators -------------------------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from pcbatch.ir.text.lines import (
 )
 from pcbatch.ir.text.machine_block_parser import number_of, numbers_of, parse_block
 from pcbatch.ir.text.parser import parse_variable
-from pcbatch.ir.types import Type
+from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.types import StructType, Type
 
 _FUNCTION = re.compile(r"function(?: (\S+))?")
 _HEADER = re.compile(rf"program machine ([^\s()]+)\(({NAMES})?\)(?: -> ({NAMES}))?")
@@ -67,6 +68,7 @@ def parse_machine(text: str) -> Program:
         tuple(tuple(number_of(at, label, numbers) for at, label in members) for members in tables.merged),
         tuple(number_of(at, label, numbers) for at, label in tables.native),
         tables.externs,
+        tables.structure,
     )
     return with_inputs(program)
 
@@ -87,11 +89,13 @@ class _Tables:
     merged: list[list[tuple[int, str]]] = field(default_factory=list)
     native: list[tuple[int, str]] = field(default_factory=list)
     externs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    structure: StructType | None = None
 
 
 _POINTER = re.compile(rf"pointer ({NAME}): ({NAMES})")
 _SITE = re.compile(rf'site (\d+): ({"|".join(LaneStatus.__members__)}) (".*")(?: ({NAMES}))?')
 _EXTERN = re.compile(rf"extern ([^\s:]+): ({NAMES})")
+_STRUCTURE = re.compile(r"structure (.+)")
 _ORDER = re.compile(r"order (\w+(?:, \w+)*)")
 _MERGED = re.compile(r"merged (\w+(?:, \w+)*)")
 _NATIVE = re.compile(r"native (\w+(?:, \w+)*)")
@@ -107,6 +111,8 @@ def _entry(tables: _Tables, number: int, text: str) -> None:
         tables.faults.append(FaultSite(LaneStatus[match[2]], _message(number, match[3]), split(match[4])))
     elif match := _EXTERN.fullmatch(text):
         tables.externs[match[1]] = split(match[2])
+    elif match := _STRUCTURE.fullmatch(text):
+        tables.structure = _structure(number, match[1])
     elif match := _ORDER.fullmatch(text):
         tables.order += [(number, label) for label in split(match[1])]
     elif match := _MERGED.fullmatch(text):
@@ -133,6 +139,16 @@ def _variable(tables: _Tables, number: int, text: str) -> None:
         raise IRSyntaxError(number, f"the temporary {name} has no type")
     if type_ is not None:
         tables.types[name] = type_
+
+
+def _structure(number: int, text: str) -> StructType:
+    try:
+        found = parse_type(text)
+    except ValueError as error:
+        raise IRSyntaxError(number, str(error)) from None
+    if not isinstance(found, StructType):
+        raise IRSyntaxError(number, f"{found} is no structure")
+    return found
 
 
 def _message(number: int, text: str) -> str:

@@ -9,6 +9,7 @@
       order b0, b2, b1                             in which a trip goes through the blocks, if not as written
       merged b2, b1                                blocks that it runs as one
       extern fibonacci: np, tf                     free names of a function's code
+      structure (int32[], {a: bool[]})             the type of the value whose leaves are the results
 
     function fibonacci                             the user's function of the blocks that follow
     b0:
@@ -21,7 +22,6 @@
       pop n, left
       piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
         check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
-        check lenient: n = n + w[7]                indices written as numbers are checked, operators NumPy's
       store a[i, j] = v  site 3  if t0
       push n                                       the top that it had after the pops
       push left  saved t1                          what is saved is another value
@@ -96,6 +96,8 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield with_line(f"site {number}: {print_site(site)}", site.span, lines)
     for scope, names in program.externs.items():
         yield f"extern {scope}: {', '.join(names)}"
+    if program.structure is not None:
+        yield f"structure {program.structure}"
     if program.order:
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
     for members in program.merged:
@@ -161,7 +163,6 @@ def print_item(item: Piece | Store, function: str = "") -> str:
 def print_statement(statement: Statement) -> str:
     """A statement of a piece, its fault sites before it: `check 2, -: i = w[n // 2]`."""
     checks = ["-" if site is None else str(site) for site in statement.sites]
-    checks += ["lenient"] if statement.lenient else []
     return f"check {', '.join(checks)}: {print_op(statement.op)}" if checks else print_op(statement.op)
 
 

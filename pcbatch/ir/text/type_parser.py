@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Any
 
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 
 _WORD = re.compile(r"[^\s()\[\]{}=,:'\"]+")
 _SHAPE = re.compile(r"\[(\d+(?:, \d+)*)?\]")
+_LITERAL = re.compile(r"-?\.?\d[\w.+-]*|\((?:[^()]|\([^()]*\))*\)|(?:True|False|None)\b")
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -65,7 +67,7 @@ class _Reader:
 
     def struct(self, kind: str, close: str, separator: str = "") -> StructType:
         """The items of a structure whose opening bracket has been read; `separator` stands behind each key, if any."""
-        keys: list[str] = []
+        keys: list[Any] = []
         items: list[Type] = []
         while not self.skip(close):
             if items and not self.skip(", "):
@@ -77,11 +79,13 @@ class _Reader:
                 self.place += 1
         return StructType(kind, tuple(items), tuple(keys))
 
-    def key(self, separator: str) -> str:
-        quoted = _STRING.match(self.text, self.place)
-        if quoted is not None:
-            self.place = quoted.end()
-            key = str(ast.literal_eval(quoted[0]))
+    def key(self, separator: str) -> Any:
+        """A key: a word, or a literal of Python's."""
+        literal = _STRING.match(self.text, self.place) or _LITERAL.match(self.text, self.place)
+        key: Any
+        if literal is not None:
+            self.place = literal.end()
+            key = ast.literal_eval(literal[0])
         else:
             key = self.match(_WORD, "a key")[0]
         if not self.skip(separator):

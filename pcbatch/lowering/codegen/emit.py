@@ -44,7 +44,7 @@ def emit(program: Program, environment: Environment) -> Emitted:
 def checked_sites(program: Program, piece: Piece, environment: Environment) -> frozenset[int]:
     """Those of the fault sites of a piece that it really checks on the types of its variables."""
     text = _text(program, piece, environment, "piece")
-    compiled = compile_piece(text, environment, piece.scope, piece.sites)
+    compiled = compile_piece(text, environment, piece.sites)
     reads = [program.types[name] for name in compiled.reads]
     return environment.backend.checked_sites(compiled, reads, [program.shared_types[name] for name in compiled.shared])
 
@@ -64,9 +64,7 @@ def _text(program: Program, piece: Piece, environment: Environment, name: str) -
         piece.writes,
         frozenset(program.types) | (frozenset(program.shared) - operands),
         environment,
-        piece.scope,
         site,
-        lambda number: piece.statements[number].lenient,
     )
     return replace(text, reads=piece.reads, shared=piece.shared)
 
@@ -82,7 +80,8 @@ class _Emission:
         text = TableText(self.program)
         for block in self.program.blocks:
             text.add(block, self._pieces(block))
-        types = (*self.program.types.values(), *self.program.shared_types.values())
+        structure = () if self.program.structure is None else (self.program.structure,)
+        types = (*self.program.types.values(), *self.program.shared_types.values(), *structure)
         return Emitted(text.source(self.environment.backend.ops_module, self._records(types)), self.bindings)
 
     def _pieces(self, block: Block) -> list[PieceText]:
@@ -92,12 +91,12 @@ class _Emission:
             name = f"{piece.scope}_{block.label}" + (f"_{len(found) + 1}" if found else "")
             while name in self.roots:  # the user's code reads something of that name
                 name += "_"
-            found.append(self._bound(_text(self.program, piece, self.environment, name), piece.scope))
+            found.append(self._bound(_text(self.program, piece, self.environment, name)))
         return found
 
-    def _bound(self, text: PieceText, function: str) -> PieceText:
+    def _bound(self, text: PieceText) -> PieceText:
         """The piece with its free names bound; one that another function binds to something else is renamed."""
-        values = bind(text.free, self.environment, function)
+        values = bind(text.free, self.environment)
         values.pop(OPS, None)
         renamed = {name: fresh for name, value in values.items() if (fresh := self._binding(name, value)) != name}
         if not renamed:

@@ -16,12 +16,12 @@ from pcbatch.lowering.codegen.pieces import compile_piece, write_piece
 
 def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
     """An `evaluate` for `pcbatch.ir.interpreter.interpret` of `program` in either dialect; pieces are compiled once."""
-    compiled: dict[tuple[str, Code, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
+    compiled: dict[tuple[Code, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
 
     def evaluate(function: str, code: Code, inputs: dict[str, Any]) -> dict[str, Any]:
-        key = (function, code, tuple(inputs))
+        key = (code, tuple(inputs))
         if key not in compiled:
-            compiled[key] = _compile(function, code, inputs, environment)
+            compiled[key] = _compile(code, inputs, environment)
         piece, faults = compiled[key]
         values = environment.captured.values
         outputs, site = environment.backend.evaluate(
@@ -36,7 +36,7 @@ def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
 
 
 def _compile(
-    function: str, code: Code, inputs: Mapping[str, Any], environment: Environment
+    code: Code, inputs: Mapping[str, Any], environment: Environment
 ) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
     faults: list[tuple[LaneStatus, str]] = []
 
@@ -52,10 +52,9 @@ def _compile(
         writes,
         frozenset((*inputs, *writes)),
         environment,
-        function,
         site,
     )
-    return compile_piece(text, environment, function, tuple(range(len(faults)))), faults
+    return compile_piece(text, environment, tuple(range(len(faults)))), faults
 
 
 def interpreter_callbacks(

@@ -90,26 +90,21 @@ def write_piece(
     writes: tuple[str, ...],
     variables: frozenset[str],
     environment: Environment,
-    function: str,
     site: SiteOf,
-    is_lenient: Callable[[int], bool] = lambda number: True,
 ) -> PieceText:
-    """The piece that runs `statements` of the user's `function` and gives `writes`.
+    """The piece that runs `statements` of the user's and gives `writes`.
 
     `variables` are the names that are variables there; the others are free, captured arrays (`environment`) apart.
-    `is_lenient` says of the number of a statement whether indices written as numbers are checked in it, and operators
-    and attributes are those of NumPy's arrays.
     """
-    operands = environment.operands(function)
+    operands = {name: name for name in environment.operand_types}
     written = frozenset(name for op in statements for name in ir.writes(op))
-    own = variables | written | environment.hidden_builtins(function)
-    equivalent, may_fail = partial(environment.equivalent, function), partial(environment.may_fail, function)
+    own = variables | written | environment.hidden_builtins
 
     def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
         if isinstance(op, ir.Exit):
             return Statement(Code(""), op.span, closes=True)
-        at, is_own = partial(site, number), is_lenient(number)
-        code = translate(ir.statement(op), at, operands, own, equivalent, may_fail, lenient=is_own)
+        at = partial(site, number)
+        code = translate(ir.statement(op), at, operands, own, environment.equivalent, environment.may_fail)
         return Statement(code, op.span, opens=isinstance(op, ir.Enter))
 
     translated = tuple(translated_op(number, op) for number, op in enumerate(statements))
@@ -146,12 +141,12 @@ def execute(source: str, namespace: dict[str, Any]) -> None:
             break
 
 
-def bind(free: Sequence[str], environment: Environment, function: str) -> dict[str, Any]:
-    """The present values of `free` names in `function`; names bound to nothing are left out."""
+def bind(free: Sequence[str], environment: Environment) -> dict[str, Any]:
+    """The present values of `free` names; names bound to nothing are left out."""
     bound: dict[str, Any] = {}
     for name in free:
         try:
-            bound[name] = environment.lookup(function, name)
+            bound[name] = environment.lookup(name)
         except KeyError:
             continue
     return bound
@@ -160,12 +155,11 @@ def bind(free: Sequence[str], environment: Environment, function: str) -> dict[s
 def compile_piece(
     text: PieceText,
     environment: Environment,
-    function: str,
     sites: tuple[int, ...] = (),
     given: Mapping[str, Any] | None = None,
 ) -> Piece:
-    """An executable piece, its free names bound to their present values in `function`, or to those `given`."""
-    namespace = {**bind(text.free, environment, function), **(given or {})}
+    """An executable piece, its free names bound to their present values, or to those `given`."""
+    namespace = {**bind(text.free, environment), **(given or {})}
     execute(text.source(), namespace)
     kept = {name: environment.kept[name] for name in text.shared if name in environment.kept}
     function_, spans = namespace[text.name], text.spans()

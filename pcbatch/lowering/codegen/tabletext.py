@@ -111,6 +111,11 @@ class TableText:
             *([f"order={_tuple(program.order)},"] if program.order else []),
             f"faults=(\n{sites}{INDENT}),",
             f"blocks=(\n{''.join(self.blocks)}{INDENT}),",
+            *(
+                [f"structure={_types({'results': program.structure}, records)}['results'],"]
+                if program.structure is not None
+                else []
+            ),
         ]
         files = "".join(f"{alias} = _pcb.at({file!r})\n" for file, alias in self.files.items())
         return (

@@ -33,7 +33,7 @@ from pcbatch.lowering.codegen.faults import (
 from pcbatch.lowering.codegen.truth import asked_for_truth, is_bool
 from pcbatch.syntax import parse
 
-LENIENT: dict[type[ast.AST], str] = {
+OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
     ast.Sub: "subtract",
     ast.MatMult: "matrix_product",
@@ -64,21 +64,18 @@ def translate(
     own: frozenset[str],
     equivalent: EquivalentOf = no_equivalent,
     may_fail: Callable[[str], bool] = lambda path: False,
-    *,
-    lenient: bool = False,
 ) -> Code:
     """`code` with its operators and built-ins replaced by calls of `ops`.
 
     `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
     `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
     are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors,
-    `may_fail` whether it is a helper in which operators may fail a lane. If it is `lenient`, literal indices are
-    checked, too, and operators and attributes are those of NumPy's arrays: for a statement that TensorFlow alone
-    refuses.
+    `may_fail` whether it is a helper in which operators may fail a lane. Operators and attributes are those of
+    NumPy's arrays, and indices written as numbers are checked like all others.
     """
     tree = parse(code.text)
     asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
-    translated = _Translator(site, operands, own, equivalent, may_fail, lenient, asked).visit(tree)
+    translated = _Translator(site, operands, own, equivalent, may_fail, asked).visit(tree)
     return Code(ast.unparse(ast.fix_missing_locations(translated)))
 
 
@@ -98,7 +95,6 @@ class _Translator(Scoped):
         own: frozenset[str],
         equivalent: EquivalentOf,
         may_fail: Callable[[str], bool],
-        lenient: bool,
         asked: frozenset[int],
     ):
         super().__init__()
@@ -107,7 +103,6 @@ class _Translator(Scoped):
         self.site = site
         self.operands = operands
         self.own = own
-        self.lenient = lenient
         self.asked = asked
         self.kept = 0  # middle operands of chained comparisons kept so far
         self.iterables = 0  # how many iterables of comprehensions are around: Python takes no `:=` there
@@ -145,18 +140,11 @@ class _Translator(Scoped):
                 return self._checked("floordiv", ZERO_DIVISION, node.left, node.right)
             case ast.Mod():
                 return self._checked("mod", ZERO_DIVISION, node.left, node.right)
-            case ast.Pow() if self.lenient or not isinstance(node.right, ast.Constant):
+            case ast.Pow():
                 return self._checked("power", NEGATIVE_POWER, node.left, node.right)
-            case other if self._is_lenient(other, node.left, node.right):
-                return _call(LENIENT[type(other)], node.left, node.right)
+            case other if type(other) in OPERATORS:
+                return _call(OPERATORS[type(other)], node.left, node.right)
         return node
-
-    def _is_lenient(self, op: ast.AST, *operands: ast.expr) -> bool:
-        """Whether a function of `ops` stands for `op`.
-
-        Also beside a bool and a negative int, which TensorFlow takes in graphs alone: this of a uint64.
-        """
-        return type(op) in LENIENT and (self.lenient or any(map(_is_of_graphs, operands)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         given = self._as_truths(node, node.values)
@@ -174,7 +162,7 @@ class _Translator(Scoped):
                 return _call("negate", node.operand)
             case ast.UAdd():
                 return _call("positive", node.operand)
-            case ast.USub() if self.lenient:
+            case ast.USub():
                 return _call("negative", node.operand)
         return node
 
@@ -182,7 +170,7 @@ class _Translator(Scoped):
         self.generic_visit(node)
         root = _root(node)
         is_value = not root or root in self.own or root in self.operands.values() or self.hidden(root)
-        if self.lenient and node.attr in MEMBERS and isinstance(node.ctx, ast.Load) and is_value:
+        if node.attr in MEMBERS and isinstance(node.ctx, ast.Load) and is_value:
             return _call("member", node.value, ast.Constant(node.attr))
         return node
 
@@ -236,8 +224,8 @@ class _Translator(Scoped):
     def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
         if isinstance(op, (ast.In, ast.NotIn)):
             return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
-        if self._is_lenient(op, left, right):
-            return _call(LENIENT[type(op)], left, right)
+        if type(op) in OPERATORS:
+            return _call(OPERATORS[type(op)], left, right)
         return ast.Compare(left, [op], [right])
 
     def _chain_of_lambdas(self, left: ast.expr, links: list[tuple[ast.cmpop, ast.expr]]) -> ast.expr:
@@ -264,7 +252,7 @@ class _Translator(Scoped):
 
     def visit_Slice(self, node: ast.Slice) -> ast.AST:
         """How long the slice is is seen from the operators that its bounds are written with."""
-        length = length_of(node.lower, node.upper) if self.lenient else None
+        length = length_of(node.lower, node.upper)
         if length is not None:
             node.lasting = self.visit(copy.deepcopy(length))  # type: ignore[attr-defined]
         return self.generic_visit(node)
@@ -273,7 +261,7 @@ class _Translator(Scoped):
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return node
-        if _static(node.slice) and not (self.lenient and _has_position(node.slice)):
+        if _static(node.slice) and not _has_position(node.slice):
             return node
         index = _index(node.slice)
         fault = SHORT_SLICE if any(_is_window(part) for part in ast.walk(index)) else OUT_OF_RANGE
@@ -329,16 +317,6 @@ class _Translator(Scoped):
 def _is_search(node: ast.Call) -> bool:
     """Whether a call has the arguments of `xs.index(v)`; of what that is called is known when it runs."""
     return len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
-
-
-def _is_of_graphs(operand: ast.expr) -> bool:
-    """Whether an operand is a literal that TensorFlow's eager mode takes beside fewer tensors than its graphs do."""
-    match operand:
-        case ast.Constant(value=bool()):
-            return True
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
-            return True
-    return False
 
 
 def _root(path: ast.AST) -> str:

@@ -44,8 +44,8 @@ def _needed(function: ir.Function) -> set[str]:
     droppable: list[ir.Op] = []
     for block in function.blocks:
         needed.update(ir.reads(block.terminator))
-        for op in block.ops:
-            if is_cheap(op, function.externs):
+        for op, is_seen in zip(block.ops, _seen(block), strict=True):
+            if not is_seen and is_cheap(op, function.externs):
                 droppable.append(op)
             else:
                 needed.update(ir.reads(op))
@@ -59,6 +59,21 @@ def _kept(graph: Graph, block: ir.Block, needed: set[str]) -> tuple[ir.Op, ...]:
     live = live_after_each_op(block, graph.live[block.label].end)
     return tuple(
         op
-        for op, after in zip(block.ops, live, strict=True)
-        if not is_cheap(op, graph.function.externs) or not after.intersection(needed).isdisjoint(ir.writes(op))
+        for op, after, is_seen in zip(block.ops, live, _seen(block), strict=True)
+        if is_seen
+        or not is_cheap(op, graph.function.externs)
+        or not after.intersection(needed).isdisjoint(ir.writes(op))
     )
+
+
+def _seen(block: ir.Block) -> list[bool]:
+    """For each op whether it is inside a `with` that binds a target: that is asked later what it has seen, perhaps."""
+    around: list[bool] = []
+    found = []
+    for op in block.ops:
+        found.append(any(around))
+        if isinstance(op, ir.Enter):
+            around.append(bool(op.outputs))
+        elif isinstance(op, ir.Exit):
+            around.pop()
+    return found

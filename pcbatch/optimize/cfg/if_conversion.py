@@ -99,7 +99,7 @@ def selectable(graph: Graph, found: Diamond) -> tuple[str, ...] | None:
     largest = max((prod(type_.shape) for type_ in types if isinstance(type_, TensorType)), default=1)
     for arm in (found.true, found.false):
         ops = [op for op in arm if isinstance(op, ir.Primitive) and not isinstance(op.code, Cast)]
-        if sum(1 + work(op.code) for op in ops) * largest > MAX_WORK:
+        if sum(max(1, work(op.code)) for op in ops) * largest > MAX_WORK:
             return None
     condition = found.branch.condition
     return tuple(sorted(outputs, key=lambda name: name == condition))  # what is read by all others is written last

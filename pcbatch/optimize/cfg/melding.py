@@ -8,7 +8,7 @@
 Two expensive blocks that each compute all rows for the lanes that chose them become one (control-flow melding: Saumya,
 Sundararajah, Kulkarni, "DARM", CGO 2022). Statements match if they differ in variables of equal types only. One that
 both arms begin with, on the same variables, moves before the branch; for any other one what follows in both arms must
-be cheap, so that a choice of values is all that is left behind it.
+be cheap, so that a choice of values is all that is left behind it. Nothing melds where both arms keep expensive work.
 
 A constant that an arm makes anew and reads, `K = 4`, may be a size, which no variable can be that crosses to another
 block: it is made anew there, too, or what reads it stays where it is.
@@ -38,17 +38,49 @@ def meld_arms(program: ir.Program) -> ir.Program:
 
 
 def _melded(function: ir.Function, labels: set[str]) -> ir.Function:
-    while (changed := next(_changes(Graph(function), labels), None)) is not None:
+    while (changed := next(_changes(function, labels), None)) is not None:
         function = changed
     return function
 
 
-def _changes(graph: Graph, labels: set[str]) -> Iterator[ir.Function]:
-    for block in graph.function.blocks:
-        found = _two_arms(graph, block)
-        if found is not None:
-            yield from _hoisted(graph, block, found)
-            yield from _shared(graph, block, found, labels)
+def _changes(function: ir.Function, labels: set[str]) -> Iterator[ir.Function]:
+    for block in function.blocks:
+        yield from _hoisted_from(function, block.label)
+        for changed in _shared_from(function, block.label, labels):
+            whole = _as_far_as_it_goes(changed, block.label, labels)
+            if not _both_arms_are_dear(whole, block.label):
+                yield whole
+
+
+def _hoisted_from(function: ir.Function, label: str) -> Iterator[ir.Function]:
+    graph = Graph(function)
+    found = _two_arms(graph, graph.blocks[label])
+    if found is not None:
+        yield from _hoisted(graph, graph.blocks[label], found)
+
+
+def _shared_from(function: ir.Function, label: str, labels: set[str]) -> Iterator[ir.Function]:
+    graph = Graph(function)
+    found = _two_arms(graph, graph.blocks[label])
+    if found is not None:
+        yield from _shared(graph, graph.blocks[label], found, labels)
+
+
+def _as_far_as_it_goes(function: ir.Function, label: str, labels: set[str]) -> ir.Function:
+    """The function with all that the arms of one branch do alike done once."""
+    while (changed := next(_shared_from(function, label, labels), None)) is not None:
+        function = changed
+    return function
+
+
+def _both_arms_are_dear(function: ir.Function, label: str) -> bool:
+    """Tell whether each arm of a branch still has work of its own: there is an expensive block more, then, not less."""
+    graph = Graph(function)
+    found = _two_arms(graph, graph.blocks[label])
+    return found is not None and all(
+        any(isinstance(op, ir.Primitive) and calls_opaque(op, function.externs) for op in arm)
+        for arm in (found.true, found.false)
+    )
 
 
 def _two_arms(graph: Graph, block: ir.Block) -> Diamond | None:

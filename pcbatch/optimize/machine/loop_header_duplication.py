@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcbatch.ir.analysis.cheap_code import is_cheap
+from pcbatch.ir.analysis.cheap_code import is_cheap, work
 from pcbatch.ir.analysis.forks import groups
 from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump, Statement
-from pcbatch.ir.program import writes
+from pcbatch.ir.program import Primitive, writes
 from pcbatch.ir.types import TensorType
 
-LARGEST = 4
-"""The number of statements that a header may have: all who jump there get a copy."""
+LARGEST = 12
+"""The number of operators that a header may have: all who jump there get a copy."""
 
 
 def duplicate_headers(program: Program) -> Program:
@@ -61,10 +61,15 @@ def _is_header(program: Program, block: Block) -> bool:
             externs = program.externs.get(scope, ())
             return (
                 not (block.pops or block.pushes)
-                and 0 < len(statements) <= LARGEST
+                and 0 < sum(map(_work, statements)) <= LARGEST
                 and all(_is_cheap(each, externs) and all(map(is_scalar, writes(each.op))) for each in statements)
             )
     return False
+
+
+def _work(statement: Statement) -> int:
+    """How many operators a statement has, but one at the least."""
+    return max(1, work(statement.op.code)) if isinstance(statement.op, Primitive) else 1
 
 
 def _is_cheap(statement: Statement, externs: tuple[str, ...]) -> bool:

@@ -28,6 +28,9 @@ class Host(Protocol):
     def is_variable(self, value: Any) -> bool:
         """Whether a captured array is one that can be changed, of which pieces must know which one it is."""
 
+    def held_by(self, value: Any) -> Any:
+        """The array that a captured one has inside, as its `value`: what an object of Keras' is to TensorFlow."""
+
     def takes_gradients(self, value: Any) -> bool:
         """Whether a captured object is a gradient tape's class, or a function whose code names one."""
 

@@ -5,7 +5,7 @@ Only here does single-example code become batched code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -202,6 +202,15 @@ class Symbols(Protocol):
     def type_of(self, value: Any) -> Type | None:
         """The type of a number or an array that an operation has given; None for everything else."""
 
+    def made_of(self, values: Sequence[Any], given: Sequence[Any]) -> Hashable:
+        """A key that is the same for values that the same operations have made of symbols, each `given` in its turn."""
+
+    def why_part(self, value: Any) -> Exception | None:
+        """Why no variable can hold what an operation has given, which may live in a piece; None for everything else."""
+
+    def is_written(self, value: Any) -> bool:
+        """Whether an operation has given an object that others write to, by and by."""
+
     def entered(self, manager: Any) -> AbstractContextManager[Any]:
         """What a context manager of the library gives, around operations on symbols."""
 
@@ -231,9 +240,6 @@ class Pieces(Protocol):
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
-
-    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
-        """What `piece` reads, of `reads` by name, of which the shape of something depends that is not known so."""
 
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
         """The fault sites that `piece` really checks on such types: float division, for one, never fails."""

@@ -124,16 +124,6 @@ class Storage:
         ]
 
     @cached_property
-    def most_pushed(self) -> int:
-        """The most entries that one block adds to one stack."""
-        counts = [
-            sum(push.variable == name for push in block.pushes)
-            for block in self.program.blocks
-            for name in {push.variable for push in block.pushes}
-        ]
-        return max(counts, default=0)
-
-    @cached_property
     def entry_bytes(self) -> int:
         """The bytes of an entry of all stacks, the place to come back to included."""
         return 4 * self.has_calls + sum(frame.bytes for frame in self.frames.values())

@@ -94,12 +94,15 @@ def program_of(program: Program) -> Program:
         {},
         tuple(blocks),
         native=program.native,
+        structure=program.structure,
     )
 
 
 def has_names(program: Program) -> bool:
     """Tell whether the classes of a program's results are found by their names, as pickle demands."""
-    classes = (record for name in program.results for record in records(program.types[name]))
+    structure = () if program.structure is None else (program.structure,)
+    types = (*(program.types[name] for name in program.results), *structure)
+    classes = (record for type_ in types for record in records(type_))
     return all(_found(each) is each for each in classes)
 
 

@@ -16,23 +16,27 @@ def line_text(file: str, line: int) -> str:
     return linecache.getline(file, line).rstrip().expandtabs()
 
 
-def extent(file: str, lines: Collection[int]) -> range:
-    """The lines of the function that all `lines` are in, decorators included; from the first to the last if unknown."""
-    first, last = min(lines), max(lines)
-    around = [each for each in _functions(tuple(linecache.getlines(file))) if first in each and last in each]
-    return min(around, key=len, default=range(first, last + 1))
+def definition(file: str, line: int) -> tuple[str, range]:
+    """The function that a line is in, its name and its lines, decorators included; the line alone where there is none.
+
+    Of functions in each other it is the one inside.
+    """
+    around = [each for each in _functions(tuple(linecache.getlines(file))) if line in each[1]]
+    return min(around, key=lambda each: len(each[1]), default=("", range(line, line + 1)))
 
 
 @lru_cache(maxsize=16)
-def _functions(text: tuple[str, ...]) -> tuple[range, ...]:
-    """The lines of each function of a file; none of a file that is no longer Python."""
+def _functions(text: tuple[str, ...]) -> tuple[tuple[str, range], ...]:
+    """The name and the lines of each function of a file; none of a file that is no longer Python."""
     try:
         tree = parse("".join(text))
     except SyntaxError:
         return ()
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     firsts = [min([node.lineno, *(each.lineno for each in node.decorator_list)]) for node in functions]
-    return tuple(range(first, (node.end_lineno or first) + 1) for first, node in zip(firsts, functions, strict=True))
+    return tuple(
+        (node.name, range(first, (node.end_lineno or first) + 1)) for first, node in zip(firsts, functions, strict=True)
+    )
 
 
 def file_name(file: str) -> str:

@@ -79,6 +79,10 @@ class Counts:
         return (*figures, *tape, f"{ratio(self.cost, total.cost):.1%}")
 
 
+Definition = tuple[str, str, range]
+"""A function in a source file: the file, the function's name and its lines."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A line on which statements or conditions begin, with the sums over the blocks that have a part of these."""
@@ -102,11 +106,40 @@ class FunctionProfile:
     counts: Counts
     lines: tuple[Line, ...]
 
-    def source(self) -> Iterator[tuple[int, Counts | None]]:
-        """The numbers of all its lines, with the counts of those that have code."""
-        counts = {line.number: line.counts for line in self.lines if line.file == self.file}
-        for number in listing.extent(self.file, counts.keys()) if counts else ():
-            yield number, counts.get(number)
+    @property
+    def heading(self) -> str:
+        """Its name, and where it stands."""
+        return f"{self.name}, {listing.file_name(self.file)}" if self.file else self.name
+
+    def source(self) -> Iterator[tuple[int | None, str, Counts | None]]:
+        """All its lines: numbers, texts, and the counts of those that have code.
+
+        Behind them come those of the helpers that are a part of it, each under a heading, which has no number.
+        """
+        counts: defaultdict[Definition, dict[int, Counts]] = defaultdict(dict)
+        for line in self.lines:
+            counts[(line.file, *listing.definition(line.file, line.number))][line.number] = line.counts
+        if not counts:
+            return
+        name = self.name.rpartition(".")[2]
+        own = next((each for each in counts if each[:2] == (self.file, name)), next(iter(counts)))
+        whole: defaultdict[Definition, dict[int, Counts]] = defaultdict(dict, {own: {}})
+        for each, found in counts.items():
+            around = [other for other in counts if _is_inside(each, other) and not _is_inside(own, other)]
+            whole[max(around, key=lambda other: len(other[2]), default=each)] |= found
+        for each, found in whole.items():
+            file, of, extent = each
+            if each != own:
+                yield None, f"in {of}, {listing.file_name(file)}" if of else f"in {listing.file_name(file)}", None
+                if _is_inside(own, each):
+                    extent = range(min(found), max(found) + 1)
+            for number in extent:
+                yield number, listing.line_text(file, number), found.get(number)
+
+
+def _is_inside(inner: Definition, outer: Definition) -> bool:
+    """Whether a function stands in another one."""
+    return inner != outer and inner[0] == outer[0] and inner[2][0] in outer[2] and inner[2][-1] in outer[2]
 
 
 @dataclass(frozen=True)
@@ -176,9 +209,9 @@ class Profile:
     def _source(self, function: FunctionProfile, margin: int) -> list[tuple[str, ...]]:
         """The lines of a function, with figures where it has code."""
         rows = []
-        for number, counts in function.source():
+        for number, text, counts in function.source():
             cells = counts.cells(self.total) if counts is not None else ("",) * (len(self.header) - 1)
-            rows.append((*cells, f"{number:>{margin}}  {listing.line_text(function.file, number)}"))
+            rows.append((*cells, text if number is None else f"{number:>{margin}}  {text}"))
         return rows
 
     def _repr_html_(self) -> str:
@@ -187,10 +220,10 @@ class Profile:
         for function in self.functions:
             head = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
             body.append(html.row(function.counts.cells(total), head, strong=True))
-            for number, counts in function.source():
+            for number, text, counts in function.source():
                 cells = counts.cells(total) if counts is not None else ("",) * (len(self.header) - 1)
                 share = ratio(counts.cost, total.cost) if counts is not None else 0.0
-                body.append(html.row(cells, f"{number}  {listing.line_text(function.file, number)}", share=share))
+                body.append(html.row(cells, text if number is None else f"{number}  {text}", share=share))
         return html.table(self.title, self.header, body, [*self.legend.replace("\n", " ").split("; "), *self.notes])
 
     def __repr__(self) -> str:

@@ -33,8 +33,9 @@ def packed(program: Program, leaves: Sequence[Any]) -> Any:
 
 def packer(program: Program, made: Callable[[Any], Any] | None = None) -> Packer:
     """The packer for many calls: every leaf as it is, or what is `made` of it."""
-    is_plain = program.structure is None or isinstance(program.structure, TensorType)
-    if not is_plain or not all(isinstance(program.types[name], TensorType) for name in program.results):
+    if program.structure is not None or not all(
+        isinstance(program.types[name], TensorType) for name in program.results
+    ):
         return lambda leaves: packed(program, leaves if made is None else [*map(made, leaves)])
     if len(program.results) == 1:
         return operator.itemgetter(0) if made is None else lambda leaves: made(leaves[0])

@@ -1,18 +1,22 @@
+import numpy as np
+
 import pcbatch
 
 
-error = ValueError("bad")
+@pcbatch.autobatch
+def a_number(x):
+    if x > 0:
+        raise x
+    return x
 
 
 @pcbatch.autobatch
-def f(x):
-    if x == 1:
-        raise
-    if x == 2:
-        raise ValueError("bad", x)
-    if x == 3:
-        raise ValueError("bad") from error
-    problem = x
-    if x == 4:
+def made_before(x):
+    problem = ValueError("bad", x)
+    if x > 0:
         raise problem
-    raise error or ValueError
+    return x
+
+
+X = (np.ones(2, np.float32),)
+ARGUMENTS = {"a_number": X, "made_before": X}

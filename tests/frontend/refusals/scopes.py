@@ -1,17 +1,38 @@
 import pcbatch
 
-
 count = 0
 
 
 @pcbatch.autobatch
-def f(x):
+def of_the_module(x):
     global count
-    nonlocal_ = x
     count += 1
-    del nonlocal_
     import math
 
     from math import sin
 
     return math.cos(x) + sin(x)
+
+
+def around():
+    total = 0.0
+
+    @pcbatch.autobatch
+    def of_a_function_around(x):
+        nonlocal total
+        total += x
+        return total
+
+    @pcbatch.autobatch
+    def of_a_function_inside(x):
+        def add(v):
+            nonlocal total
+            total += v
+
+        add(x)
+        return total
+
+    return of_a_function_around, of_a_function_inside
+
+
+around()

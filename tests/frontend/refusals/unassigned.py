@@ -1,16 +1,33 @@
+import numpy as np
+
 import pcbatch
 
 
 @pcbatch.autobatch
-def f(n):
+def on_one_path(n):
     if n > 0:
         sign = 1
+    return sign
+
+
+@pcbatch.autobatch
+def in_a_loop(n):
     for i in range(n):
         last = i
-    while n > 3:
-        n -= 1
-        m = n
-    else:
-        n = m + 1
+    return last
+
+
+@pcbatch.autobatch
+def before_it_is(n):
     total += n
-    return sign * last + i + total
+    return total
+
+
+@pcbatch.autobatch
+def misspelt(number):
+    value = numbr + 1
+    return value
+
+
+X = (np.ones(2, np.int32),)
+ARGUMENTS = {"on_one_path": X, "in_a_loop": X, "before_it_is": X, "misspelt": X}

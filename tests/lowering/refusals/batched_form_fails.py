@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32),)
-
 
 @pcbatch.primitive(batched=lambda xs: tf.tensordot(xs, [1.0, 2.0, 3.0], 1) + tf.ones([3]))
 def weighted(xs):
@@ -17,3 +15,6 @@ def weighted(xs):
 def batched_form_fails(xs):
     doubled = xs * 2.0
     return weighted(doubled) + 1.0
+
+
+ARGUMENTS = {"batched_form_fails": (np.ones((2, 3), np.float32),)}

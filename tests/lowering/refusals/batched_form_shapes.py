@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32),)
-
 
 @pcbatch.primitive(batched=lambda xs: tf.reduce_sum(xs))
 def total(xs):
@@ -17,3 +15,6 @@ def total(xs):
 def batched_form_shapes(xs):
     doubled = xs * 2.0
     return total(doubled)
+
+
+ARGUMENTS = {"batched_form_shapes": (np.ones((2, 3), np.float32),)}

@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([12, 18], np.int32),)
-
 
 @pcbatch.autobatch
 def gcd(a, b):
@@ -23,3 +21,6 @@ def reduced(n):
 def batched_in_helper(n):
     n = n + 6
     return tf.map_fn(reduced, tf.stack([n, n]))
+
+
+ARGUMENTS = {"batched_in_helper": (np.array([12, 18], np.int32),)}

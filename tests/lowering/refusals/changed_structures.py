@@ -9,7 +9,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
 Pair = collections.namedtuple("Pair", "a b")
 
 
@@ -38,63 +37,96 @@ def doubled(p):
 
 
 @pcbatch.autobatch
-def changed_structures(x, n):
-    p = Player(x)
-    if n > 0:
-        fixed = Fixed(x)
-        fixed.x = 1.0
-    if n > 1:
-        pair = Pair(x, x)
-        pair.a = 1.0
-    if n > 2:
-        both = (x, x)
-        both[0] = 1.0
-    if n > 3:
-        p.mony = 1.0
-    if n > 4:
-        d = {"x": x}
-        d.x = 1.0
-    if n > 5:
-        a = tf.zeros([3])
-        a.append(x)
-    if n > 6:
-        a = tf.zeros([3])
-        a.x = x
-    if n > 7:
-        xs = [x, x]
-        xs[n] = 1.0
-    if n > 8:
-        xs = [x, x]
-        xs.remove(x)
-    if n > 9:
-        xs = [x, x]
-        xs.insert(n, x)
-    if n > 10:
-        d = {"x": x}
-        d[0] = x
-    if n > 11:
-        q = Player(x)
-        p.money = p.lend(q, 1.0)
-    if n > 12:
-        p.money = doubled(p)
-    if n > 13:
-        p.win(1.0)
-    if n > 14:
-        many = pcbatch.bounded([], tf.float32, 4)
-        many.extend([x, x])
-    if n > 15:
-        d = {"x": x}
-        d.get("x")
-    if n > 16:
-        xs = [x]
-        xs.pop(3)
-    if n > 17:
-        xs = [x, x]
-        xs[0:1] = [x]
-    while n > 18:
-        xs = [x]
-        xs[5] = x
-        many = pcbatch.bounded([2], tf.float32, 4)
-        many.append(n)
-        n -= 1
-    return p.money
+def frozen(x, n):
+    fixed = Fixed(x)
+    fixed.x = 1.0
+    return fixed.x
+
+
+@pcbatch.autobatch
+def named_tuple(x, n):
+    pair = Pair(x, x)
+    pair.a = 1.0
+    return pair.a
+
+
+@pcbatch.autobatch
+def plain_tuple(x, n):
+    both = (x, x)
+    both[0] = 1.0
+    return both
+
+
+@pcbatch.autobatch
+def attribute_of_dict(x, n):
+    d = {"x": x}
+    d.x = 1.0
+    return d
+
+
+@pcbatch.autobatch
+def append_to_array(x, n):
+    a = tf.zeros([3])
+    a.append(x)
+    return a
+
+
+@pcbatch.autobatch
+def attribute_of_array(x, n):
+    a = tf.zeros([3])
+    a.x = x
+    return a
+
+
+@pcbatch.autobatch
+def remove_by_value(x, n):
+    xs = [x, 2.0 * x]
+    xs.remove(x)
+    return xs
+
+
+@pcbatch.autobatch
+def insert_by_lane(x, n):
+    xs = [x, x]
+    xs.insert(n, x)
+    return xs
+
+
+@pcbatch.autobatch
+def bounded_extended(x, n):
+    many = pcbatch.bounded([], tf.float32, 4)
+    many.extend([x, x])
+    return many[0]
+
+
+@pcbatch.autobatch
+def pop_too_far(x, n):
+    xs = [x]
+    xs.pop(3)
+    return xs
+
+
+@pcbatch.autobatch
+def store_too_far(x, n):
+    xs = [x]
+    xs[5] = x
+    return xs
+
+
+BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
+ARGUMENTS = dict.fromkeys(
+    [
+        "frozen",
+        "named_tuple",
+        "plain_tuple",
+        "attribute_of_dict",
+        "append_to_array",
+        "attribute_of_array",
+        "remove_by_value",
+        "insert_by_lane",
+        "bounded_extended",
+        "pop_too_far",
+        "store_too_far",
+    ],
+    BATCH,
+)

@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32),)
-
 
 @tf.function
 def branching(x):
@@ -18,21 +16,47 @@ def branching(x):
 
 
 @pcbatch.autobatch
-def conditional_structures(x):
-    if x > 8.0:
-        y = tf.cond(x > 0.0, lambda: [x, x], lambda: tf.stack([x, x]))
-    elif x > 7.0:
-        y = tf.cond(x > 0.0, lambda: {"a": x}, lambda: {"b": x})
-    elif x > 6.0:
-        y = tf.switch_case(tf.cast(x > 0.0, tf.int32), [lambda: x, lambda: [x, x]])
-    elif x > 5.0:
-        y = tf.cond(x > 0.0, lambda: x, lambda: None)
-    elif x > 4.0:
-        y = tf.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, [y, y]], [0, x])
-    elif x > 3.0:
-        y = tf.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, tf.stack([y, y])], [0, x])
-    elif x > 2.0:
-        y = tf.map_fn(lambda i: [i, x], tf.range(3))
-    else:
-        y = branching(x)
-    return y
+def list_or_array(x):
+    return tf.cond(x > 0.0, lambda: [x, x], lambda: tf.stack([x, x]))
+
+
+@pcbatch.autobatch
+def other_keys(x):
+    return tf.cond(x > 0.0, lambda: {"a": x}, lambda: {"b": x})
+
+
+@pcbatch.autobatch
+def switched(x):
+    return tf.switch_case(tf.cast(x > 0.0, tf.int32), [lambda: x, lambda: [x, x]])
+
+
+@pcbatch.autobatch
+def none(x):
+    return tf.cond(x > 0.0, lambda: x, lambda: None)
+
+
+@pcbatch.autobatch
+def looped(x):
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, [y, y]], [0, x])
+
+
+@pcbatch.autobatch
+def other_shape_after_a_turn(x):
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: [i + 1, tf.stack([y, y])], [0, x])
+
+
+@pcbatch.autobatch
+def mapped(x):
+    return tf.map_fn(lambda i: [i, x], tf.range(3))
+
+
+@pcbatch.autobatch
+def by_autograph(x):
+    return branching(x)
+
+
+BATCH = (np.array([1.0, 2.0], np.float32),)
+ARGUMENTS = dict.fromkeys(
+    ["list_or_array", "other_keys", "switched", "none", "looped", "other_shape_after_a_turn", "mapped", "by_autograph"],
+    BATCH,
+)

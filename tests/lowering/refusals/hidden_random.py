@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32),)
-
 
 def jittered(x):
     return x + tf.random.normal([])
@@ -17,3 +15,6 @@ def hidden_random(x):
     while x < 10.0:
         x = jittered(x) * 2.0
     return x
+
+
+ARGUMENTS = {"hidden_random": (np.array([1.0, 2.0], np.float32),)}

@@ -6,30 +6,70 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.ones((2, 4), np.float32), np.array([1, 2], np.int32), np.array([3, 2], np.int32))
+
+@pcbatch.autobatch
+def to_a_lanes_number(a, i, j):
+    return a[:i]
 
 
 @pcbatch.autobatch
-def lane_slices(a, i, j):
+def between_two(a, i, j):
+    return a[i:j]
+
+
+@pcbatch.autobatch
+def length_of_a_lane(a, i, j):
+    return a[i : i + j]
+
+
+@pcbatch.autobatch
+def masked(a, i, j):
+    return a[a > 0.5]
+
+
+@pcbatch.autobatch
+def other_shape(a, i, j):
     r = a
-    if i > 9:
-        r = a[:i]
-    if i > 8:
-        r = a[i:j]
-    if i > 7:
-        r = a[i : i + j]
-    if i > 6:
-        r = a[a > 0.5]
     if i > 5:
         r = a[[0, 2]]
-    if i > 4:
-        r = a * math.gcd(i, j)
-    if i > 3:
-        r = np.kron(a, a)
+    return r
+
+
+@pcbatch.autobatch
+def divisor(a, i, j):
+    return a * math.gcd(i, j)
+
+
+@pcbatch.autobatch
+def modular_power(a, i, j):
+    return a * pow(i, j, 7)
+
+
+@pcbatch.autobatch
+def root_of_an_array(a, i, j):
+    return a * math.sqrt(a)
+
+
+@pcbatch.autobatch
+def list_or_array(a, i, j):
+    r = a
     if i > 2:
         r = sorted(a)
-    if i > 1:
-        r = a * pow(i, j, 7)
-    if i > 0:
-        r = a * math.sqrt(a)
     return r
+
+
+BATCH = (np.ones((2, 4), np.float32), np.array([1, 2], np.int32), np.array([3, 2], np.int32))
+ARGUMENTS = dict.fromkeys(
+    [
+        "to_a_lanes_number",
+        "between_two",
+        "length_of_a_lane",
+        "masked",
+        "other_shape",
+        "divisor",
+        "modular_power",
+        "root_of_an_array",
+        "list_or_array",
+    ],
+    BATCH,
+)

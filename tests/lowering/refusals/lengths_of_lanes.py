@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32),)
-
 
 @pcbatch.autobatch
 def twice(x):
@@ -14,12 +12,21 @@ def twice(x):
 
 
 @pcbatch.autobatch
-def lengths_of_lanes(n):
+def strict(n):
+    return sum(a * b for a, b in zip(range(n), range(n + 1), strict=True))
+
+
+@pcbatch.autobatch
+def of_a_bounded_list(n):
     kept = pcbatch.bounded((), tf.int32, 4)
     kept.append(n)
-    total = sum(a * b for a, b in zip(range(n), range(n + 1), strict=True))
-    if n > 3:
-        found = [twice(each) for each in kept]
-    else:
-        found = [twice(i) for i in range(n)]
-    return total, found
+    return [twice(each) for each in kept]
+
+
+@pcbatch.autobatch
+def of_a_range(n):
+    return [twice(i) for i in range(n)]
+
+
+BATCH = (np.array([1, 2], np.int32),)
+ARGUMENTS = dict.fromkeys(["strict", "of_a_bounded_list", "of_a_range"], BATCH)

@@ -4,19 +4,30 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([1, 2], np.int32))
+
+@pcbatch.autobatch
+def too_many_turns(x, n):
+    many = []
+    for i in range(n):
+        many.append(x + i)
+    return many
 
 
 @pcbatch.autobatch
-def long_loops(x, n):
-    many = []
-    for i in range(30):
-        for j in range(10):
-            many.append(x + i * j)
+def turns_of_a_lane(x, n):
     some = []
     for _ in range(n):
         some.append(x)
+    return some
+
+
+@pcbatch.autobatch
+def without_end(x, n):
     grown = [x, x]
     for y in grown:
         grown.append(y)
-    return many, some, grown
+    return grown
+
+
+BATCH = (np.array([1.0, 2.0], np.float32), np.array([1, 2], np.int32))
+ARGUMENTS = dict.fromkeys(["too_many_turns", "turns_of_a_lane", "without_end"], BATCH)

@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32), np.array([1.0, 2.0], np.float32))
-
 
 @pcbatch.autobatch
 def mixed_choice(n, x):
@@ -13,3 +11,6 @@ def mixed_choice(n, x):
     if n and x > 1.0:
         n = 0
     return is_left, x > 1.0 or n
+
+
+ARGUMENTS = {"mixed_choice": (np.array([1, 2], np.int32), np.array([1.0, 2.0], np.float32))}

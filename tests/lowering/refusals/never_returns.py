@@ -4,7 +4,12 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32),)
+
+@pcbatch.autobatch
+def forever(n):
+    if n < 0:
+        raise ValueError("negative")
+    return never_returns(n) + 1
 
 
 @pcbatch.autobatch
@@ -12,8 +17,4 @@ def never_returns(n):
     return 1 + forever(n + 1)
 
 
-@pcbatch.autobatch
-def forever(n):
-    if n < 0:
-        raise ValueError("negative")
-    return never_returns(n) + 1
+ARGUMENTS = {"never_returns": (np.array([1, 2], np.int32),)}

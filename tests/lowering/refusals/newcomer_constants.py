@@ -5,21 +5,31 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([2, 2], np.int32), np.ones((2, 2), np.float32))
+
+@pcbatch.autobatch
+def of_an_array(x, k, row):
+    return tf.constant(row, tf.int32)
 
 
 @pcbatch.autobatch
-def newcomer_constants(x, k, row):
-    if x > 5.0:
-        y = tf.constant(row, tf.int32)
-    elif x > 4.0:
-        y = tf.reshape(row, [k])
-    elif x > 3.0:
-        y = row.reshape(k)
-    elif x > 2.0:
-        y = tf.stack([x, k])
-    elif x > 1.0:
-        y = np.array([x, k])
-    else:
-        y = tf.constant(1.0, shape=[k])
-    return y
+def shape(x, k, row):
+    return tf.reshape(row, [k])
+
+
+@pcbatch.autobatch
+def method(x, k, row):
+    return row.reshape(k)
+
+
+@pcbatch.autobatch
+def stacked(x, k, row):
+    return tf.stack([x, k])
+
+
+@pcbatch.autobatch
+def constant_shape(x, k, row):
+    return tf.constant(1.0, shape=[k])
+
+
+BATCH = (np.array([1.0, 2.0], np.float32), np.array([2, 2], np.int32), np.ones((2, 2), np.float32))
+ARGUMENTS = dict.fromkeys(["of_an_array", "shape", "method", "stacked", "constant_shape"], BATCH)

@@ -5,21 +5,22 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([[1.0, 2.0], [4.0, 3.0]], np.float32), np.array([0, 1], np.int32))
+
+@pcbatch.autobatch
+def queue(x, n):
+    waiting = pcbatch.bounded([], tf.float32, 2)
+    waiting.append(x[0])
+    return waiting.pop(0)
 
 
 @pcbatch.autobatch
-def newcomer_containers(x, n):
-    queue = pcbatch.bounded([], tf.float32, 2)
-    queue.append(x[0])
-    first = 0.0
+def best_of_none(x, n):
     best = None
     for each in x:
         if each > 1.0:
             best = each
-    if n > 0:
-        first = queue.pop(0)
-    if n > 1:
-        pair = [x[0], x[1]]
-        first = pair[n]
-    return first, best
+    return best + n
+
+
+BATCH = (np.array([[1.0, 2.0], [4.0, 3.0]], np.float32), np.array([0, 1], np.int32))
+ARGUMENTS = dict.fromkeys(["queue", "best_of_none"], BATCH)

@@ -5,20 +5,34 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32),)
+
+@pcbatch.autobatch
+def repeated(n):
+    return [0] * n
 
 
 @pcbatch.autobatch
-def newcomer_lengths(n):
-    if n > 5:
-        zeros = [0] * n
-    elif n > 4:
-        zeros = tf.range(n)
-    elif n > 3:
-        zeros = tf.zeros([n], tf.int32)
-    else:
-        zeros = [i * i for i in range(n)]
+def ranged(n):
+    return tf.range(n)
+
+
+@pcbatch.autobatch
+def zeros(n):
+    return tf.zeros([n], tf.int32)
+
+
+@pcbatch.autobatch
+def comprehension(n):
+    return [i * i for i in range(n)]
+
+
+@pcbatch.autobatch
+def growing(n):
     found = []
     for i in range(n):
         found = [*found, i]
-    return zeros, found
+    return found
+
+
+BATCH = (np.array([1, 2], np.int32),)
+ARGUMENTS = dict.fromkeys(["repeated", "ranged", "zeros", "comprehension", "growing"], BATCH)

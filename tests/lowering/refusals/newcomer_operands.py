@@ -5,26 +5,29 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3)), np.array([1, 2], np.int32))
-
 
 def share(x, n):
-    return x[0] / (n + 1)
+    return tf.divide(x[0], n + 1)
 
 
 @pcbatch.autobatch
-def newcomer_operands(x, n):
-    def wave(t):
-        return x[0] * tf.cos(t)
+def of_tensorflow(x, n):
+    return tf.add(x[0], n)
 
-    total = wave(1.0)
-    if n > 1:
-        total = share(x, n)
-    left = n
-    if n > 2:
-        left = left - tf.cast(x, tf.int64)[n]
+
+@pcbatch.autobatch
+def in_a_helper(x, n):
+    return share(x, n)
+
+
+@pcbatch.autobatch
+def shapes(x, n):
     if n > 3:
         moved = tf.reshape(x, [1, 3]) @ np.ones(3)
     else:
         moved = x
-    return total, left, moved
+    return moved
+
+
+BATCH = (np.ones((2, 3)), np.array([1, 2], np.int32))
+ARGUMENTS = dict.fromkeys(["of_tensorflow", "in_a_helper", "shapes"], BATCH)

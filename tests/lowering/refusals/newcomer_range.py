@@ -5,9 +5,10 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([3, 2], np.int32),)
-
 
 @pcbatch.autobatch
 def newcomer_range(n):
     return tf.reduce_sum(tf.range(n))
+
+
+ARGUMENTS = {"newcomer_range": (np.array([3, 2], np.int32),)}

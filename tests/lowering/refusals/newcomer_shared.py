@@ -7,8 +7,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.zeros(2, np.int32), np.arange(2, dtype=np.float32))
-
 
 @pcbatch.autobatch
 def newcomer_shared(k, table):
@@ -20,3 +18,6 @@ def newcomer_shared(k, table):
         table = newcomer_shared(k + 1, table)
         table[k] = 0.0
     return table
+
+
+ARGUMENTS = {"newcomer_shared": (np.zeros(2, np.int32), np.arange(2, dtype=np.float32))}

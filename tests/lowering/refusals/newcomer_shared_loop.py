@@ -4,11 +4,12 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.zeros(2, np.float32), np.arange(2, dtype=np.float32))
-
 
 @pcbatch.autobatch
 def newcomer_shared_loop(x, table):
     for value in table:
         x = x + value
     return x
+
+
+ARGUMENTS = {"newcomer_shared_loop": (np.zeros(2, np.float32), np.arange(2, dtype=np.float32))}

@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([3, 2], np.int32), np.ones((2, 4), np.float32))
-
 
 @pcbatch.autobatch
 def newcomer_two_shapes(n, xs):
@@ -13,3 +11,6 @@ def newcomer_two_shapes(n, xs):
     for _ in range(n):
         total = total + xs
     return total
+
+
+ARGUMENTS = {"newcomer_two_shapes": (np.array([3, 2], np.int32), np.ones((2, 4), np.float32))}

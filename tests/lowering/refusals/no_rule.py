@@ -5,11 +5,12 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32),)
-
 
 @pcbatch.autobatch
 def no_rule(xs):
     doubled = xs * 2.0
     different = tf.size(tf.unique(doubled).y)
     return different + 1
+
+
+ARGUMENTS = {"no_rule.options(jit=True)": (np.ones((2, 3), np.float32),)}

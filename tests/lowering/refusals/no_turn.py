@@ -4,15 +4,23 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32),)
 STEPS = 0
 
 
 @pcbatch.autobatch
-def no_turn(n):
+def by_lane(n):
     for i in range(n):
         total = i
+    return total
+
+
+@pcbatch.autobatch
+def none(n):
     for step in range(STEPS):
         if step > n:
             break
-    return total + step
+    return step + n
+
+
+BATCH = (np.array([1, 2], np.int32),)
+ARGUMENTS = dict.fromkeys(["by_lane", "none"], BATCH)

@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1.0, -1.0], np.float32),)
-
 
 @pcbatch.autobatch
 def number_and_bool(x):
@@ -14,3 +12,6 @@ def number_and_bool(x):
     else:
         sign = False
     return sign
+
+
+ARGUMENTS = {"number_and_bool": (np.array([1.0, -1.0], np.float32),)}

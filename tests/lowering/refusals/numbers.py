@@ -4,23 +4,18 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32), np.array([1.0, 2.0]), np.array([True, False]))
+
+@pcbatch.autobatch
+def shifted(n, x, flag):
+    return n << x
 
 
 @pcbatch.autobatch
-def numbers(n, x, flag):
+def by_a_bool(n, x, flag):
     if flag:
-        n = n * 0.5
-    elif n > 1:
-        n = n + x
-    elif n > 0:
-        n = n // 1.5
-    elif n < -1:
-        n = n << x
-    elif n < -2:
-        n = n * np.float64(0.5)
-    elif x > 1.0:
-        n = flag + 1
-    elif x > 0.0:
-        n = n * flag
+        n = n > 1
     return n
+
+
+BATCH = (np.array([1, 2], np.int32), np.array([1.0, 2.0]), np.array([True, False]))
+ARGUMENTS = dict.fromkeys(["shifted", "by_a_bool"], BATCH)

@@ -5,9 +5,10 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32),)
-
 
 @pcbatch.autobatch
 def random_by_name(x):
     return x + tf.random.normal([])
+
+
+ARGUMENTS = {"random_by_name": (np.array([1.0, 2.0], np.float32),)}

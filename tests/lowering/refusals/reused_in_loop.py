@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
-
 
 @pcbatch.autobatch
 def reused_in_loop(x, n):
@@ -17,3 +15,6 @@ def reused_in_loop(x, n):
         total = total + tf.stack([x, x])
         count -= 1
     return total
+
+
+ARGUMENTS = {"reused_in_loop": (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))}

@@ -5,16 +5,26 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32), np.array([1, 2], np.int32))
+
+@pcbatch.autobatch
+def condition(xs, n):
+    if xs > 0.0:
+        n = n + 1
+    return n
 
 
 @pcbatch.autobatch
-def several(xs, n):
-    if xs > 0.0:
-        n = n + 1
+def shapes(xs, n):
     best = 0.0
     if n > 1:
         best = xs
-    if n > 2:
-        return best
+    return best
+
+
+@pcbatch.autobatch
+def product(xs, n):
     return tf.matmul(xs, xs)
+
+
+BATCH = (np.ones((2, 3), np.float32), np.array([1, 2], np.int32))
+ARGUMENTS = dict.fromkeys(["condition", "shapes", "product"], BATCH)

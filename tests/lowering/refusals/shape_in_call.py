@@ -5,11 +5,12 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32), np.ones((2, 4), np.float32))
-
 
 @pcbatch.autobatch
 def shape_in_call(xs, ys):
     scaled = xs * 2.0
     total = tf.reduce_sum(scaled + ys)
     return total / 2.0
+
+
+ARGUMENTS = {"shape_in_call": (np.ones((2, 3), np.float32), np.ones((2, 4), np.float32))}

@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32),)
-
 
 @pcbatch.primitive(batched=lambda matrix, x: tf.matmul(x, matrix), shared=("matrix",))
 def product(matrix, x):
@@ -17,3 +15,6 @@ def product(matrix, x):
 def shared_argument(x):
     outer = x[:, None] * x
     return product(outer, x)
+
+
+ARGUMENTS = {"shared_argument": (np.ones((2, 3), np.float32),)}

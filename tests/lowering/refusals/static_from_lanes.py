@@ -5,8 +5,6 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
-
 
 @pcbatch.autobatch(static_argnames="size")
 def filled(x, size):
@@ -19,3 +17,6 @@ def static_from_lanes(x, n):
     for i in range(3):
         total += filled(x, i)
     return total
+
+
+ARGUMENTS = {"static_from_lanes": (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))}

@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32),)
-
 
 @pcbatch.autobatch(static_argnames="level")
 def deeper(n, level):
@@ -17,3 +15,6 @@ def deeper(n, level):
 @pcbatch.autobatch
 def static_without_end(n):
     return deeper(n, 0)
+
+
+ARGUMENTS = {"static_without_end": (np.array([1, 2], np.int32),)}

@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1, 2], np.int32),)
-
 
 @pcbatch.autobatch
 def strict_lengths(n):
@@ -15,3 +13,6 @@ def strict_lengths(n):
     for a, b in zip(reversed([n, 2, 3]), reversed([]), strict=True):
         total += a * b
     return total
+
+
+ARGUMENTS = {"strict_lengths": (np.array([1, 2], np.int32),)}

@@ -4,17 +4,33 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
+
+@pcbatch.autobatch
+def keys(x, n):
+    if n > 0:
+        state = {"x": x, "n": n}
+    else:
+        state = {"x": x}
+    return state
 
 
 @pcbatch.autobatch
-def structures_differ(x, n):
+def none(x, n):
     if n > 0:
-        state = {"x": x, "n": n}
         cache = None
+    else:
+        cache = x
+    return cache
+
+
+@pcbatch.autobatch
+def lengths(x, n):
+    if n > 0:
         items = [x]
     else:
-        state = {"n": n, "x": x}
-        cache = x
         items = [x, x]
-    return state, cache, items
+    return items
+
+
+BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
+ARGUMENTS = dict.fromkeys(["keys", "none", "lengths"], BATCH)

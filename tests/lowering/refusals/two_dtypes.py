@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.array([1.0, -1.0], np.float32), np.array([1, 2], np.int32))
-
 
 @pcbatch.autobatch
 def two_dtypes(x, n):
@@ -13,3 +11,6 @@ def two_dtypes(x, n):
     if x < 0.0:
         larger = n
     return larger
+
+
+ARGUMENTS = {"two_dtypes": (np.array([1.0, -1.0], np.float32), np.array([1, 2], np.int32))}

@@ -5,13 +5,24 @@ import tensorflow as tf
 
 import pcbatch
 
-BATCH = (np.array([1.0, 2.0], np.float32), np.array([0, 1], np.int32))
+
+@pcbatch.autobatch
+def stored(x, n):
+    xs = [x, tf.stack([x, x])]
+    xs[n] = x
+    return xs[0]
 
 
 @pcbatch.autobatch
-def unlike_elements(x, n):
+def read(x, n):
     xs = [x, tf.stack([x, x])]
-    if x > 1.0:
-        xs[n] = x
-    y = xs[n]
-    return y, {"a": x}[n]
+    return xs[n]
+
+
+@pcbatch.autobatch
+def of_a_dict(x, n):
+    return {"a": x}[n]
+
+
+BATCH = (np.array([1.0, 2.0], np.float32), np.array([0, 1], np.int32))
+ARGUMENTS = dict.fromkeys(["stored", "read", "of_a_dict"], BATCH)

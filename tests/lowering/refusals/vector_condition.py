@@ -4,8 +4,6 @@ import numpy as np
 
 import pcbatch
 
-BATCH = (np.ones((2, 3), np.float32),)
-
 
 @pcbatch.autobatch
 def vector_condition(xs):
@@ -14,3 +12,6 @@ def vector_condition(xs):
         xs = xs / 2.0
         steps += 1
     return steps
+
+
+ARGUMENTS = {"vector_condition": (np.ones((2, 3), np.float32),)}

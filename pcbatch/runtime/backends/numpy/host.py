@@ -37,6 +37,9 @@ class NumPyHost:
     def is_variable(self, value: Any) -> bool:
         return False
 
+    def held_by(self, value: Any) -> Any:
+        return value
+
     def takes_gradients(self, value: Any) -> bool:
         return False
 

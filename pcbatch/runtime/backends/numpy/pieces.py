@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -21,7 +21,6 @@ from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
 from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Symbols, Together, Wanted
@@ -48,13 +47,9 @@ class NumPyPieces:
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
         """The types of what the piece gives for ones: a piece whose types depend on values is not found out."""
-        with following.if_users(piece.compiled, (*reads, *shared)):
-            operands = [_ones(type_) for type_ in (*reads, *shared)]
-            outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
-            return tuple(map(structures.type_of, outputs))
-
-    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
-        return frozenset()  # every array has its shape when lanes run one by one
+        operands = [_ones(type_) for type_ in (*reads, *shared)]
+        outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
+        return tuple(map(structures.type_of, outputs))
 
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
         """All that it declares: what it checks on such types only its runs can tell."""
@@ -160,6 +155,16 @@ class NumPySymbols:
 
     def type_of(self, value: Any) -> Type | None:
         return structures.type_of(value) if isinstance(value, np.ndarray | np.generic | int | float) else None
+
+    def why_part(self, value: Any) -> Exception | None:
+        return None
+
+    def is_written(self, value: Any) -> bool:
+        return False
+
+    def made_of(self, values: Sequence[Any], given: Sequence[Any]) -> Hashable:
+        arrays = [np.asarray(each) for each in values]
+        return tuple((each.dtype.str, each.shape, each.tobytes()) for each in arrays)
 
     def entered(self, manager: Any) -> AbstractContextManager[Any]:
         found: AbstractContextManager[Any] = manager

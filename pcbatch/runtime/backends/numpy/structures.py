@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import records, values
-from pcbatch.ir.joins import is_float
+from pcbatch.ir.dtypes import is_inexact
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 
@@ -50,12 +50,12 @@ def wrap(value: Any, type_: Type) -> Any:
 
 
 def _weak(value: Any, type_: TensorType) -> float:
-    return float(value) if is_float(type_.dtype) else int(value)
+    return float(value) if is_inexact(type_.dtype) else int(value)
 
 
 def _leaf(value: Any, type_: TensorType) -> Any:
     if type(value) in (int, float):
-        if type_.dtype == "bool" or (type(value) is float and not is_float(type_.dtype)):
+        if type_.dtype == "bool" or (type(value) is float and not is_inexact(type_.dtype)):
             raise TypeError(f"the number {value} does not fit {type_}")
         array = np.asarray(value).astype(type_.dtype)
     else:

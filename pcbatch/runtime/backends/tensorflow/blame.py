@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import linecache
 import re
 from collections import deque
@@ -12,32 +11,23 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from pcbatch.errors import (
-    Change,
-    ChangeError,
     Diagnostic,
-    InPlace,
-    InPlaceError,
-    LengthError,
-    Map,
-    MapError,
     Note,
     PieceRefusalError,
     PlacedError,
     PrimitiveError,
     RefusedBeforeError,
     Span,
-    TakeIn,
-    Unroll,
 )
 from pcbatch.installed import OWN, is_installed, is_rewritten
+from pcbatch.ir import records
 from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import methods, operands
+from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
 from pcbatch.runtime.backends.tensorflow.wording import (
     NO_VALUE,
     ONE_SHAPE,
-    UNTRACED,
     clean,
     help_for,
     plainly,
@@ -48,8 +38,6 @@ _NO_RULE = (
     "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "
     "pcbatch.primitive(fn, batched=..); or loop over the lanes in this one call with pcbatch.fallback(fn)"
 )
-_OF_OPERATORS = ("BINARY_", "COMPARE_", "CONTAINS_", "INPLACE_", "LOAD_ATTR", "LOAD_METHOD", "UNARY_")
-"""How the names of Python's instructions begin that are operators, subscripts and attributes."""
 CALLED, LENGTH = "PCB405", "PCB130"
 """The codes of a batched call in a helper, and in a comprehension over something whose length is not known yet."""
 _HELPER_OF_TENSORS = (
@@ -61,6 +49,10 @@ _SIZE = re.compile(r"as an index or a size")
 _LANES_RANGE = (
     "a list has the same length in all lanes, unless it is `pcbatch.bounded(shape, dtype, capacity)`, to which a loop "
     "appends, `for i in range(n):`; `sum(.. for i in range(n))`, `any`, `all`, `min` and `max` are loops, too"
+)
+_CONSTRUCTOR = (
+    "compute before what the object is given, `Account(capped(x))`; a constructor may branch or loop if its class is "
+    "called by its name, and has no `__new__`, no metaclass and, as a dataclass, no `InitVar`"
 )
 _HANDED = (
     "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
@@ -83,7 +75,7 @@ def failure(error: Exception) -> tuple[str, str, str]:
     if isinstance(error, NotATensorError):
         return "PCB401", f"{error} stands where a lane has a value, and lanes keep numbers only", _NO_NUMBER
     why = reason(error)
-    return "PCB401", why, help_for(why) or (_TENSORS if NO_VALUE.search(why) else "")
+    return "PCB401", plainly(why), help_for(why) or (_TENSORS if NO_VALUE.search(why) else "")
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:
@@ -93,26 +85,13 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     """
     if isinstance(error, RefusedBeforeError):
         return PrimitiveError([])
-    wants: TakeIn | None = _taken_in(piece, error)
     if isinstance(error, PieceRefusalError):
         line, notes = _line_of_traceback(piece, error), _notes(_helper(piece, error))
         found = _at(piece, error.code, error.message, line, error.help, notes)
         if notes and found.span is not None and found.span.file.startswith(OWN):
             help = _HANDED if error.code == "PCB414" else error.help
             return PrimitiveError([replace(found, span=notes[0].span, notes=(), help=help)])
-        if isinstance(error, InPlaceError):
-            in_place = None if found.span is None else InPlace(found.span, error.method)
-            return PrimitiveError([replace(found, wants=in_place)])
-        if isinstance(error, ChangeError):
-            change = None if found.span is None else Change(found.span, error.names)
-            return PrimitiveError([replace(found, wants=change)])
-        if isinstance(error, MapError):
-            mapped = None if found.span is None else Map(found.span, error.length, error.type, error.turns)
-            return PrimitiveError([replace(found, wants=mapped)])
-        if isinstance(error, LengthError):
-            length = None if found.span is None else Unroll(found.span, error.length, error.turns)
-            return PrimitiveError([replace(found, wants=length if error.code in (CALLED, LENGTH) else None)])
-        return PrimitiveError([replace(found, wants=wants if error.code in (CALLED, LENGTH) else None)])
+        return PrimitiveError([found])
     if isinstance(error, PlacedError):
         return PrimitiveError([Diagnostic("PCB401", error.message, error.span)])
     if isinstance(error, NotATensorError):
@@ -123,7 +102,9 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     help = help_for(why)
     if not help and NO_VALUE.search(why):
         code = None if helper is None else helper.tb_frame.f_code
-        help = _TENSORS if code is None else methods.help_of(code) or _HELPER_OF_TENSORS.format(code.co_name)
+        is_constructor = code is not None and code.co_name in records.CONSTRUCTORS
+        of_helper = _CONSTRUCTOR if is_constructor else _HELPER_OF_TENSORS
+        help = _TENSORS if code is None else of_helper.format(code.co_name)
     line = _line_of_traceback(piece, error)
     place = _innermost(piece, error) if helper is None else helper
     product = operands.product(place) if NO_VALUE.search(why) else None
@@ -141,40 +122,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     at = found.span
     if not help and at is not None and at.text[at.column :].startswith("range(") and _SIZE.search(why):
         found = replace(found, help=_LANES_RANGE)
-    of_operator = None if wants is None or not _in_operator(helper) else replace(wants, may=True)
-    if why.endswith(operands.UNCAST):
-        return PrimitiveError([replace(found, wants=of_operator, trait="settled")])
-    if not UNTRACED.search(why):
-        return PrimitiveError([replace(found, wants=of_operator)])
-    return PrimitiveError([replace(found, wants=wants, trait="untraced")])
-
-
-def _in_operator(place: TracebackType | None) -> bool:
-    """Whether an operator, a subscript or an attribute has failed at a place in a helper, not what it calls."""
-    if place is None:
-        return False
-    made = (each for each in dis.get_instructions(place.tb_frame.f_code) if each.offset == place.tb_lasti)
-    return any(each.opname.startswith(_OF_OPERATORS) for each in made)
-
-
-def _taken_in(piece: Piece, error: BaseException) -> TakeIn | None:
-    """The user's helper in which `error` was raised, if the piece itself calls it."""
-    own = set(_codes(piece.compiled.__code__))
-    called, callers = _own(piece, error), []
-    # A comprehension or a lambda of the piece, or what calls a method that changes its object, comes between.
-    while called is not None and (called.tb_frame.f_code in own or methods.is_between(called.tb_frame.f_code)):
-        callers.append(called.tb_frame)
-        called = called.tb_next
-    if called is None:
-        return None
-    code = called.tb_frame.f_code
-    is_users = not is_installed(code.co_filename) and not code.co_filename.startswith((OWN, "<pcbatch"))
-    if not is_users:
-        return None
-    line = _line_of_traceback(piece, error)
-    first = called.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    method = methods.of_code(first, code) or methods.of_class(code, first, called.tb_frame, callers)
-    return TakeIn(code, method, _span(piece, line))
+    return PrimitiveError([found])
 
 
 def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> PrimitiveError:

@@ -16,14 +16,13 @@ import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import records
-from pcbatch.ir.called import CALL
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType
 from pcbatch.ir.values import copied
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
-from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in
+from pcbatch.runtime.backends.tensorflow.indexing import in_range, place_in, positions_in
 from pcbatch.runtime.backends.tensorflow.positions import replaced_at
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -66,7 +65,7 @@ def with_field(record: Any, value: Any, name: str) -> Any:
         changed_record = copied(record)
         setattr(changed_record, name, value)
         return changed_record
-    return records.made(cls, {**records.without_mark(fields or {}), name: value})
+    return records.made(cls, {**(fields or {}), name: value})
 
 
 def with_item(whole: Any, value: Any, key: Any) -> Any:
@@ -85,27 +84,6 @@ def with_item(whole: Any, value: Any, key: Any) -> Any:
         return {**whole, key: value}
     help_ = "make a list of it from the start, `t = [a, b]`, or a new tuple: `t = (v, *t[1:])`"
     raise _fixed(whole, "no part of it can be assigned", help_ if isinstance(whole, tuple) else "assign an attribute")
-
-
-def within(whole: Any, part: Any, key: Any, is_field: bool) -> Any:
-    """`whole` with the changed `part` back in its place: Python lets a part change in whatever it is."""
-    if is_field:
-        fields = records.fields_of(whole)
-        if fields is None:  # `m.T[i, j] = v`
-            raise _fixed(whole, f"nothing can be stored by its attribute `{key}`", "store in the array: `m[j, i] = v`")
-        return records.made(type(whole), {**fields, key: part})
-    if isinstance(whole, tuple):
-        parts = [*whole]
-        parts[key] = part
-        return type(whole)(*parts) if hasattr(whole, "_fields") else tuple(parts)
-    if isinstance(whole, Bounded):
-        return Bounded(within(whole.items, part, _from_the_front(key, whole.length), False), whole.length)
-    if isinstance(whole, (tf.Tensor, tf.Variable, np.ndarray)):  # reading the part has checked its place
-        size = whole.shape[0]
-        place = tf.clip_by_value(_from_the_front(key, size), 0, size - 1)
-        here = tf.reshape(tf.range(size) == place, [size] + [1] * (len(whole.shape) - 1))
-        return tf.where(here, part, tf.convert_to_tensor(whole))
-    return with_item(whole, part, key)
 
 
 def _from_the_front(place: Any, size: Any) -> tf.Tensor:
@@ -166,9 +144,10 @@ def _array_stored(array: tf.Tensor, value: Any, indices: Sequence[Any], site: in
             here = tf.range(size) == in_range(place, size, site)
             value = tf.expand_dims(value, axis)
         else:
-            table = place[:, None] == tf.range(size)
-            here = tf.reduce_any(table, 0)
-            value = tf.gather(value, tf.argmax(tf.cast(table, tf.int32), 0), axis=axis)
+            table = positions_in(place, size, site)[::-1, None] == tf.range(size)
+            here = tf.reduce_any(table, 0)  # the last value that a place gets is the one that it keeps
+            last = place.shape[0] - 1 - tf.argmax(tf.cast(table, tf.int32), 0, tf.int32)
+            value = tf.gather(value, tf.maximum(last, 0), axis=axis)
         hit &= tf.reshape(here, [1] * axis + [size] + [1] * (rank - axis - 1))
     return tf.where(hit, value, array)
 
@@ -294,12 +273,6 @@ def _no_attribute(value: Any, name: str) -> str:
 
 
 def _no_change(value: Any, method: str) -> PieceRefusalError:
-    if method == CALL and callable(value):
-        why = "the value of this statement is discarded: what is called is no object of yours that changes"
-        return PieceRefusalError("PCB111", why, "assign the value, or remove the statement")
-    if method == CALL:
-        why = f"{_described(value)} is called as if it were a function"
-        return PieceRefusalError("PCB423", why, "call a function, or an object whose class has a `__call__`")
     if isinstance(value, list) and hasattr(value, method):
         help_ = (
             "what depends on values differs by lane, a list does not: keep a flag beside each element, or take "

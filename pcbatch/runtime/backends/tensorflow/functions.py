@@ -71,8 +71,9 @@ def _extreme(
         if is_lane_value(x) and tf.TensorShape(x.shape).rank != 0:
             raise TypeError(f"{name} compares scalars; write tf.{name}imum(x, y) for arrays")
     for x in others:
-        left, right, _ = unify(x, found)
-        found = choose(better(left, right), x, found)  # Python's own rule, which also settles what NaN and -0.0 give
+        left, right, is_weak = unify(x, found)
+        one, other = (x, found) if is_weak or x is found else (left, right)
+        found = choose(better(left, right), one, other)  # Python's own rule, which also settles what NaN and -0.0 give
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from string import Formatter
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,6 +16,21 @@ from pcbatch.runtime.backends.tensorflow import private
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def keeping_scope() -> Iterator[None]:
+    """Leave TensorFlow's variable scope as it was: all graphs share one, and an operation that fails forgets its own.
+
+    `tf.map_fn` of a function that raises would make variables wrong everywhere, in eager code, too.
+    """
+    scope = tf.compat.v1.get_variable_scope()
+    before = scope.caching_device
+    try:
+        yield
+    finally:
+        if scope.caching_device is not before:
+            scope.set_caching_device(before)
 
 
 def in_outer_xla() -> bool:

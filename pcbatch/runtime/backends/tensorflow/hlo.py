@@ -60,11 +60,12 @@ def module(pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | 
     if for_all or any(each.dtype == tf.resource for each in captured):
         return None
     try:
-        compiler_ir = traced.experimental_get_compiler_ir(*specs)
-        text: str = compiler_ir(stage="hlo")
+        with tf.init_scope():  # it makes operations of its own, a random draw among them
+            compiler_ir = traced.experimental_get_compiler_ir(*specs)
+            text: str = compiler_ir(stage="hlo")
+            text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
     except tf.errors.OpError:  # XLA has no code for an operation
         return None
-    text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
     return Hlo(text, [np.asarray(each) for each in captured])
 
 

@@ -71,11 +71,6 @@ def axis(a: Any, number: int) -> tf.Tensor:
     return tf.range(shape[number])
 
 
-def elements(a: Any, *indices: Any) -> tf.Tensor:
-    """`a` at every combination of `indices`, one for each leading axis: a scalar, or a vector of valid positions."""
-    return _gather(tf.convert_to_tensor(a), [(at, tf.convert_to_tensor(i)) for at, i in enumerate(indices)])
-
-
 _FIXED_LENGTH = (
     "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a literal or a "
     "captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), p = tf.range(len(a))"
@@ -211,6 +206,13 @@ def in_range(part: Any, size: int, site: int) -> tf.Tensor:
     place, is_out = (_place_in if tf.executing_eagerly() else _known_place_in)(position, size)
     fault(is_out, site)
     return place
+
+
+def positions_in(parts: tf.Tensor, size: int, site: int) -> tf.Tensor:
+    """Several indices, counted from the front; one that is out of range is a fault."""
+    fault(tf.reduce_any((parts < -size) | (parts >= size)), site)
+    positions = tf.cast(parts, tf.int32)
+    return tf.where(positions < 0, positions + size, positions)
 
 
 def _known_place_in(position: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor]:

@@ -21,7 +21,6 @@ from pcbatch.errors import CompileError, Diagnostic, GradientError, PcbatchError
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
 from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, private, ready, traces, wording
 from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
@@ -55,7 +54,7 @@ class Linearized:
         self._refuse_choices()
         self.reruns = makes_functions(self.anatomy.operations)
         wanted_outputs = [self.outputs[place] for place in _chosen(signature.writes, wanted.writes)]
-        with graph.as_default(), marked.tracing_lane(), following.users():  # a gradient may be of the user's own
+        with graph.as_default(), marked.tracing_lane():  # a gradient may be of the user's own
             self.seeds = [ready.placeholder(each.dtype, tuple(each.shape)) for each in wanted_outputs]
             try:
                 self._differentiate(wanted_outputs, _chosen(signature.reads, wanted.reads))

@@ -8,10 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import MapError, PieceRefusalError, UsageError
-from pcbatch.ir.types import StructType, Type, leaves, returned
+from pcbatch.errors import UsageError
+from pcbatch.ir.types import Type, leaves
 from pcbatch.ir.values import pack
-from pcbatch.runtime.backends.tensorflow.structures import type_of
 
 _HELP = "let them give arrays, or tuples, lists and dicts of arrays, of one type each"
 
@@ -83,26 +82,3 @@ map.stacked = stacked  # type: ignore[attr-defined]
 def blank(dtype: str, *shape: int) -> tf.Tensor:
     """An array of zeros."""
     return tf.zeros(shape, dtype)
-
-
-def mapped(value: Any, length: int, known_length: int | None, known: str | None, turns: tuple[int, ...] = ()) -> Any:
-    """`value`, which a map over `length` elements gets of a call, if both are as they were known; else MapError."""
-    type_ = type_of(value)
-    if (length, str(returned(type_))) == (known_length, known):
-        return value
-    if not _is_plain(type_):
-        message = f"a `pcbatch.map` with a count, or over more than 64 elements, gets {type_} of its calls"
-        raise PieceRefusalError("PCB426", message, _HELP)
-    message = "what the calls of a `pcbatch.map` give is not known"
-    if known is not None:
-        message = (
-            f"the calls of a `pcbatch.map` over {known_length} elements give {known}, "
-            f"and {type_} for each of {length} elsewhere"
-        )
-    raise MapError("PCB426", message, _HELP, length, type_, turns)
-
-
-def _is_plain(type_: Type) -> bool:
-    if isinstance(type_, StructType):
-        return type_.kind in ("tuple", "list", "dict") and all(_is_plain(each) for each in type_.items)
-    return True

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
-from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import private
 
 Body = Callable[..., list[tf.Tensor]]
@@ -216,8 +215,7 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
         assert rule is not None
         if not always and not any(is_stacked for _, is_stacked, _ in given.inputs):
             return [(output, False) for output in function([tensor for tensor, _, _ in given.inputs])]
-        with following.users():
-            return [(output, True) for output in rule.outputs(function, given)]
+        return [(output, True) for output in rule.outputs(function, given)]
 
     if rule is not None:
         private.set_rule(outputs[0].op, convert)
@@ -228,8 +226,7 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
         tf.convert_to_tensor(variable)  # reading it is what makes a tape watch it
 
     def backward(*upstreams: tf.Tensor) -> list[tf.Tensor | None]:
-        with following.users():
-            return _gradients(body, arguments, concrete, upstreams, rule, name)
+        return _gradients(body, arguments, concrete, upstreams, rule, name)
 
     private.record_as_one(name, outputs, inputs, backward)
     if not tf.executing_eagerly():

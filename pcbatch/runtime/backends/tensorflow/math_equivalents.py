@@ -143,8 +143,6 @@ _INTS = {"ceil": tf.math.ceil, "floor": tf.math.floor}
 
 _NEVER_FAIL = frozenset({"copysign", "degrees", "fabs", "hypot", "radians"})
 """Functions that raise nothing: too large degrees and lengths are infinity."""
-OVERFLOWS = frozenset({"cosh", "exp", "exp2", "expm1", "sinh"})
-"""Functions that have no domain to leave: what fails is too large."""
 
 
 def isqrt(n: Any, *, site: int) -> Any:
@@ -171,10 +169,23 @@ def prod(xs: Any, *, start: Any = 1, site: int) -> Any:
     return product if not is_lane_value(start) and start == 1 else start * product
 
 
+def dist(p: Any, q: Any, *, site: int) -> Any:
+    """`math.dist` of two points, each a vector or a fixed number of values."""
+    points = [tf.unstack(carrier(each)) if is_lane_value(each) else [*each] for each in (p, q)]
+    numbers = tuple(number for point in points for number in point)
+    if not any(map(is_lane_value, numbers)):
+        return _static("dist", (p, q), site, math.nan)
+    if len(points[0]) != len(points[1]):
+        raise ValueError("both points must have the same number of dimensions")
+    steps = [_double(a, "dist") - _double(b, "dist") for a, b in zip(*points, strict=True)]
+    return tf.norm(tf.stack(steps)) if _wide(numbers) else Weak(tf.norm(tf.stack(steps)))
+
+
 EQUIVALENTS: dict[str, Equivalent] = {
     **{name: _float(name, function) for name, function in _FLOATS.items()},
     **{name: _bool(name, function) for name, function in _BOOLS.items()},
     **{name: _int(name, function) for name, function in _INTS.items()},
+    "dist": dist,
     "isqrt": isqrt,
     "prod": prod,
 }

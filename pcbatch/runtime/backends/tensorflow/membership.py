@@ -41,15 +41,6 @@ def lacks(x: Any, sequence: Any) -> Any:
     return tf.logical_not(found) if isinstance(found, tf.Tensor) else not found
 
 
-def same_flag(value: Any, flag: bool) -> Any:
-    """`value is flag` for True or False: whether `value` is a bool (numbers are none) and equals it."""
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value) == flag
-    if isinstance(value, (tf.Tensor, tf.Variable)) and value.dtype == tf.bool and value.shape.rank == 0:
-        return tf.equal(value, flag)
-    return False
-
-
 def _differs(value: Any) -> bool:
     """Whether a value is, or a tuple or a list holds, one of a lane."""
     return isinstance(value, (Weak, *ARRAYS)) or any(map(_differs, _items(value)))

@@ -14,7 +14,15 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.choice import both, negate, select
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, loses, widened, wrapped
-from pcbatch.runtime.backends.tensorflow.weak import counted, is_committed, is_lane_value, numbered, unify
+from pcbatch.runtime.backends.tensorflow.weak import (
+    beside,
+    counted,
+    is_committed,
+    is_lane_value,
+    is_number,
+    numbered,
+    unify,
+)
 
 Operator = Callable[[Any, Any], Any]
 
@@ -41,14 +49,50 @@ def matched(a: Any, b: Any) -> tuple[Any, Any]:
     if not is_lane_value(a) and not is_lane_value(b):
         return a, b
     a, b = numbered(a, b)
+    if is_number(a) and is_committed(b):
+        b = beside(a, tf.convert_to_tensor(b)) if is_lane_value(b) else b
+    elif is_number(b) and is_committed(a):
+        a = beside(b, tf.convert_to_tensor(a)) if is_lane_value(a) else a
     if is_committed(a) and is_committed(b):
         x, y = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
-        if x.dtype != y.dtype and x.dtype.is_integer and y.dtype.is_integer:
+        are_lanes = is_lane_value(a) and is_lane_value(b)
+        if x.dtype != y.dtype and (are_lanes or (x.dtype.is_integer and y.dtype.is_integer)):
             return widened(x, y)
         cut = loses(x.dtype, y.dtype) if is_lane_value(b) else loses(y.dtype, x.dtype)
         if cut:  # TensorFlow, which refuses tensors, would make another number of a NumPy array
             return x, y
     return _wrapped(a, b), _wrapped(b, a)
+
+
+def compared(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands of a comparison: an int of Python's is compared as it is, and not as the dtype beside it has it."""
+    a, b = (number(a), number(b)) if is_bool(a) and is_bool(b) else (a, b)
+    for one, other in ((a, b), (b, a)):
+        if is_committed(other) and other.dtype.is_integer and _is_int(one) and not is_bool(one):
+            own = tf.convert_to_tensor(other)
+            if not _holds(own.dtype, one):
+                return (_wide(one), _wide(own)) if one is a else (_wide(own), _wide(one))
+    return matched(a, b)
+
+
+def _is_int(x: Any) -> bool:
+    """Whether this is an int of Python's, or a lane's."""
+    return isinstance(x, int) or (is_number(x) and is_lane_value(x) and x.dtype.is_integer)
+
+
+def _holds(dtype: tf.DType, number: Any) -> bool:
+    """Whether `dtype` has this int of Python's; of a lane's whether it has all of them."""
+    if isinstance(number, int):
+        return bool(dtype.min <= number <= dtype.max)
+    return dtype in (tf.int32, tf.int64)
+
+
+def _wide(x: Any) -> tf.Tensor:
+    """Ints as ones of 64 bits, in the order in which they are to those of Python's beside them."""
+    if isinstance(x, int):
+        return tf.constant(min(max(x, tf.int64.min), tf.int64.max), tf.int64)
+    x = tf.convert_to_tensor(x)
+    return tf.cast(tf.minimum(x, tf.constant(tf.int64.max, tf.uint64)) if x.dtype == tf.uint64 else x, tf.int64)
 
 
 def _wrapped(a: Any, b: Any) -> Any:
@@ -71,14 +115,14 @@ def are_sequences(a: Any, b: Any) -> bool:
 def _ordering(function: Operator) -> Operator:
     """An operator by which numbers are compared, and tuples and lists by the first of their elements that differ."""
 
-    def compared(a: Any, b: Any) -> Any:
+    def ordered(a: Any, b: Any) -> Any:
         if not are_sequences(a, b):
-            return function(*numbers(a, b))
+            return function(*compared(a, b))
         if not a or not b:
             return function(len(a), len(b))
-        return select(equal(a[0], b[0]), lambda: compared(a[1:], b[1:]), lambda: compared(a[0], b[0]))
+        return select(equal(a[0], b[0]), lambda: ordered(a[1:], b[1:]), lambda: ordered(a[0], b[0]))
 
-    return compared
+    return ordered
 
 
 def _arithmetic(function: Operator) -> Operator:
@@ -102,14 +146,18 @@ bit_or = _matching(operator.or_)
 bit_xor = _matching(operator.xor)
 
 
+def _equated(a: Any, b: Any) -> tuple[Any, Any]:
+    return matched(a, b) if is_bool(a) and is_bool(b) else compared(a, b)
+
+
 def equal(a: Any, b: Any) -> Any:
     """`a == b`."""
-    return _same(a, b) if are_sequences(a, b) else operator.eq(*matched(a, b))
+    return _same(a, b) if are_sequences(a, b) else operator.eq(*_equated(a, b))
 
 
 def not_equal(a: Any, b: Any) -> Any:
     """`a != b`."""
-    return negate(_same(a, b)) if are_sequences(a, b) else operator.ne(*matched(a, b))
+    return negate(_same(a, b)) if are_sequences(a, b) else operator.ne(*_equated(a, b))
 
 
 def negative(x: Any) -> Any:

@@ -7,12 +7,12 @@ Every function works on tensors, weak numbers and, as Python would, on static Py
 
 from __future__ import annotations
 
-from pcbatch.ir.records import begun, finished, object_of
+from pcbatch.ir.records import object_of
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
-from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item, within
+from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
     divmod_,
@@ -40,21 +40,14 @@ from pcbatch.runtime.backends.tensorflow.functions import (
     to_power,
     total,
 )
-from pcbatch.runtime.backends.tensorflow.indexing import axis, elements, getitem, window
+from pcbatch.runtime.backends.tensorflow.indexing import axis, getitem, window
 from pcbatch.runtime.backends.tensorflow.iteration import (
-    counted,
-    element,
-    parts,
-    sequence,
-    shortest,
     spread,
-    unbound,
     unpacked,
-    unrolled,
 )
-from pcbatch.runtime.backends.tensorflow.mapping import blank, mapped
+from pcbatch.runtime.backends.tensorflow.mapping import blank
 from pcbatch.runtime.backends.tensorflow.members import member
-from pcbatch.runtime.backends.tensorflow.membership import contains, lacks, same_flag
+from pcbatch.runtime.backends.tensorflow.membership import contains, lacks
 from pcbatch.runtime.backends.tensorflow.operators import (
     add,
     bit_and,
@@ -72,9 +65,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 )
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
-from pcbatch.runtime.backends.tensorflow.sharing import apart, plain_data
 from pcbatch.runtime.backends.tensorflow.watching import checking
-from pcbatch.runtime.backends.tensorflow.written_out import turns
 
 __all__ = [
     "Recorder",
@@ -82,10 +73,8 @@ __all__ = [
     "add",
     "all_of",
     "any_of",
-    "apart",
     "as_written",
     "axis",
-    "begun",
     "bit_and",
     "bit_or",
     "bit_xor",
@@ -96,14 +85,10 @@ __all__ = [
     "committed",
     "contains",
     "count",
-    "counted",
     "divide",
     "divmod_",
     "either",
-    "element",
-    "elements",
     "equal",
-    "finished",
     "floordiv",
     "getitem",
     "greater",
@@ -116,7 +101,6 @@ __all__ = [
     "length",
     "less",
     "less_equal",
-    "mapped",
     "math",
     "matrix_product",
     "maximum",
@@ -129,8 +113,6 @@ __all__ = [
     "not_equal",
     "numpy",
     "object_of",
-    "parts",
-    "plain_data",
     "position",
     "positive",
     "power",
@@ -140,10 +122,7 @@ __all__ = [
     "right_shift",
     "rounded",
     "row",
-    "same_flag",
     "select",
-    "sequence",
-    "shortest",
     "spread",
     "stored",
     "subtract",
@@ -154,14 +133,10 @@ __all__ = [
     "to_int",
     "to_power",
     "total",
-    "turns",
-    "unbound",
     "unpacked",
     "unrecorded",
-    "unrolled",
     "window",
     "with_field",
     "with_item",
-    "within",
     "without_equivalent",
 ]

@@ -18,7 +18,6 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Together
 from pcbatch.runtime.backends.tensorflow import (
     arms,
@@ -28,7 +27,6 @@ from pcbatch.runtime.backends.tensorflow import (
     marked,
     native,
     private,
-    purity,
     rules,
     work,
 )
@@ -42,20 +40,19 @@ _SITE = TensorType("int32")
 def abstract_eval(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
     """The types of the piece's outputs, found by tracing it.
 
-    Raises PrimitiveError, at the user's line, for operations that fail on these types, for impure ones, and for outputs
-    that are not tensors.
+    Raises PrimitiveError, at the user's line, for operations that fail on these types, and for outputs that are not
+    tensors.
     """
     traced = trace(piece, reads, shared)
     types: list[Type] = []
     found: list[Diagnostic] = []
-    with traced.graph.as_default(), following.if_users(piece.compiled, (*reads, *shared)):
+    with traced.graph.as_default():
         for name, value in zip(piece.writes, traced.outputs, strict=True):
             try:
                 types.append(_output_type(piece, name, value))
             except CompileError as error:
                 found += error.diagnostics
     raise_all(found)
-    purity.check(piece, traced.graph)
     return tuple(types)
 
 

@@ -1,4 +1,4 @@
-"""Numbers that meet: a bool counts as an int, as in Python, and ints of two dtypes meet in the wider, as in NumPy."""
+"""Numbers that meet: an int has the dtype of a float beside it, two ints or two floats the wider, a bool is an int."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import wider_integer
+from pcbatch.ir.dtypes import meeting
 
 
 def is_bool(value: Any) -> bool:
@@ -34,10 +34,10 @@ def loses(own: tf.DType, wanted: tf.DType) -> bool:
 
 
 def widened(a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Two tensors as ones of one dtype; TypeError where they are not ints, or no int holds both."""
+    """Two tensors as ones of the dtype in which they meet; TypeError where there is none."""
     if a.dtype == b.dtype:
         return a, b
-    wider = wider_integer(a.dtype.name, b.dtype.name)
+    wider = meeting(a.dtype.name, b.dtype.name)
     if wider is None:
         raise TypeError(f"dtypes {a.dtype.name} and {b.dtype.name} differ; write tf.cast(.., tf.{a.dtype.name})")
     return tf.cast(a, wider), tf.cast(b, wider)

@@ -1,24 +1,24 @@
-"""Pieces must be pure: operations that would run once for all lanes, or differ by batch, are refused by name."""
+"""Operations must be pure: what would happen once for all lanes, or differ by batch, is refused by its type."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import raise_all
-from pcbatch.ir.machine import Piece
-from pcbatch.runtime.backends.tensorflow import blame, private
+from pcbatch.errors import PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import private
 
 
 @dataclass(frozen=True)
 class _Refusal:
     """Operations whose type matches `pattern`: what is wrong with them and what to write instead."""
 
+    code: str
     pattern: re.Pattern[str]
     message: str
     help: str
@@ -26,36 +26,58 @@ class _Refusal:
     """Whether only operations that TensorFlow marks as stateful are meant."""
 
 
-def _refusal(pattern: str, message: str, help: str, stateful: bool = True) -> _Refusal:
-    return _Refusal(re.compile(pattern), message, help, stateful)
+def _refusal(code: str, pattern: str, message: str, help: str, stateful: bool = True) -> _Refusal:
+    return _Refusal(code, re.compile(pattern), message, help, stateful)
 
 
-_RANDOM = "draw with pcbatch.random, whose keys are values of a lane: pcbatch.random.normal(key, shape)"
+_RANDOM = "draw with `pcbatch.random` from a key that the function is given: `x = pcbatch.random.normal(key)`"
 
 _REFUSALS = (
     _refusal(
-        r"Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)", "has no per-lane rule", _RANDOM, False
+        "PCB118",
+        r"Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)",
+        "has no rule for a seed per lane",
+        _RANDOM,
+        False,
     ),
     _refusal(
+        "PCB118",
         r".*(Random|Multinomial|TruncatedNormal|StatefulUniform|StatefulStandardNormal|Rng).*",
-        "has hidden state",
+        "draws from hidden state, which would happen once for the whole batch",
         _RANDOM,
     ),
     _refusal(
+        "PCB112",
         r"Assign|Resource(Scatter|Apply|SparseApply|StridedSliceAssign)|VarHandleOp|DestroyResource",
-        "changes or makes a variable",
-        "a batched function is pure: return the new value instead",
+        "makes or changes a variable, which would happen for the whole batch",
+        "return the new value and assign it outside the batched call",
     ),
-    _refusal(r"Assert$", "would stop every lane", "write Python's assert, which fails the lane alone"),
-    _refusal(r"Print|StringFormat|LogMessage", "would run once for all lanes", "leave it out, or return the value"),
-    _refusal(r".*PyFunc", "calls back into Python", "write it with TensorFlow operations"),
-    _refusal(r"Timestamp", "reads a clock", "read the clock outside and pass the time as an argument"),
     _refusal(
+        "PCB119",
+        r"Assert$",
+        "checks the whole batch, and vanishes under XLA",
+        "write `assert condition, message`: it fails the lane",
+    ),
+    _refusal(
+        "PCB119",
+        r"Print|StringFormat|LogMessage",
+        "writes something, which would happen once for the whole batch",
+        'return the value, or let each lane print it: `pcbatch.debug("x = {}", x)`',
+    ),
+    _refusal(
+        "PCB119",
+        r"Timestamp",
+        "reads a clock, which would happen once for the whole batch",
+        "measure outside, around the batched call",
+    ),
+    _refusal(
+        "PCB119",
         r".*File|Write.*Summary|.*Dataset|Iterator",
-        "does input or output",
-        "read and write outside the batched function",
+        "reads or writes something, which would happen once for the whole batch",
+        "do it outside, around the batched call",
         False,
     ),
+    _refusal("PCB403", r".*PyFunc", "calls back into Python", "write it with TensorFlow's operations"),
 )
 
 _READS_ONLY = re.compile(
@@ -65,22 +87,18 @@ _READS_ONLY = re.compile(
 """Operations that TensorFlow marks as stateful but that neither change anything nor differ from run to run."""
 
 
-def check(piece: Piece, graph: Any) -> None:
-    """Raise a PrimitiveError that lists every impure operation in the trace of a piece."""
-    found = []
-    bodies: dict[str, Any] | None = None
-    for operation in graph.get_operations():
-        kinds = [operation.type]
-        functions = list(_functions(operation)) if _calls(operation.type) else []
-        if functions:
-            bodies = bodies or {body.signature.name: body for body in graph.as_graph_def().library.function}
-            kinds += _kinds_inside(functions, bodies)
-        for kind in kinds:
+def is_suspect(kind: str) -> bool:
+    """Whether an operation of type `kind` may be impure: itself, or by the functions that it runs."""
+    return _refused(kind) is not None or _calls(kind)
+
+
+def check(operations: Iterable[Any]) -> None:
+    """Raise a PieceRefusalError for the first of some operations that is impure."""
+    for operation in operations:
+        for kind in (operation.type, *_kinds_inside(operation)):
             refusal = _refused(kind)
             if refusal is not None and not (kind == operation.type == "Assert" and _always_holds(operation)):
-                message = f"{kind} {refusal.message}"
-                found.append(blame.diagnostic(piece, "PCB403", message, operation=operation, help=refusal.help))
-    raise_all(dict.fromkeys(found))
+                raise PieceRefusalError(refusal.code, f"TensorFlow's {kind} {refusal.message}", refusal.help)
 
 
 def _always_holds(assertion: Any) -> bool:
@@ -120,7 +138,7 @@ def _refused(kind: str) -> _Refusal | None:
         if refusal.pattern.match(kind) and (_is_stateful(kind) or not refusal.stateful):
             return refusal
     if _is_stateful(kind) and not _READS_ONLY.match(kind):
-        return _refusal("", "has a side effect or hidden state", "do it outside the batched function")
+        return _refusal("PCB403", "", "has a side effect or hidden state", "do it outside, around the batched call")
     return None
 
 
@@ -143,16 +161,25 @@ def _functions(node: Any) -> Iterator[str]:
         yield from filter(None, [attribute.func.name, *(function.name for function in attribute.list.func)])
 
 
-def _kinds_inside(functions: list[str], bodies: dict[str, Any]) -> list[str]:
-    """The types of all operations inside functions, however deep."""
-    pending, seen = list(functions), set()
+def _kinds_inside(operation: Any) -> list[str]:
+    """The types of all operations inside the functions that an operation runs, however deep."""
+    if not _calls(operation.type):
+        return []
+    graph, bodies = operation.graph, None
+    pending, seen = list(_functions(operation)), set()
     kinds: dict[str, None] = {}
     while pending:
         name = pending.pop()
-        if name in seen or name not in bodies:
+        if name in seen:
             continue
         seen.add(name)
-        for node in bodies[name].node_def:
+        body = private.body_of(graph, name)
+        if body is not None:
+            nodes: Iterable[Any] = [each.node_def for each in body.get_operations()]
+        else:
+            bodies = bodies or {each.signature.name: each for each in graph.as_graph_def().library.function}
+            nodes = bodies[name].node_def if name in bodies else ()
+        for node in nodes:
             kinds[node.op] = None
             pending.extend(_functions(node))
     return list(kinds)

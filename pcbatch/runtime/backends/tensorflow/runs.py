@@ -17,7 +17,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import values
 from pcbatch.ir.types import StructType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends import following
+from pcbatch.runtime.backends import noting
 from pcbatch.runtime.backends.tensorflow import marked, private
 from pcbatch.runtime.backends.tensorflow.opaque import Call
 from pcbatch.runtime.backends.tensorflow.recorder import can_fault
@@ -78,7 +78,7 @@ def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any
             f"`{name}` reads a value from around it that differs by lane, or by which a gradient is taken",
             "pass it as an argument",
         )
-    following.note(program, program.state)
+    noting.note(program.state)
     call.result = program.result_type
     results = [*leaf_types(call.result)]
 

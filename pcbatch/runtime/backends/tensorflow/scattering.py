@@ -142,6 +142,13 @@ def spread(value: tf.Tensor, shape: Any) -> tf.Tensor:
     extra = max(value.shape.rank - len(shape), 0)
     if extra and set(value.shape[:extra]) == {1}:
         value = tf.reshape(value, value.shape[extra:])
+    own, wanted = tuple(value.shape), tuple(shape)
+    if len(own) > len(wanted) or any(m not in (1, n) for m, n in zip(own[::-1], wanted[::-1], strict=False)):
+        raise ValueError(
+            f"could not broadcast input array from shape {own} into shape {wanted}"
+            if wanted
+            else "setting an array element with a sequence."
+        )
     return tf.broadcast_to(value, shape)
 
 

@@ -1,19 +1,15 @@
-"""On which values of a lane shapes inside a piece depend: the dimensions of `tf.ones`, the axis of a sum.
+"""Numbers of a lane on which shapes depend: the dimensions of `tf.ones`, the axis of a sum.
 
 TensorFlow takes such numbers as tensors, so that a trace says nothing is wrong; all lanes at once have one shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir.machine import Piece
-from pcbatch.ir.types import Type
-from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow.traces import trace
 from pcbatch.runtime.backends.tensorflow.weak import SizeError
 
 _REDUCTIONS = ("All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
@@ -32,52 +28,14 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank"}
 """Operations that know no more of their inputs than their shapes."""
 
 
-def sizes(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
-    """What the piece reads of which some shape depends that is not known without.
-
-    Where it does not run, what Python would need to know of it for that; nothing where that is something else.
-    """
-    names = [name for name, type_ in zip(piece.reads, reads, strict=True) for _ in leaf_types(type_)]
-    try:
-        traced = trace(piece, reads, shared)
-        pending = list(_sizes(traced.graph))
-        leaves = [leaf.op for leaf in traced.reads]
-    except Exception as error:  # whatever the user's code raises, for which there is a message already
-        size = _wanted(error)
-        if not tf.is_symbolic_tensor(size):
-            return frozenset()
-        pending = [size]
-        leaves = [op for op in size.graph.get_operations() if op.type == "Placeholder"][: len(names)]
-    owners = {id(leaf): name for name, leaf in zip(names, leaves, strict=True)}
-    seen: set[int] = set()
-    sized: set[str] = set()
-    while pending:
-        operation = pending.pop().op
-        if id(operation) in seen:
-            continue
-        seen.add(id(operation))
-        if id(operation) in owners:
-            sized.add(owners[id(operation)])
-        if operation.type not in _SHAPES_ONLY:
-            pending += operation.inputs
-    return frozenset(sized)
-
-
-def _wanted(error: BaseException | None) -> Any:
-    """The number of a lane's that Python would have to know, if that is what is wrong."""
-    while error is not None:
-        if isinstance(error, SizeError):
-            return error.size
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def _sizes(graph: Any) -> Iterator[tf.Tensor]:
-    """The tensors that say which shape something has that is not known."""
-    for operation in graph.get_operations():
+def check(made: Iterable[Any]) -> None:
+    """SizeError where an operation takes a lane's number for what says the shape of its outputs."""
+    for operation in made:
         if operation.type in PLACES and not _is_known(operation):
-            given = (operation.inputs[place] for place in PLACES[operation.type])
-            yield from (tensor for tensor in given if tf.get_static_value(tensor) is None)
+            for place in PLACES[operation.type]:
+                size = operation.inputs[place]
+                if tf.get_static_value(size) is None and _is_of_lane(size):
+                    raise SizeError("a number that differs from lane to lane is used as a size", size)
 
 
 def _is_known(operation: Any) -> bool:
@@ -87,3 +45,16 @@ def _is_known(operation: Any) -> bool:
     that: XLA compiles no such check.
     """
     return operation.type != "Reshape" and all(output.shape.is_fully_defined() for output in operation.outputs)
+
+
+def _is_of_lane(size: tf.Tensor) -> bool:
+    """Whether a tensor is computed from the elements of a symbol, and not from shapes alone."""
+    pending, seen = [size.op], set()
+    while pending:
+        operation = pending.pop()
+        if operation.type == "Placeholder":
+            return True
+        if id(operation) not in seen and operation.type not in _SHAPES_ONLY:
+            seen.add(id(operation))
+            pending += [each.op for each in operation.inputs]
+    return False

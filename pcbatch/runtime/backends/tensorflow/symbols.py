@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.tensorflow import gradients, marked, private
+from pcbatch.runtime.backends.tensorflow import gradients, graphs, marked, private, purity, sizes
 from pcbatch.runtime.backends.tensorflow.recorder import recording
-from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, is_of_keras, type_of, wrap
+from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, ShapeError, is_of_keras, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.traces import placeholders
 from pcbatch.runtime.backends.tensorflow.watching import watch
-from pcbatch.runtime.backends.tensorflow.weak import Weak
+from pcbatch.runtime.backends.tensorflow.weak import Weak, carrier
 
 
 class Symbols:
     """A graph in which operations are tried. `tapes` says whether the user's code may take gradients."""
 
     def __init__(self, tapes: bool = False):
-        self._graph = private.watched_graph("reading", watch)
+        self._graph = private.watched_graph("reading", self._watch)
         self._tapes = tapes
         self._known: dict[Type, Any] = {}
+        self._is_suspect = False
+        """Whether an operation that may be impure, or takes sizes, has been made since the last one was checked."""
+        self._checked = 0
+        """How many operations of the graph have been checked."""
+
+    def _watch(self, kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
+        self._is_suspect = self._is_suspect or kind in sizes.PLACES or purity.is_suspect(kind)
+        return watch(kind, inputs, attributes)
 
     def symbol(self, type_: Type, *, own: bool = False) -> Any:
         """A value of this type: one for all that ask, or one of the caller's `own`."""
@@ -37,14 +45,26 @@ class Symbols:
         return self._known[type_]
 
     def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
-        """What `make` gives, which calls operations on symbols, and whether it checks anything that may fail a lane."""
+        """What `make` gives, which calls operations on symbols, and whether it checks anything that may fail a lane.
+
+        PieceRefusalError where an operation is impure, SizeError where a lane's number is a size.
+        """
         with (
             self._graph.as_default(),
+            graphs.keeping_scope(),
             marked.tracing_lane(),
             gradients.taping(self._tapes),
             recording() as recorder,
         ):
-            found = make()
+            made: list[Any] = []
+            try:
+                found = make()
+            finally:
+                if self._is_suspect:
+                    made = self._graph.get_operations()[self._checked :]
+                    self._is_suspect, self._checked = False, self._checked + len(made)
+            purity.check(made)
+            sizes.check(made)
         return found, bool(recorder.sites)
 
     def type_of(self, value: Any) -> Type | None:
@@ -56,6 +76,42 @@ class Symbols:
                 return type_of(value)
             except NotATensorError:
                 return None
+
+    def made_of(self, values: Sequence[Any], given: Sequence[Any]) -> Hashable:
+        """A key that is the same for values that the same operations have made of symbols, each `given` in its turn."""
+        wanted, symbols = ([carrier(each) for each in row] for row in (values, given))
+        numbers = {each.op.name: place for place, each in enumerate(symbols)}
+        needed = {each.op.name for each in wanted}
+        waiting = [each.op for each in wanted]
+        while waiting:
+            for each in waiting.pop().inputs:
+                if each.op.name not in needed | numbers.keys():
+                    needed.add(each.op.name)
+                    waiting.append(each.op)
+        rows: list[Any] = []
+        for operation in self._graph.get_operations():
+            if operation.name in needed - numbers.keys():
+                inputs = tuple((numbers[each.op.name], each.value_index) for each in operation.inputs)
+                attributes = ((name, each.SerializeToString()) for name, each in operation.node_def.attr.items())
+                rows.append((operation.type, inputs, tuple(sorted(attributes))))
+                numbers[operation.name] = len(numbers)
+        return tuple((numbers[each.op.name], each.value_index) for each in wanted), tuple(rows)
+
+    def why_part(self, value: Any) -> Exception | None:
+        """Why no variable can hold what an operation has given: a tensor of unknown shape, a sparse one."""
+        is_tensor = isinstance(value, tf.Tensor) and tf.is_symbolic_tensor(value)
+        if not is_tensor and not isinstance(value, tf.SparseTensor | tf.RaggedTensor):
+            return None
+        with self._graph.as_default():
+            try:
+                type_of(value)
+            except (NotATensorError, ShapeError) as error:
+                return error
+        return None
+
+    def is_written(self, value: Any) -> bool:
+        """Whether an operation has given an object that others write to, by and by."""
+        return isinstance(value, tf.TensorArray)
 
     @contextlib.contextmanager
     def entered(self, manager: Any) -> Iterator[Any]:

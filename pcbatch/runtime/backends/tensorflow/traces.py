@@ -17,12 +17,11 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from pcbatch.errors import CompileError, PieceRefusalError
+from pcbatch.errors import CompileError, MissingError, PieceRefusalError
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends import following
 from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, marked, private, ready, xla_cpu
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
@@ -68,7 +67,7 @@ class Trace:
 
     def leaves(self, types: Sequence[Type]) -> list[tf.Tensor]:
         """The leaves of the outputs as tensors of the trace's graph, of exactly these types."""
-        with self.graph.as_default(), following.if_users(self.piece.compiled, types):
+        with self.graph.as_default():
             named = list(zip(self.piece.writes, types, self.outputs, strict=True))
             leaves = [(name, leaf) for name, type_, value in named for leaf in leaf_tensors(value, type_)]
             return [self._captured(name, leaf) for name, leaf in leaves]
@@ -93,7 +92,7 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
     known = _remembered.get()
     token = _remembered.set({} if known is None else known)
     try:
-        with ready.reusing(), following.apart():
+        with ready.reusing():
             return function(*arrays)
     finally:
         _remembered.reset(token)
@@ -161,10 +160,10 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
     graph = private.watched_graph("piece", watch)
     with (
         graph.as_default(),
+        graphs.keeping_scope(),
         tf.name_scope(scope),
         marked.tracing_lane(),
         gradients.taping(piece.tapes),
-        following.if_users(piece.compiled, (*reads, *shared)),
         recording() as recorder,
     ):
         lane, same = [[placeholders(type_) for type_ in types] for types in (reads, shared)]
@@ -175,7 +174,7 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
         ]
         try:
             outputs = piece.compiled(*operands[: len(operands) - piece.unnamed])
-        except (CompileError, private.MissingError):
+        except (CompileError, MissingError):
             raise
         except Exception as error:
             raise blame.traced(piece, error) from None

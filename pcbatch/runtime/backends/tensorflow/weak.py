@@ -80,6 +80,12 @@ def commit(number: Any, dtype: tf.DType) -> tf.Tensor:
     return tf.constant(wrapped(number, dtype) if is_int else with_sign(number), dtype)
 
 
+def beside(number: Any, tensor: tf.Tensor) -> tf.Tensor:
+    """A tensor beside a number of Python's (see `is_number`): one of ints is one of floats beside a float."""
+    is_float = number.dtype != INT if isinstance(number, Weak) else isinstance(number, float)
+    return tf.cast(tensor, FLOAT) if is_float and tensor.dtype.is_integer else tensor
+
+
 def with_sign(number: Any) -> Any:
     """`number` so that a tensor of it has its sign: TensorFlow keeps eager scalars by value, and -0.0 equals 0.0."""
     return np.asarray(number) if isinstance(number, (float, complex)) and number == 0 else number
@@ -125,10 +131,11 @@ def unify(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor, bool]:
         dtype = INT if left.dtype == right.dtype == INT else DOUBLE
         return commit(left, dtype), commit(right, dtype), True
     if is_number(a):
-        right = tf.convert_to_tensor(b)
+        right = beside(a, tf.convert_to_tensor(b))
         return commit(a, right.dtype), right, False
     left = tf.convert_to_tensor(a)
     if is_number(b):
+        left = beside(b, left)
         return left, commit(b, left.dtype), False
     return *widened(left, tf.convert_to_tensor(b)), False
 

@@ -21,10 +21,13 @@ class TensorFlowHost:
         return structures.spelling(operation)
 
     def is_array(self, value: Any) -> bool:
-        return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
+        return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic)) or structures.is_of_keras(value)
 
     def is_variable(self, value: Any) -> bool:
         return isinstance(value, tf.Variable) or isinstance(getattr(value, "value", None), tf.Variable)  # Keras's own
+
+    def held_by(self, value: Any) -> Any:
+        return value.value if structures.is_of_keras(value) else value
 
     def takes_gradients(self, value: Any) -> bool:
         return gradients.takes_gradients(value)

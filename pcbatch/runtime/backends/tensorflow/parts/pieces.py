@@ -23,7 +23,6 @@ from pcbatch.runtime.backends.tensorflow import (
     marked,
     pieces,
     scattering,
-    sizes,
     structures,
     traces,
     unsigned,
@@ -66,9 +65,6 @@ class TensorFlowPieces:
 
     def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
         return hlo.module(pieces, linear)
-
-    def sizes(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[str]:
-        return sizes.sizes(piece, reads, shared)
 
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
         return pieces.checked_sites(piece, reads, shared)

@@ -46,7 +46,6 @@ from pcbatch.runtime.backends.tensorflow.private.graphs import (
     variables_read,
     watched_graph,
 )
-from pcbatch.runtime.backends.tensorflow.private.lookup import MissingError
 from pcbatch.runtime.backends.tensorflow.private.tapes import (
     has_own_gradient,
     has_tangents,
@@ -93,7 +92,6 @@ __all__ = [
     "TENSOR_NOW",
     "Conversion",
     "Converter",
-    "MissingError",
     "Watch",
     "add_function",
     "around",

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import UsageError
+from pcbatch.errors import MissingError
 
 FUNC_GRAPH = "tensorflow.python.framework.func_graph.FuncGraph"
 CONTEXT = "tensorflow.python.eager.context.context"
@@ -58,10 +58,6 @@ def exported(name: str) -> Any:
         except (OSError, AttributeError):
             continue
     return None
-
-
-class MissingError(UsageError):
-    """PCB580: a part of TensorFlow that is needed now is not there."""
 
 
 def needed(path: str) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import CompileError, PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import branches, lists, private, scattering, single
+from pcbatch.errors import CompileError, MissingError, PieceRefusalError
+from pcbatch.runtime.backends.tensorflow import branches, lists, scattering, single
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 # -- which operations --------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def is_looped(error: Exception) -> bool:
     """Whether what could not be vectorised, and raised `error`, may be run lane after lane."""
     if isinstance(error, PieceRefusalError):
         return error.code == "PCB414"
-    return not isinstance(error, (CompileError, private.MissingError))
+    return not isinstance(error, (CompileError, MissingError))
 
 
 @dataclass(frozen=True)

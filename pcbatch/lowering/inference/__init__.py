@@ -1,1 +1,0 @@
-"""Type and shape inference."""

@@ -1,0 +1,168 @@
+"""Dicts: entries by keys that are known, by words that differ by lane, and by a lane's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.reading.arrays import Arrays
+from pcbatch.reading.operations import BINARY, POSITION
+from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value
+from pcbatch.reading.views import Index, Sliced
+
+MOST_KEYS = 64
+"""The most keys of a dict that are tuples, among which one that differs by lane is looked for."""
+
+
+class Entries(Arrays):
+    """Dicts."""
+
+    def sequence(self, value: Value) -> list[Value]:
+        """The items of what can be gone through; see `containers`."""
+        raise NotImplementedError
+
+    def compare(self, op: type, a: Value, b: Value) -> Value:
+        """A comparison; see `operators`."""
+        raise NotImplementedError
+
+    def entry(self, items: Mapping[Any, Value], index: Index) -> Value:
+        """The entry of a dict at a key."""
+        key = self._key(index)
+        inside = self._is_key(items, key)
+        if inside is not None:
+            self.require(inside, "KeyError: {}", tuple(each.name for each in self._lanes_of(key)[:1]))
+            return self._at(items, key)
+        known = self.constant(key, "a key of a dict")
+        try:
+            return self.known(items[known])
+        except (KeyError, TypeError) as error:
+            message = f"KeyError: {known!r}; the dict has {', '.join(map(repr, items)) or 'nothing'}"
+            raise self.refusal("PCB401", message if isinstance(error, KeyError) else f"TypeError: {error}") from None
+
+    def differs(self, index: Index) -> bool:
+        """Whether a key differs by lane."""
+        return not isinstance(index, Sliced) and bool(self._lanes_of(self._key(index)))
+
+    def _key(self, index: Index) -> Value:
+        if isinstance(index, Sliced):
+            raise self.refusal("PCB401", "TypeError: unhashable type: 'slice'")
+        return Tuple(tuple(map(self._key, index))) if isinstance(index, tuple) else self.read(self.known(index))
+
+    def _lanes_of(self, key: Value) -> list[Lane]:
+        if isinstance(key, Tuple):
+            return [lane for each in key.items for lane in self._lanes_of(self.read(each))]
+        return [key] if isinstance(key, Lane) else []
+
+    def _is_key(self, items: Mapping[Any, Value], key: Value) -> Host | Lane | None:
+        """Whether a key that differs by lane is one of a dict's; None for one that is known."""
+        if not self._lanes_of(key) or not items:
+            return None
+        if isinstance(key, Lane) and all(type(each) in (int, bool) for each in items):
+            return self.truth(self.emit(BINARY[gast.In], [key, list(items)]))
+        if not isinstance(key, Tuple) or len(items) > MOST_KEYS:
+            return None
+        found: Host | Lane = Host(False)
+        for each in items:
+            found = self.either(found, self.truth(self.compare(gast.Eq, key, self.host(each))))
+        return found
+
+    def _at(self, items: Mapping[Any, Value], key: Value) -> Value:
+        """The entry at a key that differs by lane and is one of the dict's."""
+        values = list(items.values())
+        if isinstance(key, Lane):
+            is_place = list(items) == [*range(len(items))]
+            place = key if is_place else self.lane(self.emit(POSITION, [list(items), key]))
+            return self.taken(values, place, is_checked=True)
+        found = values[-1]
+        for each, value in reversed([*zip(items, values, strict=True)][:-1]):
+            is_it = self.truth(self.compare(gast.Eq, key, self.host(each)))
+            found = self.chosen(is_it, value, found) if isinstance(is_it, Lane) else value if is_it.value else found
+        return found
+
+    def set_entry(self, whole: Ref, index: Index, value: Value) -> None:
+        """`whole[index] = value` of a dict."""
+        items = dict(self.state.cell(whole).items)
+        key = Tuple(tuple(map(self._key, index))) if isinstance(index, tuple) else self._key(index)
+        if isinstance(key, Choice):
+            for number in key.words:
+                self._set_if(items, self.word(number), self.is_place(key.number, number), value)
+        elif (inside := self._is_key(items, key)) is not None:
+            self.require(inside, "KeyError: {}: a dict gets no new keys here", (self._lanes_of(key)[0].name,))
+            for each in [*items]:
+                self._set_if(items, self.host(each), self.truth(self.compare(gast.Eq, key, self.host(each))), value)
+        else:
+            items[self.constant(key, "a key of a dict")] = value
+        self.change(whole, items=items)
+
+    def _set_if(self, items: dict[Any, Value], key: Value, holds: Host | Lane, value: Value) -> None:
+        """A store into the entry at a key that is known where a condition holds."""
+        known = self.constant(key, "a key of a dict")
+        if isinstance(holds, Host):
+            items[known] = value if holds.value else items[known]
+            return
+        if known not in items:
+            raise self.refusal("PCB313", f"the dict has no entry {known!r} on some way to this", "make it before")
+        items[known] = self.chosen(holds, value, items[known])
+
+    def dict_method(self, whole: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        """A method of a dict, captured ones among them."""
+        if isinstance(whole, Host):
+            items = {key: self.item_of_host(whole, key) for key in whole.value}
+        else:
+            assert isinstance(whole, Ref)
+            items = dict(self.state.cell(whole).items)
+
+        def becomes(found: dict[Any, Value]) -> None:
+            if not isinstance(whole, Ref):
+                raise self.captured_change(whole)
+            self.change(whole, items=found)
+
+        match name:
+            case "items" | "keys" | "values":
+                return Lazy(name, (whole,))
+            case "copy":
+                return self.new("dict", items)
+            case "clear":
+                becomes({})
+                return NONE
+            case "update":
+                given = self.entries(arguments[0]) if arguments else {}
+                becomes({**items, **given, **keywords})
+                return NONE
+        default = arguments[1] if len(arguments) > 1 else NONE
+        if name == "get" and (inside := self._is_key(items, self._key(arguments[0]))) is not None:
+            at = self._key(arguments[0])
+            if isinstance(inside, Host):
+                return default
+            return self.choose(inside, lambda: self._at(items, at), lambda: default)
+        key = self.constant(arguments[0], "a key of a dict") if arguments else None
+        match name:
+            case "get":
+                return items.get(key, default)
+            case "setdefault":
+                becomes({**items, key: items.get(key, default)})
+                return items.get(key, default)
+            case "pop":
+                if key not in items and len(arguments) < 2:
+                    raise self.refusal("PCB401", f"KeyError: {key!r}")
+                found = items.pop(key, default)
+                becomes(items)
+                return found
+            case "popitem" if items:
+                key, found = items.popitem()
+                becomes(items)
+                return Tuple((self.host(key), found))
+        raise self.refusal("PCB423", f"a dict has no `{name}` here")
+
+    def entries(self, value: Value) -> dict[Any, Value]:
+        """The entries of a dict."""
+        value = self.known(value)
+        if isinstance(value, Host) and isinstance(value.value, dict):
+            return {key: self.item_of_host(value, key) for key in value.value}
+        cell = self.cell(value)
+        if cell is not None and cell.kind == "dict":
+            return dict(cell.items)
+        pairs = [self.sequence(each) for each in self.sequence(value)]
+        return {self.constant(key, "a key of a dict"): item for key, item in pairs}

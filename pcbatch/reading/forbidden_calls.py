@@ -1,0 +1,107 @@
+"""Calls that are refused by what is called: what would happen once for all lanes, or asks for what they lack."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """Why a call is refused, and what to write instead."""
+
+    code: str
+    why: str
+    help: str
+
+
+_DRAW = Forbidden(
+    "PCB118",
+    "draws from hidden state, which would happen once for the whole batch",
+    "draw with `pcbatch.random` from a key that the function is given: `x = pcbatch.random.normal(key)`",
+)
+_CLOCK = Forbidden(
+    "PCB119",
+    "reads a clock, which would happen once, while the program is compiled",
+    "measure outside, around the batched call",
+)
+_INPUT = Forbidden(
+    "PCB119",
+    "reads from outside, which would happen once, while the program is compiled",
+    "read before the batched call and pass the value as an argument",
+)
+_FILE = Forbidden(
+    "PCB119",
+    "reads or writes a file, which would happen once, while the program is compiled",
+    "do it outside, around the batched call",
+)
+_OUTPUT = Forbidden(
+    "PCB119",
+    "writes something, which would happen once, while the program is compiled",
+    'return the value, or let each lane print it: `pcbatch.debug("x = {}", x)`',
+)
+_VARIABLE = Forbidden(
+    "PCB112",
+    "makes or changes a variable, which would happen for the whole batch",
+    "return the new value and assign it outside the batched call",
+)
+_NUMPY = Forbidden("PCB120", "asks for a concrete value while lanes have none", "use the tensor itself")
+_IDENTITY = Forbidden("PCB120", "tells objects apart, which lanes have none of", "compare with `==` or `is`")
+_NAMES = Forbidden("PCB120", "works on names, which batched code does not keep", "pass values as arguments")
+_TURNS = Forbidden(
+    "PCB119", "keeps its place in hidden state", "loop with `for`; of a list the first element is `xs[0]`"
+)
+_GRADIENTS = Forbidden(
+    "PCB120",
+    "works in graphs alone, not on one example",
+    "take the gradient on a tape: `with tf.GradientTape() as tape:` and tape.gradient(y, x)",
+)
+
+_PATHS: dict[str, Forbidden] = {
+    "builtins.print": _OUTPUT,
+    "builtins.input": _INPUT,
+    "builtins.breakpoint": _OUTPUT,
+    "builtins.id": _IDENTITY,
+    "builtins.next": _TURNS,
+    **dict.fromkeys(
+        (f"builtins.{name}" for name in ("eval", "exec", "compile", "globals", "locals", "vars", "delattr")), _NAMES
+    ),
+    "builtins.__import__": _NAMES,
+    "io.": _FILE,
+    **dict.fromkeys(("random.", "secrets.", "uuid.", "numpy.random.", "posix.urandom", "nt.urandom"), _DRAW),
+    **dict.fromkeys(("time.", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today"), _CLOCK),
+    "datetime.date.today": _CLOCK,
+    **dict.fromkeys(("logging.", "warnings.warn", "_warnings.warn"), _OUTPUT),
+    "tensorflow.python.ops.variables.Variable": _VARIABLE,
+    **dict.fromkeys((f"tensorflow.python.ops.gradients_impl.{name}" for name in ("gradients", "Hessians")), _GRADIENTS),
+}
+"""By the dotted path of what is called; an entry covers everything that starts with it."""
+
+_METHODS: dict[str, Forbidden] = {
+    **dict.fromkeys(("assign", "assign_add", "assign_sub", "scatter_update", "scatter_nd_update"), _VARIABLE),
+    "numpy": _NUMPY,
+}
+
+
+def forbidden(function: Any) -> Forbidden | None:
+    """Why `function` must not be called; None where it may be."""
+    path = _path(function)
+    return next((found for start, found in _PATHS.items() if path.startswith(start)), None)
+
+
+def forbidden_method(name: str) -> Forbidden | None:
+    """Why the method `name` of an array or a variable must not be called."""
+    return _METHODS.get(name)
+
+
+def _path(function: Any) -> str:
+    """The module, and the class, in which a function stands, with its name."""
+    name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, ModuleType):
+        return f"{getattr(function, '__module__', None)}.{name}"
+    if isinstance(owner, io.IOBase):
+        return f"io.{name}"
+    cls = owner if isinstance(owner, type) else type(owner)
+    return f"{cls.__module__}.{cls.__qualname__}.{name}"

@@ -1,0 +1,167 @@
+"""What functions of the program give: results of one kind on all ways, and what they hand back of their caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pcbatch.ir import program as ir
+from pcbatch.ir.joins import ConflictError
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.core import RefusedError
+from pcbatch.reading.crossing import in_order
+from pcbatch.reading.effects import Effects
+from pcbatch.reading.emitter import OpenBlock
+from pcbatch.reading.kinds import Kind, is_alike, merged
+from pcbatch.reading.result_faults import two_kinds, two_types
+from pcbatch.reading.specialisations import Returning, Specialisation
+from pcbatch.reading.values import Lane, Ref, Value
+
+
+class Results(Effects):
+    """Results."""
+
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self.returning: list[list[Returning]] = []
+
+    def open_ends(self) -> Iterator[list[Any]]:
+        yield from super().open_ends()
+        yield from self.returning
+
+    def giving(self, name: str, types: Sequence[TensorType]) -> Specialisation:
+        """The specialisation of this name with results of these types; see `functions`."""
+        raise NotImplementedError
+
+    def changes(self, spec: Specialisation) -> Any:
+        """What a function changes of its caller's, as far as it is known."""
+        return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound)
+
+    def tail(self, node: Any) -> None:
+        """`return node`; see `tails`."""
+        raise NotImplementedError
+
+    def returned(self, value: Value, *, is_end: bool = False) -> None:
+        """`return value` where the interpretation is."""
+        assert self.emitter.current is not None
+        self.returning[-1].append(Returning(self.emitter.current, self.state, value, self.span(), is_end, self.node))
+        self.emitter.enter(None)
+
+    def hand_back(self, spec: Specialisation, found: Sequence[Returning]) -> None:
+        """Write the ends of a function of the program: its results, and the jumps back."""
+        rows: list[tuple[Returning, list[Value]]] = []
+        result = spec.result
+        spec.returns = [each.span for each in found]
+        before = self.changes(spec)
+        self._note_changes(spec, found)
+        if before != self.changes(spec):
+            result = None
+            if not spec.is_by_value:
+                return  # it is read anew, for calls inside it have to hand back as much
+        for each in found:
+            leaves: list[Value] = []
+            self.emitter.enter(each.block)
+            self.state = each.state
+            around, self.node = self.node, each.node
+            self._is_result = True
+            try:
+                kind = self._kind_of_end(spec, each.value, leaves)
+            finally:
+                self.node, self._is_result = around, False
+            if result is None:
+                result = kind
+            elif not is_alike(result, kind) and spec.is_by_value and not spec.gives_new:
+                spec.gives_new, spec.result = True, None
+                self.hand_back(spec, found)
+                return
+            elif not is_alike(result, kind):
+                raise RefusedError(two_kinds(spec.function.name, found, each, result, kind))
+            else:
+                try:
+                    result = merged(result, kind, self.joined)
+                except ConflictError as error:
+                    raise RefusedError(two_types(found, each, self.conflict(error))) from None
+            rows.append((each, leaves))
+        if result is not None and spec.gives:
+            wider = [self.joined(pair) for pair in zip(result.leaves(), spec.gives, strict=True)]
+            result = result.with_leaves(iter(wider))
+        spec.result = result
+        if result is None:
+            return
+        types = list(result.leaves())
+        spec.results = tuple(self.emitter.fresh(type_, "result", is_made=True) for type_ in types)
+        for each, leaves in rows:
+            self.emitter.enter(each.block)
+            self.state, self.node = each.state, each.node
+            if not self._is_handed_on(each.block, leaves, spec.results, types):
+                if spec.number or spec.asked:
+                    self.refuse_taped(leaves)
+                for name, value, type_ in zip(spec.results, leaves, types, strict=True):
+                    self.give(name, value, type_)
+            self.emitter.ret(each.span)
+
+    def _is_handed_on(
+        self, block: OpenBlock, leaves: Sequence[Value], results: tuple[str, ...], types: Sequence[TensorType]
+    ) -> bool:
+        """Whether a block gives what its last call gives, which becomes a tail call: it gives the results themselves.
+
+        What is called is made to give them in the types of the caller's results, for a conversion would stand behind
+        the call.
+        """
+        call = block.ops[-1] if block.ops else None
+        found = [each if isinstance(each, Lane) else self._held_by(each) for each in leaves]
+        if not isinstance(call, ir.Call) or [each and each.name for each in found] != list(call.outputs):
+            return False
+        name = call.function
+        if [self.types[each] for each in call.outputs] != list(types):
+            name = self.giving(name, types).name
+        block.ops[-1] = replace(call, outputs=results, function=name)
+        return True
+
+    def _held_by(self, value: Value) -> Lane | None:
+        """The variable of an array that is an object; None for everything else."""
+        cell = self.cell(value)
+        held = cell.items[0] if cell is not None and cell.kind == "array" else None
+        return held if isinstance(held, Lane) else None
+
+    def _note_changes(self, spec: Specialisation, found: Sequence[Returning]) -> None:
+        """Which objects, and which variables around it, a function changes on some way."""
+        for each in found:
+            for number, ref in enumerate(spec.given):
+                is_changed = isinstance(ref, Ref) and each.state.heap[ref.cell] is not spec.before[ref.cell]
+                if is_changed and number not in spec.changed:
+                    spec.changed = sorted([*spec.changed, number])
+            for name, value in spec.names.items():
+                if each.state.names.get(name) is not value and name[1] not in spec.bound:
+                    spec.bound = sorted([*spec.bound, name[1]])
+
+    def _kind_of_end(self, spec: Specialisation, value: Value, leaves: list[Value]) -> Kind:
+        """The kind of what a function gives; with what it hands back of its caller's objects."""
+        self._is_apart = spec.is_by_value
+        if spec.gives_new or (spec.is_by_value and spec.number == 0 and not spec.asked):
+            return self.kind_of(self.unshared(value), leaves, {})
+        seen: dict[Any, Any] = {}
+        for number, each in enumerate(spec.given):
+            is_itself = isinstance(each, Ref) and not (spec.is_by_value and number in spec.changed)
+            seen[each.cell if is_itself else ("other", number)] = number
+        if spec.is_by_value:
+            self._is_whole = spec.number == 0
+            try:
+                return self.kind_of(value, leaves, seen)
+            finally:
+                self._is_whole = False
+        self._ending = spec
+        try:
+            kinds = [self.kind_of(value, leaves, seen)]
+        finally:
+            self._ending = None
+        kinds += [self.kind_of(ref, leaves, seen) for ref in spec.arrays]
+        for number in spec.changed:
+            parts = in_order(self.state.cell(spec.given[number]))
+            items = self._kinds(list(parts.values()), leaves, seen)
+            kinds.append(Kind("tuple", items=items, keys=tuple(parts)))
+        assert spec.frame is not None or not spec.bound
+        for name in spec.bound:
+            kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
+        return Kind("tuple", items=tuple(kinds))

@@ -1,0 +1,158 @@
+"""One of several objects: which ones there are, what of the world may be among them, what stands in where one is not.
+
+An object that is made on one way through a program is nobody's on the other ones. Where it may be one of several behind
+both, an object of the same structure stands in for it there, so that all ways have the same variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pcbatch.reading.operations import GETITEM
+from pcbatch.reading.state import Cell, State, within
+from pcbatch.reading.values import Choice, Host, Lane, OneOf, Ref, Value, View, is_same
+from pcbatch.reading.words import Words
+
+
+class Several(Words):
+    """Objects of which a lane has one."""
+
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self._fixed: list[Value] = []
+        """Functions and objects of the world that may be one of several, each in a cell of a negative number."""
+
+    def place_among(self, value: Ref | OneOf, every: Sequence[Ref]) -> Value:
+        """Which of several objects `value` is: a number, or a lane's."""
+        if isinstance(value, Ref):
+            return Host(every.index(value))
+        table = [every.index(ref) for ref in value.items]
+        if table == [*range(len(table))]:
+            return value.index
+        return self.emit(GETITEM, [table, value.index])
+
+    def fixed(self, values: Sequence[Value]) -> list[Ref | OneOf] | None:
+        """Values as one of several objects may be: functions and objects of the world in cells that never change.
+
+        None where a value is no object.
+        """
+        found: list[Ref | OneOf] = []
+        for value in values:
+            if isinstance(value, Ref | OneOf):
+                found.append(value)
+            elif self.is_fixed(value):
+                found.append(self._cell_of(value))
+            else:
+                return None
+        return found
+
+    def is_fixed(self, value: Value) -> bool:
+        """Whether a value is a function, or an object of the world; see `objects`."""
+        raise NotImplementedError
+
+    def _cell_of(self, value: Value) -> Ref:
+        """The cell of a function or an object of the world, the same in every state."""
+        place = next((k for k, each in enumerate(self._fixed) if is_same(each, value)), len(self._fixed))
+        if place == len(self._fixed):
+            self._fixed.append(value)
+        ref = Ref(-1 - place)
+        cls = type(value.value) if isinstance(value, Host) else None
+        self.state.heap.setdefault(ref.cell, Cell("fixed", (value,), cls))
+        return ref
+
+    def are_of_one_kind(self, values: Sequence[Ref | OneOf]) -> bool:
+        """Whether all of some objects are lists, or dicts, or objects of classes, functions among them."""
+        kinds = {self.kind(ref) for each in values for ref in refs_of(each)}
+        return len({"object" if kind == "fixed" else kind for kind in kinds}) == 1
+
+    def in_state(self, state: State, what: Any) -> Any:
+        """What `what()` finds out in another state."""
+        before, self.state = self.state, state
+        try:
+            return what()
+        finally:
+            self.state = before
+
+    def shares(self, value: Value) -> set[str]:
+        """The variables, and the objects, whose elements a value may share."""
+        match value:
+            case Lane(name):
+                return {name, *self.state.origins.get(name, ())}
+            case View(base):
+                return self.shares(base)
+            case Ref(cell):
+                own = self.state.heap[cell]
+                return {f"#{cell}"}.union(*(self.shares(each) for each in own.items)) if own.kind == "array" else set()
+            case OneOf(items=items):
+                return set().union(*map(self.shares, items))
+        return set()
+
+    def is_taped(self, value: Value) -> bool:
+        """Whether a value is a variable of the library's that a gradient tape may ask for."""
+        return isinstance(value, Host) and self.tapes and self.backend.is_variable(value.value)
+
+    def refuse_taped(self, values: Sequence[Value]) -> None:
+        """Refuse variables that a tape may ask for where lanes keep their values alone, or one of several."""
+        taped = next((each for each in values if isinstance(each, Host) and self.is_taped(each)), None)
+        if taped is not None:
+            name = "it" if taped.place is None else taped.place.text
+            raise self.refusal(
+                "PCB415",
+                f"`{name}` is a variable, of which lanes keep the value alone here: a gradient tape takes that for "
+                f"another tensor",
+                f"read `{name}` itself where the tape is; or make a value of its own: tf.identity({name})",
+            )
+
+    def class_value(self, cls: type, name: str) -> Value | None:
+        """What objects of a class have under a name that they do not have themselves; see `objects`."""
+        raise NotImplementedError
+
+    def celled(self, value: Lane) -> Ref:
+        """The array that a variable holds, as an object that can change: all that held the variable refers to it."""
+        known = [cell for cell in self.state.heap if self.state.heap[cell].kind == "array"]
+        for number in known:
+            if self.state.heap[number].items == (value,):
+                return Ref(number)
+        ref = self.new("array", ())
+        self.state.mapped(lambda each: ref if isinstance(each, Lane) and each.name == value.name else None)
+        self.state.heap[ref.cell] = Cell("array", (value,))
+        return ref
+
+    def stand_in(self, ref: Ref, source: State, state: State) -> None:
+        """Have an object that `source` has in another state, too, and what it leads to: zeros for its numbers."""
+        if ref.cell in state.heap:
+            return
+        state.heap[ref.cell] = source.heap[ref.cell]
+        state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self._blank(part, source, state))
+
+    def _blank(self, value: Value, source: State, state: State) -> Value:
+        match value:
+            case Lane():
+                return blank(value)
+            case Choice(words=words):
+                return self.word(words[0])
+            case Ref():
+                self.stand_in(value, source, state)
+                return value
+            case OneOf(items=items):
+                return self._blank(items[0], source, state)
+            case View():
+                value = replace(value, seen=None)
+        return within(value, lambda part: self._blank(part, source, state))
+
+
+def blank(value: Lane) -> Host:
+    """A zero of the type of a lane's value."""
+    type_ = value.type
+    if type_.weak:
+        return Host(0 if "int" in type_.dtype else 0.0)
+    return Host(np.zeros(type_.shape, type_.dtype))
+
+
+def refs_of(value: Value) -> tuple[Ref, ...]:
+    """The objects that a value may be."""
+    return value.items if isinstance(value, OneOf) else (value,) if isinstance(value, Ref) else ()

@@ -1,0 +1,69 @@
+"""Values that do not meet behind a branch: what is said of them, and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pcbatch.errors import Span
+from pcbatch.frontend.source.nodes import span_of
+from pcbatch.reading.core import Core
+from pcbatch.reading.state import Cell, Name, State, are_alike
+from pcbatch.reading.values import Bound, Host, Part, Undefined, Value, is_none
+
+
+def quoted(what: str) -> str:
+    """A variable in a message; the reader's own have blanks before their names."""
+    return "this value" if what.startswith(" ") else f"`{what}`"
+
+
+def unassigned(name: str) -> Undefined:
+    """A variable that has no value on some way."""
+    return Undefined(
+        "PCB201",
+        f"`{name}` may be read before it is assigned",
+        help=f"assign `{name}` on every path, for example before the branch or the loop",
+    )
+
+
+def of_kinds(values: Sequence[Value], kinds: Sequence[str], what: str) -> Undefined:
+    """A variable whose values are of kinds that do not meet."""
+    help = "give it the same kind on each path, or another name on one"
+    if any(map(is_none, values)):
+        help = "begin with a value of the other kind, `xs[0]` or `float('-inf')`, and say in a bool whether it counts"
+    if all(isinstance(each, Bound) or (isinstance(each, Part) and each.is_function) for each in values):
+        help = "call each where it is chosen: `f(x) if flag else g(x)`"
+    return Undefined("PCB301", f"{quoted(what)} is {kinds[0]} on one path and {kinds[-1]} on another", help=help)
+
+
+def unlike(cells: Sequence[Cell], what: str) -> str:
+    """Why objects have no structure in common."""
+    first, last = cells[0], next(cell for cell in cells if not are_alike([cells[0], cell]))
+    if first.kind == last.kind == "list":
+        return f"{quoted(what)} is a list of {len(first.items)} on one path and of {len(last.items)} on another"
+    return f"{quoted(what)} is an object of one structure on one path and of another on another"
+
+
+def placed(
+    reader: Core, states: Sequence[State], name: Name, found: Undefined, values: Sequence[Value | None]
+) -> Undefined:
+    """A variable whose values in `states` do not meet, with where each of these has assigned it."""
+    if found.spans or any(isinstance(each, Undefined) for each in values):
+        return found
+    spans: dict[tuple[Span, str], None] = {}
+    for state, value in zip(states, values, strict=True):
+        place = state.places.get(name)
+        if value is not None and place is not None and getattr(place[0], "lineno", None) is not None:
+            kind = _kind(reader, state, value)
+            label = f"`{name[1]}` is {kind} here" if None not in values else "assigned here, on some paths only"
+            spans[span_of(*place), label] = None
+    return replace(found, spans=tuple(spans))
+
+
+def _kind(reader: Core, state: State, value: Value) -> str:
+    before, reader.state = reader.state, state
+    try:
+        type_ = reader.type_of(value)
+        return reader.described(value) if type_ is None or isinstance(value, Host) else f"{type_}"
+    finally:
+        reader.state = before

@@ -1,0 +1,283 @@
+"""Programs that are read without types: what Python's operations do to values of which nothing is known.
+
+Such a value is a variable of type `UNKNOWN`, or an opaque value of the world. An operation on it is an operation of the
+program that gives another one; a loop over it goes by its length; a condition on it is a branch. What is refused
+otherwise because a lane's value stands where a known one is needed is an operation here, written as in the source: with
+types it may be known.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pcbatch.ir import payload
+from pcbatch.ir import program as ir
+from pcbatch.ir.code import Code
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.counters import Counted
+from pcbatch.reading.handed import Handed
+from pcbatch.reading.heads import Head
+from pcbatch.reading.loops import MOST_TURNS, Turns
+from pcbatch.reading.meeting import End, Meeting
+from pcbatch.reading.operations import CHOICE, GETITEM, Named, Operation, Spelled, builtin, lanes_in, library, text_of
+from pcbatch.reading.phis import Path, Phi
+from pcbatch.reading.state import Cell, State
+from pcbatch.reading.templates import Template
+from pcbatch.reading.turns import Turn
+from pcbatch.reading.untyped.as_written import AsWritten
+from pcbatch.reading.untyped.joins import UntypedHead, UntypedMeeting
+from pcbatch.reading.values import Host, Lane, Lazy, Range, Ref, Value, is_number
+from pcbatch.runtime.backends.untyped import COUNTED, DOUBT, TRUTH, UNKNOWN, VARYING
+
+T = TypeVar("T")
+ELEMENT = builtin("__element__")
+
+
+def python(function: Any) -> Operation:
+    """A built-in function of Python's as an operation."""
+    return library(function, function.__name__, "python.function", is_steady=True)
+
+
+class Unknowns(AsWritten):
+    """Values of which nothing is known, and what is made of them."""
+
+    def __init__(self, *given: Any, is_opaque: Callable[[Any], bool] = lambda value: False, **options: Any):
+        super().__init__(*given, **options)
+        self._is_opaque = is_opaque
+        self.final: list[RefusedError] = []
+        """Refusals of what has nothing to do with types."""
+        self._are_guarded = False
+        self._counting = 0
+        """How many loops around go by a counter, of which the turns could be written out."""
+        self._doubtful: set[Any] = set()
+        """Functions of the program in which a branch may be known when it is compiled."""
+
+    # -- what is unknown -----------------------------------------------------------------------------------------------
+
+    def is_unknown(self, value: Value) -> bool:
+        """Whether nothing is known of a value, or that it is an array."""
+        if isinstance(value, Ref):
+            return value.cell in self.state.heap and self.kind(value) == "array"
+        return isinstance(value, Lane) or (isinstance(value, Host) and self.is_array(value.value))
+
+    def is_opaque(self, value: Value) -> bool:
+        """Whether a value is one of the world's of which nothing is known."""
+        return isinstance(value, Host) and self._is_opaque(value.value)
+
+    def has_unknown(self, value: Value) -> bool:
+        return any(map(self.is_unknown, self.state.reachable(iter([value]))))
+
+    def is_counted(self, value: Value) -> bool:
+        found = self.state.reachable(iter([value])) if self._counting else iter(())
+        return any(isinstance(each, Lane) and each.type == COUNTED for each in found)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a branch of the function may be known when it is compiled: it is not known which ways there are."""
+        return self.emitter in self._doubtful
+
+    def expression(self, node: Any, hint: str = "") -> Value:
+        if not self.is_live:
+            return super().expression(node, hint)
+        here = self.mark()
+        try:
+            return super().expression(node, hint)
+        except RefusedError as error:
+            if error in self.final:
+                raise
+            refused = error
+        self.back_to(here)
+        before, self.node = self.node, node
+        try:
+            return self.as_written(node, refused)
+        except RefusedError as error:
+            if not isinstance(error, NeedsConstantError):
+                self.final.append(error)
+            raise
+        finally:
+            self.node = before
+
+    def statements(self, nodes: Sequence[Any]) -> None:
+        try:
+            super().statements(nodes)
+        except RefusedError as error:
+            self.final.append(error)
+            raise
+
+    def is_scalar(self, value: Value) -> bool:
+        return False
+
+    def described(self, value: Value) -> str:
+        return "a value of a lane" if self.is_unknown(value) else super().described(value)
+
+    # -- types ---------------------------------------------------------------------------------------------------------
+
+    def joined(self, types: Sequence[TensorType]) -> TensorType:
+        if len(set(types)) == 1:
+            return types[0]
+        return DOUBT if {*types} <= {TRUTH, DOUBT} else UNKNOWN
+
+    def lane(self, value: Value, type_: TensorType | None = None, hint: str = "") -> Lane:
+        value = self.read(self.known(value))
+        if isinstance(value, Lane) and value.name in self.types:
+            return value
+        own = self.type_of(value) or UNKNOWN
+        name = self.emitter.fresh(own, hint or (value.name if isinstance(value, Lane) else "t"))
+        self.give(name, value, own)
+        return Lane(name, own)
+
+    def give(self, name: str, value: Value, type_: TensorType) -> None:
+        value = self.read(self.known(value))
+        if isinstance(value, Host) and (value.value is None or is_number(value.value)):
+            number = value.value
+            if not isinstance(number, complex) and not text_of(number).startswith("float("):  # an infinity, or NaN
+                self.emitter.assign(name, (), payload.Constant(number), self.span())
+                return
+        pattern = self.pattern(value)
+        if isinstance(pattern, Lane) and pattern.name in self.types:
+            self.emitter.assign(name, (pattern.name,), payload.Copy(), self.span())
+            return
+        inputs = tuple(dict.fromkeys(each.name for each in lanes_in(pattern) if each.name in self.types))
+        self.emitter.append(ir.Primitive((name,), inputs, Code(f"{name} = {text_of(pattern)}"), self.span()))
+
+    def tried(
+        self,
+        operation: Operation,
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+        handed: Handed | None = None,
+        values: Sequence[Value] = (),
+        *,
+        is_manager: bool = False,
+    ) -> tuple[Template, bool]:
+        template, may_fail = super().tried(operation, arguments, keywords, handed, values, is_manager=is_manager)
+        if may_fail and self.guard is not None and not self._are_guarded and not self.contexts:
+            raise NeedsBlocksError
+        return template, may_fail
+
+    def guarded(self, condition: Lane, what: Callable[[], T]) -> T:
+        """What `what` gives where it counts only if `condition` holds: what may fail is written so that it does not."""
+        before = self.guard, self._are_guarded
+        self.guard = condition if self.guard is None else self._both_hold(self.guard, condition)
+        self._are_guarded = True
+        try:
+            return what()
+        finally:
+            self.guard, self._are_guarded = before
+
+    def bound(self, value: Host) -> Named:
+        if isinstance(value.value, enum.Enum):
+            cls = type(value.value)
+            return Named(f"{self.names.bind(cls.__name__, cls)}.{value.value.name}", value.value)
+        if not self.is_opaque(value):
+            return super().bound(value)
+        name = value.value.opaque_name
+        root, dot, rest = name.text.partition(".")
+        return Named(f"{self.names.bind(root, name.root)}{dot}{rest}", value.value)
+
+    def host_pattern(self, value: Host, host: Any) -> Any:
+        if isinstance(host, range):
+            return Spelled(repr(host), ())
+        return self.bound(value) if self.is_opaque(value) else super().host_pattern(value, host)
+
+    def pattern(self, value: Value) -> Any:
+        match value:
+            case Range(start, stop, step):
+                return self.emit(python(range), [self.pattern(each) for each in (start, stop, step)])
+            case Lazy(kind, parts):
+                functions: dict[str, Any] = {"zip": zip, "enumerate": enumerate, "reversed": reversed}
+                return self.emit(python(functions[kind]), [self.pattern(each) for each in parts])
+        return super().pattern(value)
+
+    def record(self, value: Value) -> Any:
+        cell = self.cell(value)
+        return set(cell.items) if cell is not None and cell.kind == "set" else super().record(value)
+
+    def word_if(self, condition: Lane, x: Value, y: Value) -> Value:
+        return self.emit(CHOICE, [condition, self.pattern(x), self.pattern(y)])
+
+    def words_at(self, items: Sequence[Value], index: Lane) -> Value:
+        return self.emit(GETITEM, [[self.pattern(each) for each in items], index])
+
+    def _beside(self, constant: Value, other: Value) -> Value:
+        return constant
+
+    def _blank(self, value: Value, source: State, state: State) -> Value:
+        return Host(0) if isinstance(value, Lane) else super()._blank(value, source, state)
+
+    def forget(self, ref: Ref) -> None:
+        """Let nothing be known of an object but that it is one."""
+        if self.kind(ref) != "array":
+            lane = self.lane(ref)
+            self.state.heap[ref.cell] = Cell("array", (lane,))
+
+    # -- truth, joins and loops ----------------------------------------------------------------------------------------
+
+    def truth(self, value: Value) -> Host | Lane:
+        if isinstance(value, Lane) and value.type == DOUBT:
+            self._doubtful.add(self.emitter)
+            return value
+        found = super().truth(value)
+        if isinstance(found, Lane) and self.type_of(value) not in (VARYING, TRUTH):
+            self._doubtful.add(self.emitter)
+        return found
+
+    def meeting(self, ends: Sequence[End]) -> Meeting:
+        return UntypedMeeting(self, ends)
+
+    def head(self, node: Any, phis: dict[Path, Phi], is_counted: bool) -> Head:
+        return UntypedHead(self, node, phis, is_counted)
+
+    def refuse_shared(self, array: Value) -> None:
+        """Refuse nothing: two names of one value are known by types only."""
+
+    def is_bounded(self, value: Value) -> bool:
+        return self.is_unknown(value) or super().is_bounded(value)
+
+    def part_of(self, whole: Value, operation: Operation, index: Any) -> Value:
+        """A part of an unknown value; see `parts`."""
+        raise NotImplementedError
+
+    def counted(self, whole: Value) -> Counted | None:
+        if self.is_unknown(self.known(whole)):
+            slot = (self.frame.number, f"over_{self.number()}")
+            self.state.names[slot] = whole
+            length = self.length(whole)
+            return Counted(Host(0), length, Host(1), lambda index: self.lazy_item(self.state.names[slot], index), None)
+        found = super().counted(whole)
+        if found is None or found.turns is None or not 1 < found.turns <= MOST_TURNS:
+            return found
+        item = found.item
+
+        def noted(index: Value) -> Value:
+            return item(Lane(index.name, COUNTED) if isinstance(index, Lane) else index)
+
+        return replace(found, item=noted)
+
+    def by_counter(self, counted: Counted, loop: Turns) -> Turn | None:
+        is_counted = counted.turns is not None and counted.turns <= MOST_TURNS
+        self._counting += is_counted
+        try:
+            return super().by_counter(counted, loop)
+        finally:
+            self._counting -= is_counted
+
+    def lazy_item(self, whole: Value, index: Value) -> Value:
+        if self.is_unknown(whole):
+            return self.part_of(whole, ELEMENT, index)
+        return super().lazy_item(whole, index)
+
+    def sequence(self, value: Value) -> list[Value]:
+        value = self.known(value)
+        if self.is_unknown(value):
+            raise self.no_constant("PCB130", "how many items there are is not known")
+        return super().sequence(value)
+
+    def length(self, value: Value) -> Value:
+        if self.is_unknown(value):
+            return self.emit(builtin("__length__"), [self.pattern(value)])
+        return super().length(value)

@@ -1,0 +1,108 @@
+"""Words: texts, members of enumerations, None as values of a lane, each by a number of its own in the program."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gast
+
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.emission import Emission
+from pcbatch.reading.operations import BINARY, CHOICE, GETITEM
+from pcbatch.reading.values import Choice, Host, Lane, Value, same_host
+
+NUMBER = TensorType("int32")
+"""The type of a word's number."""
+
+
+def is_word(value: Value) -> bool:
+    """Whether a value is a word, or one of several."""
+    if isinstance(value, Choice):
+        return True
+    host = value.value if isinstance(value, Host) else 0
+    return host is None or isinstance(host, str | bytes) or (isinstance(host, enum.Enum) and not isinstance(host, int))
+
+
+class Words(Emission):
+    """Words, and what is made of one of several by lane."""
+
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self._words: list[Any] = []
+        """Each by its number."""
+
+    def word(self, number: int) -> Host:
+        """The word of a number."""
+        return Host(self._words[number])
+
+    def number_of(self, value: Value) -> Host | Lane:
+        """The number of a word."""
+        if isinstance(value, Choice):
+            return value.number
+        assert isinstance(value, Host)
+        for number, each in enumerate(self._words):
+            if same_host(each, value.value):
+                return Host(number)
+        self._words.append(value.value)
+        return Host(len(self._words) - 1)
+
+    def numbers_of(self, values: Sequence[Value]) -> tuple[int, ...]:
+        """The numbers of all words that some values may be."""
+        found: set[int] = set()
+        for value in values:
+            number = self.number_of(value)
+            found.update(value.words if isinstance(value, Choice) else (number.value,))  # type: ignore[union-attr]
+        return tuple(sorted(found))
+
+    def one_word(self, number: Value, words: Sequence[int]) -> Value:
+        """The word whose number is a lane's, one of `words`."""
+        if len(words) == 1:
+            return self.word(words[0])
+        assert isinstance(number, Lane)
+        return Choice(number, tuple(words))
+
+    def of_words(self, value: Choice, function: Callable[[Host], Value]) -> Value:
+        """What `function` makes of a word that differs by lane."""
+        found = [self.known(function(self.word(number))) for number in value.words]
+        if all(isinstance(each, Host) and isinstance(each.value, bool) for each in found):
+            return self._flags(value, [bool(each.value) for each in found])  # type: ignore[union-attr]
+        return self.taken(found, self._place_of(value))
+
+    def _flags(self, value: Choice, flags: Sequence[bool]) -> Value:
+        """Whether a word is one of those with a flag."""
+        if len(set(flags)) == 1:
+            return Host(flags[0])
+        for op, wanted in ((gast.Eq, True), (gast.NotEq, False)):
+            if flags.count(wanted) == 1:
+                return self.emit(BINARY[op], [value.number, value.words[flags.index(wanted)]])
+        known = dict(zip(value.words, flags, strict=True))
+        return self.emit(GETITEM, [[known.get(number, False) for number in range(value.words[-1] + 1)], value.number])
+
+    def _place_of(self, value: Choice) -> Lane:
+        """The place of a word among those that it may be."""
+        if value.words == tuple(range(len(value.words))):
+            return value.number
+        places = {number: place for place, number in enumerate(value.words)}
+        table = [places.get(number, 0) for number in range(value.words[-1] + 1)]
+        return self.lane(self.emit(GETITEM, [table, value.number]), NUMBER)
+
+    def words_at(self, items: Sequence[Value], index: Lane) -> Value:
+        """The one of some words at a lane's number."""
+        numbers = [self.number_of(each) for each in items]
+        words = self.numbers_of(items)
+        if len(words) == 1:
+            return self.word(words[0])
+        table = [each if isinstance(each, Lane) else each.value for each in numbers]
+        return Choice(self.lane(self.emit(GETITEM, [table, index]), NUMBER), words)
+
+    def word_if(self, condition: Lane, x: Value, y: Value) -> Value:
+        """The one of two words that a lane's condition says."""
+        given = [each if isinstance(each, Lane) else each.value for each in map(self.number_of, (x, y))]
+        number = self.lane(self.emit(CHOICE, [condition, *given]), NUMBER)
+        return self.one_word(number, self.numbers_of([x, y]))
+
+    def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
+        """The one of `items` at a lane's number; see `branches`."""
+        raise NotImplementedError

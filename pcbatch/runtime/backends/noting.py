@@ -1,0 +1,30 @@
+"""What operations read of the world while a program is made, beside what the user's code reads itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+State = Callable[[], tuple[Any, ...]]
+"""A function that gives what was read as it is now, to be compared."""
+
+_note: ContextVar[Callable[[State], None] | None] = ContextVar("note", default=None)
+
+
+@contextlib.contextmanager
+def by(note: Callable[[State], None]) -> Iterator[None]:
+    """Inside, `note` is told of each state on which the program depends."""
+    token = _note.set(note)
+    try:
+        yield
+    finally:
+        _note.reset(token)
+
+
+def note(state: State) -> None:
+    """What is traced depends on this state."""
+    told = _note.get()
+    if told is not None:
+        told(state)

@@ -1,0 +1,93 @@
+"""A backend that knows no types, for programs that are read without arguments: nothing is computed by it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+from pcbatch.ir.types import TensorType, Type
+from pcbatch.runtime.backends.untyped.ops import COUNTED, DOUBT, SYMBOLS, TRUTH, UNKNOWN, VARYING, Symbol, failing
+
+__all__ = ["COUNTED", "DOUBT", "TRUTH", "UNKNOWN", "VARYING", "UntypedBackend"]
+
+
+class UntypedBackend:
+    """The part of a backend that the reader asks for.
+
+    `is_array` says which captured values are arrays, `takes_gradients` which are classes of tapes.
+    """
+
+    ops_module = "pcbatch.runtime.backends.untyped.ops"
+
+    def __init__(self, is_array: Callable[[Any], bool], takes_gradients: Callable[[Any], bool]):
+        self.is_array, self.takes_gradients = is_array, takes_gradients
+
+    def symbols(self, tapes: bool = False) -> _Symbols:
+        """Where operations are tried."""
+        return _Symbols()
+
+    def is_variable(self, value: Any) -> bool:
+        """Whether a captured value is a variable of the library: that makes no difference."""
+        return False
+
+    def held_by(self, value: Any) -> Any:
+        """The array that a captured one has inside: itself, since nothing is looked into."""
+        return value
+
+    def type_of(self, value: Any) -> Type:
+        """The type of a number or an array: the one that all have."""
+        return UNKNOWN
+
+    def equivalent(self, function: Any) -> str:
+        """What of `ops` stands for a function of a library: the same for each."""
+        return "library.unknown"
+
+    def spelling(self, operation: str) -> str:
+        """How users write an operation."""
+        return operation
+
+    def failure(self, error: Exception) -> tuple[str, str, str]:
+        """Code, message and help for what an operation has raised."""
+        return "PCB401", f"{type(error).__name__}: {error}", ""
+
+    def is_size(self, error: Exception) -> bool:
+        """Whether an operation has failed for want of a number that is known."""
+        return False
+
+
+class _Symbols:
+    def symbol(self, type_: Type, *, own: bool = False) -> Symbol:
+        """A value of a type: one for all that ask, or one of the caller's `own`."""
+        known = type_ if isinstance(type_, TensorType) and type_ in SYMBOLS else UNKNOWN
+        return Symbol(known) if own else SYMBOLS[known]
+
+    def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
+        """What `make` gives, and whether it may fail."""
+        found: list[bool] = []
+        token = failing.set(found)
+        try:
+            return make(), bool(found)
+        finally:
+            failing.reset(token)
+
+    def made_of(self, values: Sequence[Any], given: Sequence[Any]) -> Hashable:
+        """What tells values of operations apart by how they are made: nothing does."""
+        return len(values)
+
+    def why_part(self, value: Any) -> Exception | None:
+        """Why no variable can hold what an operation has given: any can."""
+        return None
+
+    def is_written(self, value: Any) -> bool:
+        """Whether others write to what an operation has given: nobody knows."""
+        return False
+
+    def type_of(self, value: Any) -> Type | None:
+        """The type of what an operation has given; None where that is none of its values."""
+        return value.type if isinstance(value, Symbol) else None
+
+    @contextlib.contextmanager
+    def entered(self, manager: Any) -> Iterator[Any]:
+        """What a context manager gives."""
+        yield SYMBOLS[UNKNOWN]

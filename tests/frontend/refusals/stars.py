@@ -1,7 +1,0 @@
-import pcbatch
-
-
-@pcbatch.autobatch
-def f(x, *rest, **options):
-    x[0], *others = x
-    return x

@@ -1,7 +1,0 @@
-import pcbatch
-
-
-@pcbatch.autobatch
-def f(number):
-    value = numbr + 1
-    return value * factor + factor
