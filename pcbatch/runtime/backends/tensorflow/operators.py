@@ -68,10 +68,10 @@ def compared(a: Any, b: Any) -> tuple[Any, Any]:
     """Two operands of a comparison: an int of Python's is compared as it is, and not as the dtype beside it has it."""
     a, b = (number(a), number(b)) if is_bool(a) and is_bool(b) else (a, b)
     for one, other in ((a, b), (b, a)):
-        if is_committed(other) and other.dtype.is_integer and _is_int(one) and not is_bool(one):
-            own = tf.convert_to_tensor(other)
-            if not _holds(own.dtype, one):
-                return (_wide(one), _wide(own)) if one is a else (_wide(own), _wide(one))
+        if is_committed(other) and _is_int(one) and not is_bool(one):
+            dtype = tf.as_dtype(other.dtype)
+            if dtype.is_integer and not _holds(dtype, one):
+                return (_wide(one), _wide(other)) if one is a else (_wide(other), _wide(one))
     return matched(a, b)
 
 
