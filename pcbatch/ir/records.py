@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
-from pcbatch.installed import OWN, is_installed
+from pcbatch.installed import IN_PYTHON, OWN, is_installed
 
 HEAP_TYPE = 1 << 9
 """The flag of classes that a `class` statement has made (CPython's Py_TPFLAGS_HEAPTYPE)."""
@@ -57,7 +57,7 @@ def _is_simple_class(cls: Any) -> bool:
 def _is_foreign(cls: type) -> bool:
     """Whether a class belongs to Python, to an installed package or to pcbatch: a tape is no record."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
-    return is_installed(file) or file.startswith(OWN)
+    return file != IN_PYTHON and (is_installed(file) or file.startswith(OWN))
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:

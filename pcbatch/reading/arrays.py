@@ -72,6 +72,16 @@ class Arrays(Views):
             node=node,
         )
 
+    def no_list(self, node: Any = None) -> NeedsConstantError:
+        """The refusal of a list of which a lane keeps some elements."""
+        return self.no_constant(
+            "PCB130",
+            "whether an element is kept differs by lane, and with it the length of the list",
+            "a list has the same length in all lanes: keep a flag beside each element, or take "
+            "`pcbatch.bounded(shape, dtype, capacity)`; sums, extremes, `len` and loops over such a list are fine",
+            node=node,
+        )
+
     def _constant_of(self, tree: ast.expr) -> int | None:
         node = gast.ast_to_gast(ast.fix_missing_locations(ast.Expression(tree))).body
         value = self.read(self.expression(node))

@@ -338,7 +338,7 @@ class Builtins(Mapped):
 
     def call_partial(self, function: Value, /, *given: Value, **named: Value) -> Value:
         """`functools.partial`: a function that stands in a frame which has what is given already."""
-        if isinstance(function, Host) and not self._has_lanes([*given, *named.values()]):
+        if isinstance(function, Host) and not self.has_lanes([*given, *named.values()]):
             return self.opaque(Host(functools.partial, path="functools.partial"), [function, *given], named)
         text = "lambda *args, **kwargs: function(*given, *args, **{**named, **kwargs})"
         tree = gast.ast_to_gast(parse(text, mode="eval")).body

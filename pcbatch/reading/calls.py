@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
@@ -13,6 +13,7 @@ import gast
 
 from pcbatch.frontend.source.nodes import unparse
 from pcbatch.ir import records
+from pcbatch.reading import in_python
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.forbidden_calls import forbidden
@@ -153,6 +154,9 @@ class Calls(Libraries):
         if known is not None:
             return self._call_known(value.__name__, known, arguments, keywords)
         self._refuse_forbidden(value)
+        found = self._in_python(value, arguments, keywords)
+        if found is not None:
+            return found
         if isinstance(value, functools.partial):
             inner = self.host(value.func)
             first = [self.host(each) for each in value.args]
@@ -172,6 +176,23 @@ class Calls(Libraries):
             found = self.of_class(function, type(value), "__call__")
             return self.call_value(found, arguments, keywords)
         return self.opaque(function, arguments, keywords)
+
+    def _in_python(self, value: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
+        """A call of what is read in another's place; None where nothing is, or where all that is given is known."""
+        mine = in_python.FUNCTIONS.get(value) if isinstance(value, Hashable) else None
+        if isinstance(mine, type):
+            return self._construct(Host(mine), mine, arguments, keywords)
+        given = [*arguments, *keywords.values()]
+        if mine is None or not (self.has_lanes(given) or any(map(self._is_own, given))):
+            return None
+        function = self.function_of(mine)  # type: ignore[arg-type]
+        assert function is not None
+        return self.call_user(function, arguments, keywords)
+
+    def _is_own(self, value: Value) -> bool:
+        """Whether a value is a list, or a bounded one, that the function has made, and that may change."""
+        value = self.known(value)
+        return isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
 
     def _call_known(
         self, name: str, known: Callable[..., Value], arguments: Sequence[Value], keywords: dict[str, Value]

@@ -74,7 +74,7 @@ class Containers(Entries):
                 if cell.kind == "list":
                     return list(cell.items)
                 if cell.kind in ("dict", "set"):
-                    return [Host(key) for key in cell.items]
+                    return list(map(self.host, cell.items))
             case OneOf(index, items) if all(self.kind(each) == "list" for each in items):
                 rows = [self.sequence(each) for each in items]
                 if len({len(row) for row in rows}) > 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.nodes import span_of
+from pcbatch.installed import IN_PYTHON
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.described import described
@@ -66,6 +67,10 @@ class NeedsConstantError(RefusedError):
 
 class LostError(Exception):
     """What is read depends on a statement that is refused, and is left out; see `recovery`."""
+
+
+class FilteredError(NeedsConstantError):
+    """Whether a comprehension keeps an element differs by lane."""
 
 
 class NeedsBlocksError(Exception):
@@ -139,6 +144,8 @@ class Core:
 
     def span(self, node: Any = None) -> Span | None:
         """The source of a node, or of what is interpreted now."""
+        if self.file == IN_PYTHON:  # where the user calls what is read there
+            return next((frame.span for frame in self.frames if frame.function.file == IN_PYTHON), None)
         node = self.node if node is None else node
         if node is None or getattr(node, "lineno", None) is None:
             return None

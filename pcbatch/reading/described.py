@@ -44,7 +44,7 @@ def described(value: Value, cell: Cell | None) -> str:
             return "a word that differs by lane"
         case Generator():
             return "a generator"
-        case Lazy("ragged" | "masked"):
+        case Lazy("ragged" | "masked" | "filtered"):
             return "a part of an array whose length differs by lane"
         case Lazy(kind):
             return f"`{kind}(..)`"

@@ -29,8 +29,8 @@ class Entries(Arrays):
 
     def entry(self, items: Mapping[Any, Value], index: Index) -> Value:
         """The entry of a dict at a key."""
-        key = self._key(index)
-        inside = self._is_key(items, key)
+        key = self.key(index)
+        inside = self.is_key(items, key)
         if inside is not None:
             self.require(inside, "KeyError: {}", tuple(each.name for each in self._lanes_of(key)[:1]))
             return self._at(items, key)
@@ -43,19 +43,20 @@ class Entries(Arrays):
 
     def differs(self, index: Index) -> bool:
         """Whether a key differs by lane."""
-        return not isinstance(index, Sliced) and bool(self._lanes_of(self._key(index)))
+        return not isinstance(index, Sliced) and bool(self._lanes_of(self.key(index)))
 
-    def _key(self, index: Index) -> Value:
+    def key(self, index: Index) -> Value:
+        """A key of a dict, or an element of a set."""
         if isinstance(index, Sliced):
             raise self.refusal("PCB401", "TypeError: unhashable type: 'slice'")
-        return Tuple(tuple(map(self._key, index))) if isinstance(index, tuple) else self.read(self.known(index))
+        return Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.read(self.known(index))
 
     def _lanes_of(self, key: Value) -> list[Lane]:
         if isinstance(key, Tuple):
             return [lane for each in key.items for lane in self._lanes_of(self.read(each))]
         return [key] if isinstance(key, Lane) else []
 
-    def _is_key(self, items: Mapping[Any, Value], key: Value) -> Host | Lane | None:
+    def is_key(self, items: Mapping[Any, Value], key: Value) -> Host | Lane | None:
         """Whether a key that differs by lane is one of a dict's; None for one that is known."""
         if not self._lanes_of(key) or not items:
             return None
@@ -84,11 +85,11 @@ class Entries(Arrays):
     def set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         """`whole[index] = value` of a dict."""
         items = dict(self.state.cell(whole).items)
-        key = Tuple(tuple(map(self._key, index))) if isinstance(index, tuple) else self._key(index)
+        key = Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.key(index)
         if isinstance(key, Choice):
             for number in key.words:
                 self._set_if(items, self.word(number), self.is_place(key.number, number), value)
-        elif (inside := self._is_key(items, key)) is not None:
+        elif (inside := self.is_key(items, key)) is not None:
             self.require(inside, "KeyError: {}: a dict gets no new keys here", (self._lanes_of(key)[0].name,))
             for each in [*items]:
                 self._set_if(items, self.host(each), self.truth(self.compare(gast.Eq, key, self.host(each))), value)
@@ -132,8 +133,8 @@ class Entries(Arrays):
                 becomes({**items, **given, **keywords})
                 return NONE
         default = arguments[1] if len(arguments) > 1 else NONE
-        if name == "get" and (inside := self._is_key(items, self._key(arguments[0]))) is not None:
-            at = self._key(arguments[0])
+        if name == "get" and (inside := self.is_key(items, self.key(arguments[0]))) is not None:
+            at = self.key(arguments[0])
             if isinstance(inside, Host):
                 return default
             return self.choose(inside, lambda: self._at(items, at), lambda: default)

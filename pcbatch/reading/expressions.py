@@ -9,7 +9,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.reading.core import NeedsBlocksError
+from pcbatch.reading.core import FilteredError, NeedsBlocksError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
 from pcbatch.reading.values import NONE, Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
@@ -350,7 +350,16 @@ class Expressions(Operators):
         return Frame(self.number(), Function("comprehension", node, self.file, self.frame))
 
     def visit_ListComp(self, node: Any) -> Value:
-        return self.new("list", tuple(self.listed(node)))
+        mark = self.mark()
+        try:
+            return self.new("list", tuple(self.listed(node)))
+        except FilteredError as error:
+            self.back_to(mark)
+            return self.filtered(node, error)
+
+    def filtered(self, node: Any, error: FilteredError) -> Value:
+        """A comprehension of which a lane keeps some elements; see `ragged`."""
+        raise NotImplementedError
 
     def listed(self, node: Any, first: Value | None = None) -> list[Value]:
         """The elements of a comprehension, written out one after the other."""
@@ -422,13 +431,7 @@ class Expressions(Operators):
         for test in tests:
             found = self.condition(test)
             if isinstance(found, Lane):
-                raise self.no_constant(
-                    "PCB130",
-                    "whether an element is kept differs by lane, and with it the length of the list",
-                    "a list has the same length in all lanes: keep a flag beside each element, or take "
-                    "`pcbatch.bounded(shape, dtype, capacity)`",
-                    node=test,
-                )
+                raise FilteredError(self.no_list(test).diagnostic)
             if not found.value:
                 return
         what()

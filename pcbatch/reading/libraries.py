@@ -97,7 +97,7 @@ class Libraries(Constructors):
         if found is not None:
             return found
         path = self.backend.equivalent(value)
-        is_known = not self._has_lanes([*arguments, *keywords.values()]) and self._is_pure(value)
+        is_known = not self.has_lanes([*arguments, *keywords.values()]) and self._is_pure(value)
         if is_known and not (getattr(value, "__name__", "") in VIEWS and self._are_arrays(arguments[:1])):
             known = [self.plain(each) for each in arguments]
             named = {name: self.plain(each) for name, each in keywords.items()}
@@ -299,7 +299,7 @@ class Libraries(Constructors):
             return True
         return module.partition(".")[0] in PURE
 
-    def _has_lanes(self, values: Sequence[Value]) -> bool:
+    def has_lanes(self, values: Sequence[Value]) -> bool:
         """Whether anything of a lane's, or any captured array, is among the arguments."""
         return any(
             isinstance(each, Lane | Function | Bound | Generator | OneOf | Range | Lazy)

@@ -13,10 +13,10 @@ from pcbatch.reading.core import Here, NeedsBlocksError, NeedsConstantError, Ref
 from pcbatch.reading.counters import COUNTER, Counted
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
+from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.heads import Head, value_at
 from pcbatch.reading.meeting import End
 from pcbatch.reading.phis import Path, Phi
-from pcbatch.reading.ragged import Ragged
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
     Frame,
@@ -52,7 +52,7 @@ class Turns:
     orelse: Sequence[Any] = ()
 
 
-class Loops(Ragged):
+class Loops(Filtered):
     """Python's loops."""
 
     def __init__(self, *given: Any, forking: bool = False, **options: Any):

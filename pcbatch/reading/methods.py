@@ -161,7 +161,10 @@ class Methods(Objects):
             return self.compare(op, self.fields_in_order(value), self.fields_in_order(arguments[0]))
         if isinstance(value, OneOf):
             return self.on_several(value, name, arguments, keywords)
-        if self.ragged(value) is not None:
+        part = self.ragged(value)
+        if part is not None and part.kind == "filtered":
+            raise self.refuse_part(part)
+        if part is not None:
             found = self.of_ragged(getattr(np, name, None), [value, *arguments], keywords)
             assert found is not None
             return found

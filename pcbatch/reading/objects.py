@@ -102,11 +102,11 @@ class Objects(Loops):
                 if name in ("_replace", "_asdict", "index", "count"):
                     return Bound(name, value)
                 return self.of_class(value, cls, name)
-            case Lazy("ragged" | "masked", (rows, *_)) if name == "shape":
+            case Lazy("ragged" | "masked" | "filtered", (rows, *_)) if name == "shape":
                 of_rows = self.type_of(rows)
                 assert of_rows is not None
                 return Tuple((self.length(value), *map(Host, of_rows.shape[self.masked_axes(value) :])))
-            case Tuple() | Lazy("ragged" | "masked"):
+            case Tuple() | Lazy("ragged" | "masked" | "filtered"):
                 return Bound(name, value)
             case Super(receiver, cls, behind):
                 return self.of_class(receiver, cls, name, behind)

@@ -139,6 +139,8 @@ class Operators(Variables):
             return tuple(self.state.cell(value).items)  # type: ignore[arg-type]
         if isinstance(value, Host) and isinstance(value.value, list) and value.place is not None:
             return tuple(self.sequence(value))
+        if isinstance(value, Host) and isinstance(value.value, tuple):
+            return tuple(map(self.host, value.value))
         if isinstance(value, OneOf) and all(self.kind(each) == "list" for each in value.items):
             return tuple(self.sequence(value))
         return None
@@ -356,7 +358,11 @@ class Operators(Variables):
                 return Host(item.value in whole.value)
             except TypeError as error:
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
-        if self.kind(whole) == "dict" and isinstance(item, Host | Tuple):
+        if self.kind(whole) in ("dict", "set"):
+            inside = self.is_key(self.state.cell(whole).items, self.key(item))  # type: ignore[arg-type]
+            if inside is not None:
+                return inside
+        if self.kind(whole) in ("dict", "set") and isinstance(item, Host | Tuple):
             return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
         if isinstance(whole, Host) and isinstance(whole.value, str):
             raise self.refusal("PCB114", "a lane's value is looked for in a text", "compare numbers: `x in (1, 2)`")

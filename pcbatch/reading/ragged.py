@@ -37,8 +37,8 @@ NEUTRAL: dict[str, Any] = {
 """What takes elements together, and the element that changes nothing."""
 EXTREMES = frozenset({"max", "amax", "min", "amin"})
 LIBRARIES = ("numpy", "tensorflow")
-RAGGED = frozenset({"ragged", "masked"})
-"""The kinds of lazy values that parts are: slices and masks."""
+RAGGED = frozenset({"ragged", "masked", "filtered"})
+"""The kinds of lazy values that parts are: slices, masks, and lists of which a lane keeps some elements."""
 MASKED = "an array indexed by a mask has a length that differs from lane to lane"
 CHOSEN = (
     "keep the whole array and choose within it: `np.where(mask, a, 0.0)`; sums, means and extremes of `a[mask]`, loops "
@@ -90,7 +90,7 @@ class Ragged(Counters):
 
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         found = self.ragged(whole)
-        if found is None or found.kind == "masked" or isinstance(index, Sliced | tuple):
+        if found is None or found.kind != "ragged" or isinstance(index, Sliced | tuple):
             super().set_item(whole, index, value)
             return
         place = self.binary(gast.Add, found.parts[1], self._place_in(found, index))
@@ -155,7 +155,7 @@ class Ragged(Counters):
         found = self.ragged(whole)
         if found is None:
             return super().lazy_length(whole)
-        if found.kind == "masked":
+        if found.kind != "ragged":
             return self.opaque_call(np.sum, [self._counted(found)])
         start, stop = found.parts[1:3]
         return self.emit(builtin("max"), [self.pattern(self.binary(gast.Sub, stop, start)), 0])
@@ -168,7 +168,7 @@ class Ragged(Counters):
         found = self.ragged(whole)
         if found is None:
             return super().lazy_item(whole, index)
-        if found.kind == "masked":
+        if found.kind != "ragged":
             if len(self._shape(found.parts[1])) > 1:
                 raise self.refuse_part(found)
             so_far = self.opaque_call(np.cumsum, [self._counted(found)])
@@ -190,7 +190,7 @@ class Ragged(Counters):
         """The refusal of a part whose length differs by lane where that cannot be."""
         if found.kind == "ragged":
             return self.no_length()
-        return self.no_constant("PCB407", MASKED, CHOSEN)
+        return self.no_constant("PCB407", MASKED, CHOSEN) if found.kind == "masked" else self.no_list()
 
     # -- stores --------------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Ragged(Counters):
 
     def _aligned(self, found: Lazy, size: int, ends: Sequence[Value]) -> Value:
         """The array of a slice, moved so that its elements are at those places that have these ends in `size` ones."""
-        if found.kind == "masked" or len(ends) < len(found.parts) - 1:
+        if found.kind != "ragged" or len(ends) < len(found.parts) - 1:
             if found.kind == "masked" and len(ends) == 1 and is_same(found.parts[1], ends[0]):
                 return found.parts[0]
             raise self.refuse_part(found)
@@ -310,6 +310,8 @@ class Ragged(Counters):
         if not slices:
             return None
         first = slices[0]
+        if any(each.kind == "filtered" for each in slices):
+            raise self.no_list()
         size, rank = self._shape(first.parts[0])[0], len(self._shape(first.parts[0]))
         given = []
         for own, value in zip(found, values, strict=True):
@@ -328,8 +330,8 @@ class Ragged(Counters):
         if op not in ELEMENTWISE:
             raise self.refuse_part(first)
         if op is gast.Div and self.ragged(b) is not None:
-            y = self.filled(_with(first, y), 1)
-        return _with(first, super().binary(op, x, y))
+            y = self.filled(with_array(first, y), 1)
+        return with_array(first, super().binary(op, x, y))
 
     def compare(self, op: type, a: Value, b: Value) -> Value:
         is_order = op not in (gast.Is, gast.IsNot, gast.In, gast.NotIn)
@@ -337,24 +339,25 @@ class Ragged(Counters):
         if given is None:
             return super().compare(op, a, b)
         (x, y), first = given
-        return _with(first, super().compare(op, x, y))
+        return with_array(first, super().compare(op, x, y))
 
     def unary(self, op: type, value: Value) -> Value:
         found = self.ragged(value)
         if found is None or op is gast.Not:
             return super().unary(op, value)
-        return _with(found, super().unary(op, found.parts[0]))
+        return with_array(found, super().unary(op, found.parts[0]))
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
         """What a function of a library gives that takes such a part; None where it takes none."""
         if not any(self.ragged(each) is not None for each in arguments):
             return None
-        given = self._elementwise(arguments) if isinstance(function, np.ufunc) else None
+        is_list = any((part := self.ragged(each)) is not None and part.kind == "filtered" for each in arguments)
+        given = self._elementwise(arguments) if isinstance(function, np.ufunc) and not is_list else None
         if given is not None and function.nin == len(arguments) and function.nout == 1 and not keywords:
             found, first = given
             pairs = zip(arguments, found, strict=True)
-            safe = [y if self.ragged(x) is None else self.filled(_with(first, y), LIKE_ANY) for x, y in pairs]
-            return _with(first, self.opaque_call(function, safe))
+            safe = [y if self.ragged(x) is None else self.filled(with_array(first, y), LIKE_ANY) for x, y in pairs]
+            return with_array(first, self.opaque_call(function, safe))
         part = next(filter(None, map(self.ragged, arguments)))
         name = getattr(function, "__name__", "").removeprefix("reduce_")
         is_known = (getattr(function, "__module__", None) or "").startswith(LIBRARIES) and name in NEUTRAL
@@ -383,14 +386,14 @@ class Ragged(Counters):
 
     def masked_axes(self, found: Lazy) -> int:
         """How many axes of an array become the first one of a part of it."""
-        return len(self._shape(found.parts[1])) if found.kind == "masked" else 1
+        return 1 if found.kind == "ragged" else len(self._shape(found.parts[1]))
 
     def opaque_call(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value] | None = None) -> Value:
         """A call of a function of NumPy's."""
         return self.call_value(Host(function, path=function.__name__), list(arguments), keywords or {})
 
 
-def _with(found: Lazy, array: Value) -> Lazy:
+def with_array(found: Lazy, array: Value) -> Lazy:
     """The same part of another array."""
     return Lazy(found.kind, (array, *found.parts[1:]))
 

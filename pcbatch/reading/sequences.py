@@ -75,7 +75,7 @@ class Sequences(Calls):
                 return all(map(self._goes_by_counter, parts))
             case Lazy("enumerate" | "reversed", (part, *_)):
                 return self._goes_by_counter(part)
-            case Host(range()) | Range() | Lazy("ragged" | "masked"):
+            case Host(range()) | Range() | Lazy("ragged" | "masked" | "filtered"):
                 return True
         if self.is_bounded(value):
             return True

@@ -18,7 +18,7 @@ from pcbatch.frontend.source.hints import COST_ATTRIBUTE
 from pcbatch.frontend.source.parsing import parse_lines
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.source import _use_character_columns
-from pcbatch.installed import OWN, is_installed
+from pcbatch.installed import IN_PYTHON, OWN, is_installed
 
 SCOPES = (gast.FunctionDef, gast.Lambda, gast.AsyncFunctionDef, gast.ClassDef)
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
@@ -38,7 +38,7 @@ def is_users(function: Any) -> bool:
     if not isinstance(function, FunctionType):
         return False
     file = function.__code__.co_filename
-    return not is_installed(file) and not file.startswith((OWN, "<pcbatch", "<string>"))
+    return file == IN_PYTHON or (not is_installed(file) and not file.startswith((OWN, "<pcbatch", "<string>")))
 
 
 _trees: dict[int, tuple[ref[CodeType], Any]] = {}

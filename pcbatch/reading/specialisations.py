@@ -109,7 +109,7 @@ def told(kind: Kind) -> str:
             return "a function"
         return f"the module {value.__name__}" if isinstance(value, ModuleType) else f"`{value!r}`"
     if kind.form == "lazy":
-        is_part = kind.cls in ("ragged", "masked")
+        is_part = kind.cls in ("ragged", "masked", "filtered")
         return "a part of an array whose length differs by lane" if is_part else f"`{kind.cls}(..)`"
     words = {"lane": f"{kind.type}", "word": "a text", "object": "an object", "same": "an object that it was given"}
     return words.get(kind.form, f"a {kind.form}")

@@ -48,11 +48,17 @@ def counted(x, n):
     return counts[0], counts[1], counts[2]
 
 
+def among_literals(x, n):
+    seen, costs = {(0, 1), (3, 1)}, {(1, 0): 2.0, (2, 0): 3.0}
+    seen.add((7, 1))
+    return (n, 1) in {(1, 1), (2, 1)}, (n, 1) in seen, (n, 0) in costs, n in {1, 3}, (n, 1) == (2, 1)
+
+
 def missing(x, n):
     return COSTS[n * 10]
 
 
-PROGRAMS = [walked, priced, on_a_grid, among_pairs, rows_by_key, counted, missing]
+PROGRAMS = [among_literals, walked, priced, on_a_grid, among_pairs, rows_by_key, counted, missing]
 X, N = np.float32([0.0, 1.0, 2.0, 3.0, 0.5]), np.int32([0, 1, 2, 3, 7])
 
 

@@ -153,7 +153,24 @@ def two_slices_at_once(x, n):
     return np.sum(np.maximum(x[:n], x[6 - n :])), np.sum(x[:n] * x[6 - n :])
 
 
+def kept_of_a_list(x, n):
+    places = [i for i in range(6) if x[i] > n - 4]
+    high = [v * 2 for v in x if v > -2.0 if n / (v + 3.0) > 0.5]
+    total = 0.0
+    for v in high:
+        total += v
+    some = 1 if places else 0
+    return len(places), sum(places), max(high, default=0.0), total, places[0], 5 in places, some, high[-1]
+
+
+def places(x, n):
+    (up,) = np.where(x > n - 3)
+    return np.sum(up), len(up), up[0], np.max(np.nonzero(x)[0]), np.flatnonzero(x > 0.0)[-1], sum(x[k] for k in up)
+
+
 PROGRAMS = [
+    kept_of_a_list,
+    places,
     by_a_mask,
     computed_by_a_mask,
     changed_by_a_mask,
@@ -235,8 +252,23 @@ def test_another_length_fails_its_lane_as_in_python():
         lambda x, n: np.sort(x[x > n]),
         lambda x, n: x[x > n],
         lambda x, n: x[x > n] + x[x < n],
+        lambda x, n: sorted([v for v in x if v > n]),
+        lambda x, n: [v for v in x if v > n] * 2,
+        lambda x, n: [(v, n) for v in x if v > n],
     ],
-    ids=["sorted", "given back", "with a step", "joined", "of two lengths", "a mask", "a mask back", "two masks"],
+    ids=[
+        "sorted",
+        "given back",
+        "with a step",
+        "joined",
+        "of two lengths",
+        "a mask",
+        "a mask back",
+        "two masks",
+        "kept",
+        "kept twice",
+        "pairs",
+    ],
 )
 def test_what_is_refused(program):
     def wrapped(x, n):

@@ -1,4 +1,4 @@
-import heapq
+import operator
 
 import numpy as np
 
@@ -62,9 +62,9 @@ def a_method(n):
 
 @pcbatch.autobatch
 def a_list_of_a_library(n):
-    heap = []
-    heapq.heappush(heap, n)
-    return heap[0]
+    items = [n]
+    operator.setitem(items, 0, n + 1)
+    return items[0]
 
 
 X = (np.ones(2, np.int32),)

@@ -20,14 +20,9 @@ from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivale
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
 REPLACEMENTS: dict[str, str] = {
-    "math.comb": "compute it in a loop",
-    "math.factorial": "multiply in a loop: `for k in range(2, n + 1): product = product * k`",
     "math.fsum": "write sum(xs) or tf.reduce_sum(xs)",
     "math.gamma": "write math.exp(math.lgamma(x))",
-    "math.gcd": "write Euclid's loop: `while b: a, b = b, a % b`",
-    "math.isclose": "write abs(a - b) <= tolerance",
     "math.trunc": "write int(x)",
-    "math.lcm": "write Euclid's loop for the gcd: a // gcd * b",
     "numpy.floor_divide": "write a // b, which fails the lane where b is zero",
     "numpy.remainder": "write a % b, which fails the lane where b is zero",
     "numpy.mod": "write a % b, which fails the lane where b is zero",

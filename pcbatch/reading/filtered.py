@@ -1,0 +1,84 @@
+"""Lists of which a lane keeps some elements, and places where an array has something: arrays, and a flag for each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any
+
+import gast
+import numpy as np
+
+from pcbatch.reading.core import FilteredError, NeedsBlocksError
+from pcbatch.reading.ragged import Ragged, with_array
+from pcbatch.reading.values import Host, Lane, Lazy, Tuple, Value
+
+
+class Filtered(Ragged):
+    """What is kept of a list, or of places, by a condition of the lane's."""
+
+    def filtered(self, node: Any, error: FilteredError) -> Value:
+        """A comprehension of numbers, or arrays of one type, of which a lane keeps some: all, with a flag for each."""
+        generator = node.generators[0]
+        if len(node.generators) > 1:
+            raise error
+        whole = self.expression(generator.iter)
+        frame = self._scoped(node)
+        self.frames.append(frame)
+        values, flags = [], []
+        try:
+            for item in self.live(whole):
+                self.store(generator.target, item)
+                flag: Host | Lane = Host(True)
+                for test in generator.ifs:
+                    flag = self.lazily(True, flag, partial(self.condition, test))
+                if isinstance(flag, Host):
+                    if not flag.value:
+                        continue
+                    values.append(self.expression(node.elt))
+                else:
+                    values.append(self.straightly(flag, lambda: self.expression(node.elt)))
+                flags.append(flag)
+            types = [self.type_of(self.read(each)) for each in values]
+        except NeedsBlocksError:
+            raise error from None
+        finally:
+            self.leave(self.frames.pop())
+        if None in types or len({each.shape for each in types if each is not None}) > 1:
+            raise error
+        stacked = [self.opaque_call(np.array, [self.new("list", tuple(each))]) for each in (values, flags)]
+        return Lazy("filtered", tuple(stacked))
+
+    def truth(self, value: Value) -> Host | Lane:
+        found = self.ragged(value)
+        if found is None:
+            return super().truth(value)
+        if found.kind != "filtered":
+            raise self.refuse_part(found)
+        length = self.lazy_length(found)
+        assert length is not None
+        return super().truth(super().compare(gast.Gt, length, Host(0)))
+
+    def contains(self, whole: Value, item: Value) -> Host | Lane:
+        found = self.ragged(whole)
+        if found is None:
+            return super().contains(whole, item)
+        equal = with_array(found, super().compare(gast.Eq, self.read(found.parts[0]), item))
+        return self.truth(self.opaque_call(np.any, [self.filled(equal, False)]))
+
+    def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
+        """What a function gives that takes a part of an array, or gives places in one; None for all else."""
+        found = super().of_ragged(function, arguments, keywords)
+        is_known = isinstance(function, Hashable)
+        return self._places_of(function, arguments, keywords) if found is None and is_known else found
+
+    def _places_of(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
+        """What NumPy's `where` of a condition alone, and `nonzero`, give; None for everything else."""
+        if function not in (np.where, np.nonzero, np.flatnonzero) or len(arguments) != 1 or keywords:
+            return None
+        given = self.read(arguments[0])
+        if not isinstance(given, Lane) or len(given.type.shape) != 1:
+            return None
+        mask = given if given.type.dtype == "bool" else super().compare(gast.NotEq, given, Host(0))
+        part = Lazy("masked", (self._places(given.type.shape[0]), mask))
+        return part if function is np.flatnonzero else Tuple((part,))

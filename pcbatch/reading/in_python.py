@@ -1,0 +1,456 @@
+"""Functions and classes of Python's library and of NumPy, written in the language: read in the place of theirs.
+
+What is written in C has no source to be read. Each of these does what the one that it stands for does, with numbers,
+arrays, lists and bounded lists.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import heapq
+import itertools
+import math
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# -- heapq -------------------------------------------------------------------------------------------------------------
+
+
+def _towards_root(heap: Any, place: int) -> None:
+    item = heap[place]
+    while place > 0:
+        parent = (place - 1) // 2
+        if not item < heap[parent]:
+            break
+        heap[place] = heap[parent]
+        place = parent
+    heap[place] = item
+
+
+def _towards_leaves(heap: Any, place: int) -> None:
+    size, item = len(heap), heap[place]
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child = child + 1
+        if not heap[child] < item:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = item
+
+
+def heappush(heap: Any, item: Any) -> None:
+    """`heapq.heappush`."""
+    heap.append(item)
+    _towards_root(heap, len(heap) - 1)
+
+
+def heappop(heap: Any) -> Any:
+    """`heapq.heappop`."""
+    last = heap.pop()
+    if len(heap) == 0:
+        return last
+    first = heap[0]
+    heap[0] = last
+    _towards_leaves(heap, 0)
+    return first
+
+
+def heapify(heap: Any) -> None:
+    """`heapq.heapify`."""
+    for place in reversed(range(len(heap) // 2)):
+        _towards_leaves(heap, place)
+
+
+def heapreplace(heap: Any, item: Any) -> Any:
+    """`heapq.heapreplace`."""
+    first = heap[0]
+    heap[0] = item
+    _towards_leaves(heap, 0)
+    return first
+
+
+def heappushpop(heap: Any, item: Any) -> Any:
+    """`heapq.heappushpop`."""
+    if len(heap) > 0 and heap[0] < item:
+        return heapreplace(heap, item)
+    return item
+
+
+def nsmallest(n: int, iterable: Any, key: Any = None) -> list[Any]:
+    """`heapq.nsmallest`."""
+    return sorted(iterable, key=key)[:n]
+
+
+def nlargest(n: int, iterable: Any, key: Any = None) -> list[Any]:
+    """`heapq.nlargest`."""
+    return sorted(iterable, key=key, reverse=True)[:n]
+
+
+# -- bisect ------------------------------------------------------------------------------------------------------------
+
+
+def bisect_left(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> int:
+    """`bisect.bisect_left`."""
+    low, high = lo, len(a) if hi is None else hi
+    while low < high:
+        middle = (low + high) // 2
+        if (a[middle] if key is None else key(a[middle])) < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def bisect_right(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> int:
+    """`bisect.bisect_right`."""
+    low, high = lo, len(a) if hi is None else hi
+    while low < high:
+        middle = (low + high) // 2
+        if x < (a[middle] if key is None else key(a[middle])):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def insort_right(a: Any, x: Any) -> None:
+    """`bisect.insort_right`."""
+    a.append(x)
+    place = len(a) - 1
+    while place > 0 and x < a[place - 1]:
+        a[place] = a[place - 1]
+        place = place - 1
+    a[place] = x
+
+
+def insort_left(a: Any, x: Any) -> None:
+    """`bisect.insort_left`."""
+    a.append(x)
+    place = len(a) - 1
+    while place > 0 and not a[place - 1] < x:
+        a[place] = a[place - 1]
+        place = place - 1
+    a[place] = x
+
+
+# -- math, statistics, itertools ---------------------------------------------------------------------------------------
+
+
+def gcd(*integers: int) -> int:
+    """`math.gcd`."""
+    found = 0
+    for each in integers:
+        rest = abs(each)
+        while rest != 0:
+            found, rest = rest, found % rest
+    return found
+
+
+def lcm(*integers: int) -> int:
+    """`math.lcm`."""
+    found = 1
+    for each in integers:
+        common = gcd(found, each)
+        found = 0 if common == 0 else abs(found // common * each)
+    return found
+
+
+def isclose(a: float, b: float, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
+    """`math.isclose`."""
+    return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+
+
+def factorial(n: int) -> int:
+    """`math.factorial`."""
+    if n < 0:
+        raise ValueError("factorial() not defined for negative values")
+    found = 1
+    for each in range(2, n + 1):
+        found = found * each
+    return found
+
+
+def perm(n: int, k: Any = None) -> int:
+    """`math.perm`."""
+    found = 1
+    for each in range(n if k is None else k):
+        found = found * (n - each)
+    return found
+
+
+def comb(n: int, k: int) -> int:
+    """`math.comb`."""
+    found = 1
+    for each in range(min(k, n - k) if k <= n else 0):
+        found = found * (n - each) // (each + 1)
+    return found if k <= n else 0
+
+
+def mean(data: Any) -> Any:
+    """`statistics.mean` and `statistics.fmean`."""
+    return sum(data) / len(data)
+
+
+def median(data: Any) -> Any:
+    """`statistics.median`."""
+    ordered, half = sorted(data), len(data) // 2
+    return ordered[half] if len(data) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def pvariance(data: Any, mu: Any = None) -> Any:
+    """`statistics.pvariance`."""
+    centre = mean(data) if mu is None else mu
+    return sum((each - centre) ** 2 for each in data) / len(data)
+
+
+def variance(data: Any, xbar: Any = None) -> Any:
+    """`statistics.variance`."""
+    centre = mean(data) if xbar is None else xbar
+    return sum((each - centre) ** 2 for each in data) / (len(data) - 1)
+
+
+def pstdev(data: Any, mu: Any = None) -> Any:
+    """`statistics.pstdev`."""
+    return math.sqrt(pvariance(data, mu))
+
+
+def stdev(data: Any, xbar: Any = None) -> Any:
+    """`statistics.stdev`."""
+    return math.sqrt(variance(data, xbar))
+
+
+def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> list[Any]:
+    """`itertools.accumulate`."""
+    totals = [] if initial is None else [initial]
+    for each in iterable:
+        if not totals:
+            totals.append(each)
+        else:
+            totals.append(totals[-1] + each if func is None else func(totals[-1], each))
+    return totals
+
+
+# -- numpy -------------------------------------------------------------------------------------------------------------
+
+
+def _cut(ary: Any, ends: Any, axis: int) -> list[Any]:
+    along, parts, first = np.moveaxis(ary, axis, 0), [], 0
+    for last in ends:
+        parts.append(np.moveaxis(along[first:last], 0, axis))
+        first = last
+    return parts
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """`numpy.array_split`."""
+    size = ary.shape[axis]
+    if isinstance(indices_or_sections, int):
+        each, more = divmod(size, indices_or_sections)
+        ends = [each * (k + 1) + min(k + 1, more) for k in range(indices_or_sections)]
+    else:
+        ends = [*indices_or_sections, size]
+    return _cut(ary, ends, axis)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """`numpy.split`."""
+    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections != 0:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+# -- collections -------------------------------------------------------------------------------------------------------
+
+
+class Deque:
+    """`collections.deque`."""
+
+    def __init__(self, iterable: Any = (), maxlen: Any = None):
+        self.items: list[Any] = []
+        self.maxlen = maxlen
+        self.extend(iterable)
+
+    def append(self, x: Any) -> None:
+        """Add to the right."""
+        self.items.append(x)
+        if self.maxlen is not None and len(self.items) > self.maxlen:
+            self.items.pop(0)
+
+    def appendleft(self, x: Any) -> None:
+        """Add to the left."""
+        self.items.insert(0, x)
+        if self.maxlen is not None and len(self.items) > self.maxlen:
+            self.items.pop()
+
+    def extend(self, iterable: Any) -> None:
+        """Add all to the right."""
+        for each in iterable:
+            self.append(each)
+
+    def extendleft(self, iterable: Any) -> None:
+        """Add all to the left."""
+        for each in iterable:
+            self.appendleft(each)
+
+    def pop(self) -> Any:
+        """Take from the right."""
+        return self.items.pop()
+
+    def popleft(self) -> Any:
+        """Take from the left."""
+        return self.items.pop(0)
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self.items.clear()
+
+    def copy(self) -> Deque:
+        """Another one with the same items."""
+        return Deque(self.items, self.maxlen)
+
+    def reverse(self) -> None:
+        """Turn the order round."""
+        self.items.reverse()
+
+    def rotate(self, n: int = 1) -> None:
+        """Move the last `n` to the left."""
+        size = len(self.items)
+        if size > 0:
+            cut = -n % size
+            self.items = self.items[cut:] + self.items[:cut]
+
+    def count(self, x: Any) -> int:
+        """How many items are equal to `x`."""
+        return sum(1 if each == x else 0 for each in self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Any:
+        return iter(self.items)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.items[index] = value
+
+    def __contains__(self, x: Any) -> bool:
+        return x in self.items
+
+
+class DefaultDict:
+    """`collections.defaultdict`."""
+
+    def __init__(self, default_factory: Any = None, given: Any = None, **named: Any):
+        self.default_factory = default_factory
+        self.entries: dict[Any, Any] = {**({} if given is None else dict(given)), **named}
+
+    def __getitem__(self, key: Any) -> Any:
+        if key not in self.entries:
+            if self.default_factory is None:
+                raise KeyError(key)
+            self.entries[key] = self.default_factory()
+        return self.entries[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.entries[key] = value
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.entries
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Any:
+        return iter(self.entries)
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self.entries.keys()
+
+    def values(self) -> Any:
+        """The values."""
+        return self.entries.values()
+
+    def items(self) -> Any:
+        """The entries."""
+        return self.entries.items()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, or `default`."""
+        return self.entries.get(key, default)
+
+    def pop(self, key: Any) -> Any:
+        """Take out the value of a key."""
+        return self.entries.pop(key)
+
+
+class Counter(DefaultDict):
+    """`collections.Counter`."""
+
+    def __init__(self, iterable: Any = None, **named: Any):
+        super().__init__(int, None, **named)
+        if iterable is not None:
+            self.update(iterable)
+
+    def update(self, iterable: Any) -> None:
+        """Count each of some elements, or add counts."""
+        if isinstance(iterable, dict):
+            for key, count in iterable.items():
+                self.entries[key] = self[key] + count
+        else:
+            for key in iterable:
+                self.entries[key] = self[key] + 1
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.entries.get(key, 0)
+
+    def most_common(self, n: Any = None) -> Any:
+        """The entries, the largest counts first."""
+        return sorted(self.entries.items(), key=lambda entry: -entry[1])[:n]
+
+    def total(self) -> Any:
+        """The sum of all counts."""
+        return sum(self.entries.values())
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    heapq.heappush: heappush,
+    heapq.heappop: heappop,
+    heapq.heapify: heapify,
+    heapq.heapreplace: heapreplace,
+    heapq.heappushpop: heappushpop,
+    heapq.nsmallest: nsmallest,
+    heapq.nlargest: nlargest,
+    bisect.bisect_left: bisect_left,
+    bisect.bisect_right: bisect_right,
+    bisect.insort_left: insort_left,
+    bisect.insort_right: insort_right,
+    math.gcd: gcd,
+    math.lcm: lcm,
+    math.isclose: isclose,
+    math.factorial: factorial,
+    math.perm: perm,
+    math.comb: comb,
+    statistics.mean: mean,
+    statistics.fmean: mean,
+    statistics.median: median,
+    statistics.pvariance: pvariance,
+    statistics.variance: variance,
+    statistics.pstdev: pstdev,
+    statistics.stdev: stdev,
+    itertools.accumulate: accumulate,
+    np.array_split: array_split,
+    np.split: split,
+    collections.deque: Deque,
+    collections.defaultdict: DefaultDict,
+    collections.Counter: Counter,
+}
+"""What is read in the place of functions of libraries that are given anything of a lane's, and of classes."""
