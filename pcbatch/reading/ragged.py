@@ -84,15 +84,19 @@ class Ragged(Counters):
 
     def item(self, whole: Value, index: Index) -> Value:
         found = self.ragged(whole)
-        if found is None or isinstance(index, Sliced | tuple):
+        if found is None:
             return super().item(whole, index)
+        if isinstance(index, Sliced | tuple):
+            raise self.refuse_part(found)
         return self.lazy_item(found, self._place_in(found, index))
 
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         found = self.ragged(whole)
-        if found is None or found.kind != "ragged" or isinstance(index, Sliced | tuple):
+        if found is None:
             super().set_item(whole, index, value)
             return
+        if found.kind != "ragged" or isinstance(index, Sliced | tuple):
+            raise self.refuse_part(found)
         place = self.binary(gast.Add, found.parts[1], self._place_in(found, index))
         self.store_element(found.parts[0], place, value)
 
