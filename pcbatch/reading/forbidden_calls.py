@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -17,11 +17,28 @@ class Forbidden:
     help: str
 
 
+_BY_KEY = "draw with `pcbatch.random` from a key that the function is given: `x = {}`"
 _DRAW = Forbidden(
     "PCB118",
     "draws from hidden state, which would happen once for the whole batch",
-    "draw with `pcbatch.random` from a key that the function is given: `x = pcbatch.random.normal(key)`",
+    _BY_KEY.format("pcbatch.random.normal(key)"),
 )
+_DRAWS: dict[str, str] = {
+    **dict.fromkeys(("random", "rand", "random_sample"), "pcbatch.random.uniform(key)"),
+    "uniform": "pcbatch.random.uniform(key, minval=a, maxval=b)",
+    **dict.fromkeys(("randrange", "integers", "randint"), "pcbatch.random.randint(key, (), a, b)"),
+    **dict.fromkeys(("gauss", "normalvariate", "normal"), "mean + deviation * pcbatch.random.normal(key)"),
+    **dict.fromkeys(("expovariate", "exponential"), "pcbatch.random.exponential(key) / rate"),
+    **dict.fromkeys(("gammavariate", "gamma"), "scale * pcbatch.random.gamma(key, alpha)"),
+    **dict.fromkeys(("betavariate", "beta"), "pcbatch.random.beta(key, alpha, beta)"),
+    **dict.fromkeys(("choice", "choices"), "pcbatch.random.choice(key, xs)"),
+    **dict.fromkeys(("shuffle", "permutation", "permuted"), "pcbatch.random.permutation(key, xs)"),
+    "sample": "pcbatch.random.permutation(key, xs)[:k]",
+    "poisson": "pcbatch.random.poisson(key, rate)",
+    "binomial": "sum(pcbatch.random.bernoulli(key, p, (n,)))",
+    "standard_normal": "pcbatch.random.normal(key)",
+}
+"""What replaces a draw of Python's and NumPy's, by its name."""
 _CLOCK = Forbidden(
     "PCB119",
     "reads a clock, which would happen once, while the program is compiled",
@@ -88,7 +105,12 @@ _METHODS: dict[str, Forbidden] = {
 def forbidden(function: Any) -> Forbidden | None:
     """Why `function` must not be called; None where it may be."""
     path = _path(function)
-    return next((found for start, found in _PATHS.items() if path.startswith(start)), None)
+    found = next((found for start, found in _PATHS.items() if path.startswith(start)), None)
+    line = _DRAWS.get(path.rpartition(".")[2]) if found is _DRAW else None
+    if found is None or line is None:
+        return found
+    is_inclusive = path.startswith("random.") and path.endswith(".randint")
+    return replace(found, help=_BY_KEY.format(line.replace("a, b)", "a, b + 1)") if is_inclusive else line))
 
 
 def forbidden_method(name: str) -> Forbidden | None:
