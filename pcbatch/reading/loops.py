@@ -19,6 +19,7 @@ from pcbatch.reading.meeting import End
 from pcbatch.reading.phis import Path, Phi
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
+    NONE,
     Frame,
     Host,
     Lane,
@@ -190,10 +191,36 @@ class Loops(Filtered):
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def while_loop(self, node: Any) -> None:
-        """`while`."""
-        self.loop(
-            node, lambda: self.decided(node.test), lambda: self.statements(node.body), lambda: None, node.orelse, {}
-        )
+        """`while`: a loop; where something in it must be known, turns one behind the other, as long as its test is."""
+        mark = self.mark()
+
+        def body() -> None:
+            self.statements(node.body)
+
+        try:
+            self.loop(node, lambda: self.decided(node.test), body, lambda: None, node.orelse, {})
+        except RefusedError as error:
+            if self.straight or isinstance(node.test, gast.Constant):
+                raise
+            self.back_to(mark)
+            turns = Turns(node, lambda item: None, body, node.orelse)
+            try:
+                self.written_out(self._turns_that_are_known(node, error), lambda item: item, turns)
+            except RefusedError as later:
+                if isinstance(error, NeedsConstantError) or _comes_later(later, error):
+                    raise
+                raise error from None
+
+    def _turns_that_are_known(self, node: Any, error: RefusedError) -> Iterator[Value]:
+        """One item for each turn of a `while` loop whose test is known; else the refusal of the loop."""
+        for _ in range(MOST_TURNS if isinstance(error, NeedsConstantError) else FEW_TURNS):
+            found = self.decided(node.test)
+            if not isinstance(found, Host):
+                raise error
+            if not found.value:
+                return
+            yield NONE
+        raise error
 
     def for_loop(self, node: Any) -> None:
         """`for`."""

@@ -65,6 +65,10 @@ class Ragged(Counters):
         if self._is_mask(array, index):
             copied = self.emit(method("copy"), [self.pattern(self.read(array))])
             return Lazy("masked", (copied, self.read(index)))
+        places = None if isinstance(index, Sliced | tuple) else self.ragged(index)
+        if places is not None:
+            taken = super().element(array, places.parts[0])
+            return Lazy("ragged" if places.kind == "ragged" else "masked", (taken, *places.parts[1:]))
         if not any(map(_is_ragged, parts_of(index))):
             return super().element(array, index)
         whole, axis, part = self._with_full_slice(array, index)
@@ -94,6 +98,11 @@ class Ragged(Counters):
         found = self.ragged(whole)
         if found is None:
             super().set_item(whole, index, value)
+            return
+        is_whole = isinstance(index, Sliced) and index.lower is index.upper is index.step is None
+        if found.kind == "ragged" and is_whole:
+            array, start, stop = found.parts[:3]
+            self.store_element(array, Sliced(start, stop, None, is_ragged=True), value)
             return
         if found.kind != "ragged" or isinstance(index, Sliced | tuple):
             raise self.refuse_part(found)
@@ -216,6 +225,7 @@ class Ragged(Counters):
         old = self.read(whole)
         own = self.type_of(old)
         assert own is not None
+        value = self.row(value, old) if self.ragged(value) is None and self.type_of(value) is None else value
         given = self._rows_stored(own.shape[axis:], ends, value)
         given = self.element_of(old, given, axis)
         inside = self._in_slice(old, axis, *ends[:2])
@@ -227,8 +237,6 @@ class Ragged(Counters):
         if found is not None:
             return self._aligned(found, shape[0], ends)
         start, stop = ends[:2]
-        if self.type_of(value) is None:
-            value = self.row(value, Lane("", TensorType("int32", tuple(shape))))
         given = self._shape(value)
         if len(given) < len(shape) or given[len(given) - len(shape)] == 1:
             return value
@@ -331,6 +339,10 @@ class Ragged(Counters):
         if given is None:
             return super().binary(op, a, b)
         (x, y), first = given
+        ranks = [len(self._shape(each)) for each in (x, y)]
+        if op is gast.MatMult and ranks == [1, 1] and self.ragged(a) is not None and self.ragged(b) is not None:
+            products = with_array(first, super().binary(gast.Mult, x, y))
+            return self.opaque_call(np.sum, [self.filled(products, 0)])
         if op not in ELEMENTWISE:
             raise self.refuse_part(first)
         if op is gast.Div and self.ragged(b) is not None:
@@ -362,6 +374,8 @@ class Ragged(Counters):
             pairs = zip(arguments, found, strict=True)
             safe = [y if self.ragged(x) is None else self.filled(with_array(first, y), LIKE_ANY) for x, y in pairs]
             return with_array(first, self.opaque_call(function, safe))
+        if function in (np.dot, np.inner, np.vdot) and len(arguments) == 2 and not keywords:
+            return self.binary(gast.MatMult, *arguments)
         part = next(filter(None, map(self.ragged, arguments)))
         name = getattr(function, "__name__", "").removeprefix("reduce_")
         is_known = (getattr(function, "__module__", None) or "").startswith(LIBRARIES) and name in NEUTRAL

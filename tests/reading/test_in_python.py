@@ -108,7 +108,40 @@ def counts(x, n):
     return letters["a"], letters["b"], letters["z"], letters.total(), most, len(letters), "d" in letters, name == "a"
 
 
-PROGRAMS = [heaps, heaps_of_pairs, sorted_places, of_numbers, of_statistics, totals, cut, queues, tables, counts]
+def emptied(x, n):
+    heap, order = [(x[i], i) for i in range(4)], []
+    heapq.heapify(heap)
+    while heap:
+        order.append(heapq.heappop(heap)[1])
+    return order
+
+
+def breadth_first(x, n):
+    links, seen, queue, order = [[1, 2], [3], [3], []], [True, False, False, False], collections.deque([0]), 0
+    while queue:
+        node = queue.popleft()
+        order = order * 10 + node
+        for other in links[node]:
+            if not seen[other]:
+                seen[other] = True
+                queue.append(other)
+    return order * n
+
+
+PROGRAMS = [
+    emptied,
+    breadth_first,
+    heaps,
+    heaps_of_pairs,
+    sorted_places,
+    of_numbers,
+    of_statistics,
+    totals,
+    cut,
+    queues,
+    tables,
+    counts,
+]
 
 
 @pytest.mark.parametrize("options", [{}, {"form": "lockstep"}], ids=str)

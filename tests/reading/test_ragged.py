@@ -168,7 +168,42 @@ def places(x, n):
     return np.sum(up), len(up), up[0], np.max(np.nonzero(x)[0]), np.flatnonzero(x > 0.0)[-1], sum(x[k] for k in up)
 
 
+def taken_by_places(x, n):
+    (up,) = np.where(x > n - 3)
+    order = np.argsort(x)
+    return x[up].sum(), np.max(x[up] * 2), x[order[:n]].sum(), np.dot(x[:n], x[:n]), x[:n] @ x[:n]
+
+
+def stored_whole(x, n):
+    part = x[1:n]
+    part[:] = 0.5
+    x[:n] = [7.0]
+    return x, part.sum()
+
+
+def seen_later(x, n):
+    part, kept, values = x[:n], x[x > -3.0], [v for v in x if v > -3.0]
+    x[0] = 99.0
+    x[5] = 98.0
+    return sum(part), np.max(part), sum(kept), len(kept), sum(values)
+
+
+def in_loops(x, n):
+    total, part = 0.0, x[:1]
+    for k in range(3):
+        total += sum(part)
+        part = x[: k + n]
+    while n > 0:
+        total = max(total, max(x[:n]))
+        n -= 1
+    return total + sum(part)
+
+
 PROGRAMS = [
+    taken_by_places,
+    stored_whole,
+    seen_later,
+    in_loops,
     kept_of_a_list,
     places,
     by_a_mask,
@@ -207,7 +242,7 @@ def of_python(function, *batch):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
 def test_as_python_has_it(program, form):
     rows = ROWS[:, :, None].repeat(2, 2) if program is stored_rows else ROWS
-    wanted = of_python(program, rows, COUNTS)
+    wanted = of_python(program, rows.copy(), COUNTS)
     found = pcbatch.autobatch(program, form=form)(rows, COUNTS)
     for one, other in zip(*((each if isinstance(each, tuple) else (each,)) for each in (found, wanted)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
