@@ -1,13 +1,18 @@
 """Lanes meet: the programs of the corpus have no more blocks than when they were read as text.
 
 `blocks.json` has how many a program had then. A block costs a guard in each trip, and lanes in other blocks wait.
+`tasks.json` has the same of the benchmarks' tasks, and how many blocks were run for four lanes of each.
 """
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+import pcbatch
+from benchmarks import against
+from benchmarks.against import inputs
 from tests.harness import NAMES, load
 
 MOST = json.loads((Path(__file__).parent / "blocks.json").read_text())
@@ -35,3 +40,22 @@ def test_programs_have_as_few_blocks_as_before(name):
 def test_the_table_is_of_the_corpus():
     assert set(MOST) <= set(NAMES)
     assert set(MORE) <= set(MOST)
+
+
+TASKS = json.loads((Path(__file__).parent / "tasks.json").read_text())
+LONG = ("rk45", "queens", "simpson", "edit_distance", "fibonacci")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in TASKS])
+def test_tasks_have_as_few_blocks_and_runs_of_them_as_before(name):
+    functions = {}
+    for file in ("tasks", "recursions"):
+        path = Path(against.__file__).parent / f"{file}.py"
+        namespace = {"task": partial(pcbatch.autobatch, form="lockstep", backend="reference"), "__name__": file}
+        exec(compile(path.read_text(), path, "exec"), namespace)
+        functions.update(namespace)
+    given = inputs.batch(name, 4)
+    blocks = len(functions[name].pipeline(*given).machine_program.blocks)
+    most, most_runs = TASKS[name]
+    assert blocks <= most
+    assert functions[name].run(*given).block_runs <= most_runs
