@@ -8,6 +8,8 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir.dtypes import meeting
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.calls import Calls
 from pcbatch.reading.containers import MOST_ITEMS
 from pcbatch.reading.operations import builtin
@@ -282,8 +284,19 @@ class Sequences(Calls):
             return self.new("list", tuple(items[k] for k in order))
         if keys is items and all(self.type_of(each) is not None for each in items):
             given = {"reverse": True} if is_reversed else {}
-            return self.emit(builtin("sorted"), [[self.pattern(each) for each in items]], given)
+            return self.emit(builtin("sorted"), [[self.pattern(each) for each in self._met_in_one(items)]], given)
         return self.new("list", tuple(self._exchanged(items, keys, is_reversed)))
+
+    def _met_in_one(self, items: list[Value]) -> list[Value]:
+        """Numbers in the one dtype in which those that have one meet."""
+        types = [type_ for each in items if (type_ := self.type_of(each)) is not None]
+        dtypes = [each.dtype for each in types if not each.weak]
+        met: str | None = dtypes[0] if dtypes else None
+        for each in dtypes:
+            met = None if met is None else meeting(met, each)
+        if met is None or len({*dtypes}) == 1:
+            return items
+        return [self.lane(each, TensorType(met, type_.shape)) for each, type_ in zip(items, types, strict=True)]
 
     def _is_constant(self, value: Value) -> bool:
         return isinstance(value, Tuple) and all(

@@ -61,6 +61,8 @@ def of_statistics(x, n):
         statistics.fmean(values),
         statistics.median(values),
         statistics.median([*values, x[3]]),
+        statistics.median([n, 2, x[1]]),
+        sorted([n, x[0], 1.5], reverse=True),
         statistics.pstdev(values),
         statistics.stdev(values),
         statistics.variance(values),
