@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,9 +27,8 @@ class Filtered(Ragged):
         self.frames.append(frame)
         values, flags = [], []
         try:
-            for item in self.live(whole):
+            for item, flag in self._flagged(whole, error):
                 self.store(generator.target, item)
-                flag: Host | Lane = Host(True)
                 for test in generator.ifs:
                     flag = self.lazily(True, flag, partial(self.condition, test))
                 if isinstance(flag, Host):
@@ -48,6 +47,19 @@ class Filtered(Ragged):
             raise error
         stacked = [self.opaque_call(np.array, [self.new("list", tuple(each))]) for each in (values, flags)]
         return Lazy("filtered", tuple(stacked))
+
+    def _flagged(self, whole: Value, error: FilteredError) -> Iterator[tuple[Value, Host | Lane]]:
+        """The items that a comprehension goes over, and whether a lane has them."""
+        part = self.ragged(whole)
+        if part is None:
+            yield from ((item, Host(True)) for item in self.live(whole))
+            return
+        rows = part.parts[0]
+        if len(self._shape(rows)) > 1:
+            raise error
+        mask = self._in_part(part, rows)
+        for k in range(self._shape(rows)[0]):
+            yield self.element(rows, Host(k)), self.truth(self.element(mask, Host(k)))
 
     def truth(self, value: Value) -> Host | Lane:
         found = self.ragged(value)

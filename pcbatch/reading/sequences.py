@@ -12,6 +12,7 @@ from pcbatch.ir.dtypes import meeting
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.calls import Calls
 from pcbatch.reading.containers import MOST_ITEMS
+from pcbatch.reading.core import FilteredError
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.ragged import RAGGED
 from pcbatch.reading.state import Row
@@ -125,7 +126,7 @@ class Sequences(Calls):
         self.spend(value)
         length = self.lazy_length(value)
         if not isinstance(length, Host):
-            raise self.no_constant("PCB130", "how many items there are differs by lane")
+            raise FilteredError(self.no_constant("PCB130", "how many items there are differs by lane").diagnostic)
         return [self.lazy_item(value, Host(k)) for k in range(length.value)]
 
     def sequence(self, value: Value) -> list[Value]:

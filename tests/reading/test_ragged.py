@@ -160,6 +160,8 @@ def kept_of_a_list(x, n):
     for v in high:
         total += v
     some = 1 if places else 0
+    twice = [i * 2 for i in places if i != n]
+    total += sum(twice) + len(twice) + sum([v * v for v in x[:n]])
     return len(places), sum(places), max(high, default=0.0), total, places[0], 5 in places, some, high[-1]
 
 
