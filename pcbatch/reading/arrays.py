@@ -23,7 +23,11 @@ from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tu
 from pcbatch.reading.views import Index, Sliced, Views, parts_of
 
 STORED, AXIS = builtin("__stored__"), builtin("__axis__")
-INT = TensorType("int32")
+A_KEY = "a key of a dict"
+KEYS = (
+    "make the entries before, `counts = {0: 0, 1: 0}`, then a number that differs by lane may be a key; or count in an "
+    "array: `counts[k] += 1`"
+)
 
 
 class Arrays(Views):
@@ -115,7 +119,7 @@ class Arrays(Views):
         if self.kind(value) == "list":
             return [self.constant(each, what) for each in self.state.cell(value).items]  # type: ignore[arg-type]
         message = f"{what} must be known when the function is compiled, and differs by lane"
-        raise self.no_constant("PCB313", message, self.if_static([value]))
+        raise self.no_constant("PCB313", message, self.if_static([value], KEYS if what == A_KEY else ""))
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.reading.arrays import Arrays
+from pcbatch.reading.arrays import A_KEY, Arrays
 from pcbatch.reading.operations import BINARY, POSITION
 from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
@@ -34,7 +34,7 @@ class Entries(Arrays):
         if inside is not None:
             self.require(inside, "KeyError: {}", tuple(each.name for each in self._lanes_of(key)[:1]))
             return self._at(items, key)
-        known = self.constant(key, "a key of a dict")
+        known = self.constant(key, A_KEY)
         try:
             return self.known(items[known])
         except (KeyError, TypeError) as error:
@@ -94,12 +94,12 @@ class Entries(Arrays):
             for each in [*items]:
                 self._set_if(items, self.host(each), self.truth(self.compare(gast.Eq, key, self.host(each))), value)
         else:
-            items[self.constant(key, "a key of a dict")] = value
+            items[self.constant(key, A_KEY)] = value
         self.change(whole, items=items)
 
     def _set_if(self, items: dict[Any, Value], key: Value, holds: Host | Lane, value: Value) -> None:
         """A store into the entry at a key that is known where a condition holds."""
-        known = self.constant(key, "a key of a dict")
+        known = self.constant(key, A_KEY)
         if isinstance(holds, Host):
             items[known] = value if holds.value else items[known]
             return
@@ -138,7 +138,7 @@ class Entries(Arrays):
             if isinstance(inside, Host):
                 return default
             return self.choose(inside, lambda: self._at(items, at), lambda: default)
-        key = self.constant(arguments[0], "a key of a dict") if arguments else None
+        key = self.constant(arguments[0], A_KEY) if arguments else None
         match name:
             case "get":
                 return items.get(key, default)
@@ -166,4 +166,4 @@ class Entries(Arrays):
         if cell is not None and cell.kind == "dict":
             return dict(cell.items)
         pairs = [self.sequence(each) for each in self.sequence(value)]
-        return {self.constant(key, "a key of a dict"): item for key, item in pairs}
+        return {self.constant(key, A_KEY): item for key, item in pairs}

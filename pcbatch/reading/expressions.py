@@ -9,6 +9,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.reading.arrays import A_KEY
 from pcbatch.reading.core import FilteredError, NeedsBlocksError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
@@ -87,7 +88,7 @@ class Expressions(Operators):
                     keys += entries
                     row.append(*entries.values())
                 else:
-                    keys.append(self.constant(self.expression(key), "a key of a dict"))
+                    keys.append(self.constant(self.expression(key), A_KEY))
                     row.append(self.expression(value))
             return self.new("dict", dict(zip(keys, row, strict=True)))
 
@@ -375,7 +376,7 @@ class Expressions(Operators):
         keys: list[Any] = []
 
         def add() -> None:
-            keys.append(self.constant(self.expression(node.key), "a key of a dict"))
+            keys.append(self.constant(self.expression(node.key), A_KEY))
             row.append(self.expression(node.value))
 
         with self.kept() as row:
