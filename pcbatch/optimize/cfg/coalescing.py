@@ -39,7 +39,10 @@ def _coalesced(function: ir.Function) -> ir.Function:
     met = {*function.parameters, *(name for pair in pairs for name in pair)}
     names = [name for name in variables_of(function) if name in met]
     found = _interference(graph, names)
-    order = sorted(names, key=lambda name: (name in made, name not in function.results))
+    order = sorted(
+        names,  # callers hand over parameters by their names, which therefore stay
+        key=lambda name: (name not in function.parameters, name in made, name not in function.results),
+    )
     for pair in pairs:
         kept, merged = sorted((found.now[name] for name in pair), key=order.index)
         if kept != merged and _may_be_one(graph, kept, merged) and not found.are_apart(kept, merged):
