@@ -25,7 +25,7 @@ from pcbatch.reading.specialisations import (
     Widths,
     same_results,
 )
-from pcbatch.reading.state import GIVEN, OWN, State
+from pcbatch.reading.state import GIVEN, OWN, State, array_name
 from pcbatch.reading.values import (
     NONE,
     Frame,
@@ -337,6 +337,7 @@ class Functions(Results):
         for number in spec.stored:
             ref = self.new("array", (lanes[number],))
             spec.arrays.append(ref)
+            self.state.names[array_name(number)] = ref
             values[number] = ref
         waiting, made = iter(values), []  # type: ignore[var-annotated]
         found = {name: self.made_of(kind, waiting, made) for name, kind in spec.kinds.items()}

@@ -16,6 +16,7 @@ from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.kinds import Kind, is_alike, merged
 from pcbatch.reading.result_faults import two_kinds, two_types
 from pcbatch.reading.specialisations import Returning, Specialisation
+from pcbatch.reading.state import array_name
 from pcbatch.reading.values import Lane, Ref, Value
 
 
@@ -156,7 +157,7 @@ class Results(Effects):
             kinds = [self.kind_of(value, leaves, seen)]
         finally:
             self._ending = None
-        kinds += [self.kind_of(ref, leaves, seen) for ref in spec.arrays]
+        kinds += [self.kind_of(self.state.names[array_name(number)], leaves, seen) for number in spec.stored]
         for number in spec.changed:
             parts = in_order(self.state.cell(spec.given[number]))
             items = self._kinds(list(parts.values()), leaves, seen)

@@ -34,6 +34,11 @@ Name = tuple[int, str]
 """A variable: the number of its frame, and its name there."""
 
 
+def array_name(number: int) -> Name:
+    """The name by which an array that a function stores into, its parameter of this number, stays known to its end."""
+    return 0, f"{GIVEN}array {number}"
+
+
 @dataclass(frozen=True, eq=False)
 class Cell:
     """An object that can change, as it is now. Nobody changes a Cell: the heap gets another one.
