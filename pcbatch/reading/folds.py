@@ -192,9 +192,8 @@ class Folds(Sequences):
             if type_ is not None and len(type_.shape) == 1 and key is None:
                 return self.emit(builtin(name), [self.pattern(self.read(values[0]))])
             whole = self.known(values[0])
-            if isinstance(whole, Generator | Range | Lazy) or (
-                isinstance(whole, Host) and isinstance(whole.value, range)
-            ):
+            is_range = isinstance(whole, Host) and isinstance(whole.value, range)
+            if isinstance(whole, Generator | Range | Lazy) or is_range or self.is_bounded(whole):
                 mark = self.mark()
                 try:
                     items = self.sequence(whole)

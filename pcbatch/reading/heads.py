@@ -14,6 +14,7 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.counters import Counters
+from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.phis import Celled, Chosen, Copied, Path, Phi, Stale, Worded
 from pcbatch.reading.state import OWN, State, computes_again, inside
@@ -37,11 +38,6 @@ from pcbatch.reading.values import (
     is_same,
 )
 from pcbatch.reading.words import NUMBER, is_word
-
-ONE_LENGTH = (
-    "a list has one length at each place; let all lanes append equally often, `for k in range(4):`, else take "
-    "`pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, and count in `n`"
-)
 
 
 class Head:

@@ -36,6 +36,11 @@ from pcbatch.reading.words import NUMBER, is_word
 End = tuple[OpenBlock, State]
 """A block that has no terminator yet, and what is known at its end."""
 
+ONE_LENGTH = (
+    "a list has one length at each place; let all lanes append equally often, `for k in range(4):`, else take "
+    "`pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, and count in `n`"
+)
+
 
 class Meeting:
     """The state in which several ways meet, found from the states at their ends."""
@@ -332,7 +337,9 @@ class Meeting:
 
     def unlike(self, numbers: tuple[int, ...], cells: Sequence[Cell], what: str) -> Value:
         """An object that has another structure on each way."""
-        return Undefined("PCB301", unlike(cells, what), help="give it the same structure on each path")
+        are_lists = all(cell.kind == "list" for cell in cells)
+        help = ONE_LENGTH if are_lists else "give it the same structure on each path"
+        return Undefined("PCB301", unlike(cells, what), help=help)
 
     def _one_of(self, values: Sequence[Ref | OneOf], what: str) -> Value:
         """One of several objects: one that is made on one way is there on the others, too, and nobody's."""

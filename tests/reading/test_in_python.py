@@ -164,9 +164,12 @@ def test_a_heap_in_a_bounded_list():
         while k < n:
             heapq.heappush(heap, x[k])
             k += 1
-        return heapq.heappop(heap), len(heap)
+        most, least = max(heap), min(heap)
+        return heapq.heappop(heap), len(heap), most, least
 
-    first, rest = pcbatch.autobatch(smallest)(X, N)
+    first, rest, most, least = pcbatch.autobatch(smallest)(X, N)
+    np.testing.assert_array_equal(most, [max(x[:n]) for x, n in zip(X, N, strict=True)])
+    np.testing.assert_array_equal(least, first)
     np.testing.assert_array_equal(first, [min(x[:n]) for x, n in zip(X, N, strict=True)])
     np.testing.assert_array_equal(rest, N - 1)
 
