@@ -36,8 +36,8 @@ def other_shape(a, i, j):
 
 
 @pcbatch.autobatch
-def divisor(a, i, j):
-    return a * math.gcd(i, j)
+def next_number(a, i, j):
+    return a * math.nextafter(i, j)
 
 
 @pcbatch.autobatch
@@ -66,7 +66,7 @@ ARGUMENTS = dict.fromkeys(
         "length_of_a_lane",
         "masked",
         "other_shape",
-        "divisor",
+        "next_number",
         "modular_power",
         "root_of_an_array",
         "list_or_array",
