@@ -17,7 +17,7 @@ from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.code import Code
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.core import FilteredError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import Counted
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
@@ -276,6 +276,9 @@ class Unknowns(AsWritten):
         if self.is_unknown(value):
             raise self.no_constant("PCB130", "how many items there are is not known")
         return super().sequence(value)
+
+    def filtered(self, node: Any, error: FilteredError) -> Value:
+        raise error  # of what type its elements are is not known
 
     def length(self, value: Value) -> Value:
         if self.is_unknown(value):
