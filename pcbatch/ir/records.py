@@ -57,7 +57,7 @@ def _is_simple_class(cls: Any) -> bool:
 def _is_foreign(cls: type) -> bool:
     """Whether a class belongs to Python, to an installed package or to pcbatch: a tape is no record."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
-    return file != IN_PYTHON and (is_installed(file) or file.startswith(OWN))
+    return file not in IN_PYTHON and (is_installed(file) or file.startswith(OWN))
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:

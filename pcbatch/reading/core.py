@@ -144,8 +144,8 @@ class Core:
 
     def span(self, node: Any = None) -> Span | None:
         """The source of a node, or of what is interpreted now."""
-        if self.file == IN_PYTHON:  # where the user calls what is read there
-            return next((frame.span for frame in self.frames if frame.function.file == IN_PYTHON), None)
+        if self.file in IN_PYTHON:  # where the user calls what is read there
+            return next((frame.span for frame in self.frames if frame.function.file in IN_PYTHON), None)
         node = self.node if node is None else node
         if node is None or getattr(node, "lineno", None) is None:
             return None

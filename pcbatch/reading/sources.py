@@ -38,7 +38,7 @@ def is_users(function: Any) -> bool:
     if not isinstance(function, FunctionType):
         return False
     file = function.__code__.co_filename
-    return file == IN_PYTHON or (not is_installed(file) and not file.startswith((OWN, "<pcbatch", "<string>")))
+    return file in IN_PYTHON or (not is_installed(file) and not file.startswith((OWN, "<pcbatch", "<string>")))
 
 
 _trees: dict[int, tuple[ref[CodeType], Any]] = {}
