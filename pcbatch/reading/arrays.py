@@ -195,7 +195,7 @@ class Arrays(Views):
                 )
 
     def _is_array_of(self, held: Lane, value: Value) -> bool:
-        """Whether a value is the array that a variable holds."""
+        """Tell whether a value is the array that a variable holds."""
         if isinstance(value, Ref) and self.kind(value) == "array":
             return self.state.cell(value).items == (held,)
         return value == held
@@ -341,12 +341,12 @@ class Arrays(Views):
         self.state.set_cell(array, version=now.version + 1)
 
     def _are_pairs(self, parts: Sequence[Index]) -> bool:
-        """Whether several arrays of numbers are among the parts of an index, or one of several axes."""
+        """Tell whether several arrays of numbers are among the parts of an index, or one of several axes."""
         ranks = [self._rank(part) for part in parts]
         return sum(map(bool, ranks)) > 1 or max(ranks, default=0) > 1
 
     def _rank(self, part: Index) -> int:
-        """How many axes an array of numbers has that is an index; 0 for a mask, which is no such."""
+        """Tell how many axes an array of numbers has that is an index; 0 for a mask, which is no such."""
         if isinstance(part, Sliced):
             return 0
         known = self.read(part)

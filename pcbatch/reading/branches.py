@@ -84,7 +84,7 @@ class Branches(Joins):
         raise NotImplementedError
 
     def is_true(self, value: Value) -> bool:
-        """Whether an object is true whatever it holds; see `objects`."""
+        """Tell whether an object is true whatever it holds; see `objects`."""
         raise NotImplementedError
 
     def range_length(self, value: Range) -> Value:
@@ -305,7 +305,7 @@ class Branches(Joins):
         return self.lane(found, TensorType("int32"))
 
     def on_each(self, value: OneOf, what: Callable[[Value], Value]) -> Value:
-        """What `what` gives of one of several objects: done to each, where it is that one."""
+        """Return what `what` gives of one of several objects: done to each, where it is that one."""
 
         def from_(place: int) -> Value:
             def on() -> Value:

@@ -190,7 +190,7 @@ class Calls(Libraries):
         return self.call_user(function, arguments, keywords)
 
     def _is_own(self, value: Value) -> bool:
-        """Whether a value is a list, or a bounded one, that the function has made, and that may change."""
+        """Tell whether a value is a list, or a bounded one, that the function has made, and that may change."""
         value = self.known(value)
         return isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
 

@@ -115,7 +115,7 @@ class Containers(Entries):
         return value
 
     def is_bounded(self, value: Value) -> bool:
-        """Whether a value is a bounded list; see `methods`."""
+        """Tell whether a value is a bounded list; see `methods`."""
         raise NotImplementedError
 
     def generated(self, value: Generator) -> list[Value]:

@@ -63,7 +63,7 @@ class Deque:
             self.items = self.items[cut:] + self.items[:cut]
 
     def count(self, x: Any) -> int:
-        """How many items are equal to `x`."""
+        """Tell how many items are equal to `x`."""
         return sum(1 if each == x else 0 for each in self.items)
 
     def __len__(self) -> int:

@@ -49,7 +49,7 @@ class Contexts(Builtins):
         self.emitter.append(ir.Exit(self.span(node)))
 
     def _inside(self, node: Any) -> None:
-        """What stands in a `with` statement: it is one piece with it."""
+        """Return what stands in a `with` statement: it is one piece with it."""
         block = self.emitter.current
         for statement in node.body:
             self.statements([statement])

@@ -301,7 +301,7 @@ class Core:
         return None
 
     def is_scalar(self, value: Value) -> bool:
-        """Whether a value is a number for certain, and no array."""
+        """Tell whether a value is a number for certain, and no array."""
         type_ = self.type_of(value)
         return type_ is not None and not type_.shape
 
@@ -425,7 +425,7 @@ class Core:
     # -- words ---------------------------------------------------------------------------------------------------------
 
     def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
-        """What the user calls a value; see `variables`."""
+        """Return what the user calls a value; see `variables`."""
         raise NotImplementedError
 
     def argument(self, value: Value) -> str:

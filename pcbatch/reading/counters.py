@@ -147,5 +147,5 @@ class Counters(Expressions):
 
 
 def _is_zero(value: Value) -> bool:
-    """Whether a number is the int 0."""
+    """Tell whether a number is the int 0."""
     return isinstance(value, Host) and type(value.value) is int and value.value == 0

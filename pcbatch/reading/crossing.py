@@ -41,7 +41,7 @@ def _never(value: Host) -> bool:
 
 
 def always(value: Host) -> bool:
-    """What is static stays known."""
+    """Return what is static stays known."""
     return True
 
 

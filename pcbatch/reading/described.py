@@ -22,7 +22,7 @@ from pcbatch.reading.values import (
 
 
 def described(value: Value, cell: Cell | None) -> str:
-    """What a value is, which refers to `cell`."""
+    """Return what a value is, which refers to `cell`."""
     match value:
         case Lane(_, type_):
             return f"a value of a lane ({type_})"

@@ -73,7 +73,7 @@ class Emission(Core):
         *,
         hint: str = "",
     ) -> Value:
-        """What an operation gives that has been tried; see `emit`."""
+        """Return what an operation gives that has been tried; see `emit`."""
         if template.has_parts():
             applied = Applied(self.ops, operation, tuple(arguments), dict(named))
             return self._in_parts(applied, template, is_checked)
@@ -154,7 +154,7 @@ class Emission(Core):
         *,
         is_manager: bool = False,
     ) -> tuple[Template, bool]:
-        """What an operation gives for operands of such types, and whether it may fail a lane.
+        """Return what an operation gives for operands of such types, and whether it may fail a lane.
 
         `handed` notes what of the `values` of its operands may be changed, or given back. A context manager may hold
         values of a lane's, for nothing but a `with` statement gets it.
@@ -231,7 +231,7 @@ class Emission(Core):
         return self.connected[lane.name]
 
     def _own_symbol(self, lane: Lane) -> Any:
-        """What stands for a variable, and for no other of its type."""
+        """Return what stands for a variable, and for no other of its type."""
         return self.symbols.symbol(lane.type, own=True)
 
     def failed(self, error: Exception, arguments: Sequence[Any] = ()) -> RefusedError:
@@ -262,7 +262,7 @@ class Emission(Core):
             raise self.no_constant("PCB313", message, self.if_static(sizes, ONE_SHAPE))
 
     def template(self, result: Any, handed: Handed | None = None) -> Template:
-        """What an operation has given, which may be what was handed to it."""
+        """Return what an operation has given, which may be what was handed to it."""
         found = self._template(result, handed)
         same = None if handed is None else handed.same_as(result)
         return found if same is None else replace(found, same=same)
@@ -412,17 +412,17 @@ class Emission(Core):
 
 
 def _is_int(lane: Lane) -> bool:
-    """Whether a variable is a whole number."""
+    """Tell whether a variable is a whole number."""
     return not lane.type.shape and lane.type.dtype.startswith(("int", "uint"))
 
 
 def _is_generated(file: str) -> bool:
-    """Whether a file has code that is pcbatch's, or was made of the user's."""
+    """Tell whether a file has code that is pcbatch's, or was made of the user's."""
     return file.startswith((OWN, "<")) or os.path.basename(file).startswith("__autograph_generated_file")
 
 
 def _depth(error: Exception) -> int:
-    """How many calls an exception has come through."""
+    """Tell how many calls an exception has come through."""
     return sum(1 for _ in traceback.walk_tb(error.__traceback__))
 
 

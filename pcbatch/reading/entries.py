@@ -42,7 +42,7 @@ class Entries(Arrays):
             raise self.refusal("PCB401", message if isinstance(error, KeyError) else f"TypeError: {error}") from None
 
     def differs(self, index: Index) -> bool:
-        """Whether a key differs by lane."""
+        """Tell whether a key differs by lane."""
         return not isinstance(index, Sliced) and bool(self._lanes_of(self.key(index)))
 
     def key(self, index: Index) -> Value:
@@ -57,7 +57,7 @@ class Entries(Arrays):
         return [key] if isinstance(key, Lane) else []
 
     def is_key(self, items: Mapping[Any, Value], key: Value) -> Host | Lane | None:
-        """Whether a key that differs by lane is one of a dict's; None for one that is known."""
+        """Tell whether a key that differs by lane is one of a dict's; None for one that is known."""
         if not self._lanes_of(key) or not items:
             return None
         if isinstance(key, Lane) and all(type(each) in (int, bool) for each in items):

@@ -79,13 +79,13 @@ class Filtered(Ragged):
         return self.truth(self.opaque_call(np.any, [self.filled(equal, False)]))
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
-        """What a function gives that takes a part of an array, or gives places in one; None for all else."""
+        """Return what a function gives that takes a part of an array, or gives places in one; None for all else."""
         found = super().of_ragged(function, arguments, keywords)
         is_known = isinstance(function, Hashable)
         return self._places_of(function, arguments, keywords) if found is None and is_known else found
 
     def _places_of(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
-        """What NumPy's `where` of a condition alone, and `nonzero`, give; None for everything else."""
+        """Return what NumPy's `where` of a condition alone, and `nonzero`, give; None for everything else."""
         if function not in (np.where, np.nonzero, np.flatnonzero) or len(arguments) != 1 or keywords:
             return None
         given = self.read(arguments[0])

@@ -100,7 +100,7 @@ class Functions(Results):
         return isinstance(found, Host) and self.type_of(found) is not None
 
     def is_on_a_tape(self) -> bool:
-        """Whether a gradient is taken around what is interpreted."""
+        """Tell whether a gradient is taken around what is interpreted."""
         return any(self.backend.takes_gradients(type(each)) for each in self.contexts)
 
     def _refuse_on_a_tape(self, function: Function) -> None:

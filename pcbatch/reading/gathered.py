@@ -59,7 +59,7 @@ class Gathered(Methods):
         return rows
 
     def _reach_none(self, rows: Sequence[Row], given: Sequence[Value]) -> bool:
-        """Whether a method cannot reach the objects by what it is given."""
+        """Tell whether a method cannot reach the objects by what it is given."""
         cells = {ref.cell for row in rows for ref in row}
         return not any(
             isinstance(each, Function | Bound | Generator | View) or (isinstance(each, Ref) and each.cell in cells)

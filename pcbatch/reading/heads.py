@@ -181,7 +181,7 @@ class Head:
         self.new[path] = self.moving(path, f"is {kinds[0]} before a turn and {kinds[1]} after it")
 
     def _compared_inside(self, path: Path, head: Value, now: Value) -> bool:
-        """Whether two values are the same but for what they lead to, which has been compared then."""
+        """Tell whether two values are the same but for what they lead to, which has been compared then."""
         pairs: list[tuple[Any, Value, Value]]
         match head, now:
             case Tuple(), Tuple() if is_alike(head, now):
@@ -216,7 +216,7 @@ class Head:
         self._objects(("c*", value.cell), value, value)
 
     def moving(self, path: Path, why: str) -> Phi:
-        """What stands at a path where values of several kinds stand in turn."""
+        """Return what stands at a path where values of several kinds stand in turn."""
         return self.moved(path, why)
 
     def moved(self, path: Path, why: str) -> Undefined:

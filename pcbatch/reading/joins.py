@@ -35,5 +35,5 @@ class Joins(Several):
         self.state = state
 
     def meeting(self, ends: Sequence[End]) -> Meeting:
-        """What finds the state in which `ends` meet."""
+        """Return what finds the state in which `ends` meet."""
         return Meeting(self, ends)

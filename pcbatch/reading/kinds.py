@@ -72,13 +72,13 @@ class _Known:
 
 
 def size(kind: Kind) -> int:
-    """How much a value of a kind has in it: its numbers, those of its arrays, and its structures."""
+    """Tell how much a value of a kind has in it: its numbers, those of its arrays, and its structures."""
     own = math.prod(each or 0 for each in kind.type.shape) if kind.form == "lane" else 1
     return own + sum(map(size, kind.items))
 
 
 def is_value(kind: Kind) -> bool:
-    """Whether nobody can change what is of this kind: numbers, what is known now, and tuples of these."""
+    """Tell whether nobody can change what is of this kind: numbers, what is known now, and tuples of these."""
     if kind.form == "lane":
         return not kind.type.shape
     return kind.form in ("host", "tuple", "range") and all(map(is_value, kind.items))

@@ -21,12 +21,12 @@ FUNCTION = (
 
 
 def is_function(value: Any) -> bool:
-    """Whether an object is there to be called."""
+    """Tell whether an object is there to be called."""
     return callable(value) and not isinstance(value, type)
 
 
 def leads(value: Any, is_lane: Callable[[Any], bool]) -> bool:
-    """Whether an object refers to values that stand for a lane's."""
+    """Tell whether an object refers to values that stand for a lane's."""
     seen: set[int] = set()
     row = [value]
     for _ in range(1 + (FAR if is_function(value) else NEAR)):

@@ -137,7 +137,7 @@ class Libraries(Constructors):
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
     ) -> Value:
-        """What an operation gives; a function that is made of the user's is made again where it is called."""
+        """Return what an operation gives; a function that is made of the user's is made again where it is called."""
         values = (*arguments, *keywords.values())
         read = tuple((each, self._read_by(each)) for each in values if isinstance(each, Function))
         if isinstance(found, Host) and is_function(found.value) and any(names for _, names in read):
@@ -145,7 +145,7 @@ class Libraries(Constructors):
         return replace(found, made_of=read) if isinstance(found, Part) else found
 
     def _read_by(self, function: Function) -> dict[str, Any]:
-        """What a function reads of those around it, as operands."""
+        """Return what a function reads of those around it, as operands."""
         return {name: self.pattern(self.outer_value(function, name)) for name in self.free_names(function)}
 
     def call_made(self, function: Part, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -167,7 +167,7 @@ class Libraries(Constructors):
         return module.partition(".")[0] in GIVING_NEW
 
     def _reads_objects(self, value: Value) -> bool:
-        """Whether a value is a function that reads what it could change around it."""
+        """Tell whether a value is a function that reads what it could change around it."""
         if not isinstance(value, Function) or value.frame is None:
             return False
         reached = self.state.reachable(iter(self._parts_of(value).values()))
@@ -202,7 +202,7 @@ class Libraries(Constructors):
         return self._of_iterator(value, self._called_anew(found, operation, given, named, arguments, keywords))
 
     def _of_iterator(self, function: Any, found: Value) -> Value:
-        """What a function gives; of an iterator of Python's the items, which the program goes over once."""
+        """Return what a function gives; of an iterator of Python's the items, which the program goes over once."""
         if not (isinstance(found, Host) and isinstance(found.value, Iterator)):
             return found
         items = list(itertools.islice(found.value, MOST_ITEMS + 1))
@@ -253,7 +253,7 @@ class Libraries(Constructors):
                 raise refusal
 
     def _catches(self, function: Any) -> bool:
-        """Whether a function of the user's has a `try` in it."""
+        """Tell whether a function of the user's has a `try` in it."""
         found = unreadable(function)
         return found is not None and isinstance(found[0], gast.Try | gast.TryStar)
 
@@ -309,7 +309,7 @@ class Libraries(Constructors):
         )
 
     def _holds_arrays(self, value: Any) -> bool:
-        """Whether a captured value is an array, or a container in which one is."""
+        """Tell whether a captured value is an array, or a container in which one is."""
         if isinstance(value, list | tuple | dict):
             return any(map(self._holds_arrays, value.values() if isinstance(value, dict) else value))
         return self.is_array(value)
@@ -333,5 +333,5 @@ class Libraries(Constructors):
 
 
 def _as_read(pattern: Any) -> Any:
-    """What tells operands apart, their variables included."""
+    """Return what tells operands apart, their variables included."""
     return key_of(pattern), lanes_in(pattern)

@@ -380,7 +380,7 @@ class Loops(Filtered):
 
 
 def _comes_later(one: RefusedError, other: RefusedError) -> bool:
-    """Whether one refusal stands behind the other: the reading that it ended has come past that."""
+    """Tell whether one refusal stands behind the other: the reading that it ended has come past that."""
     here, there = one.diagnostic.span, other.diagnostic.span
     return here is not None and there is not None and here.file == there.file and there < here
 

@@ -95,7 +95,7 @@ class Meeting:
                     break
 
     def is_array(self, value: Value) -> bool:
-        """Whether a value is a variable that holds an array."""
+        """Tell whether a value is a variable that holds an array."""
         is_lane = isinstance(value, Lane) and value.name in self.reader.types
         return is_lane and bool(value.type.shape)  # type: ignore[union-attr]
 
@@ -169,7 +169,7 @@ class Meeting:
         return set() if len(cells) == 1 or self._is_one(key) or kinds == {"array"} else cells
 
     def _is_one(self, key: tuple[int, ...]) -> bool:
-        """Whether objects that meet meet with nothing else, and so are one object behind."""
+        """Tell whether objects that meet meet with nothing else, and so are one object behind."""
         return all(len(self.crossed[place].get(number, {key})) == 1 for place, number in enumerate(key))
 
     def missing(self, values: Sequence[Value | None], name: str) -> Value:
@@ -360,7 +360,7 @@ class Meeting:
         return OneOf(index, tuple(every))
 
     def _at_end(self, way: int, what: Any) -> Value:
-        """What `what()` gives, written at the end of one of the ways."""
+        """Return what `what()` gives, written at the end of one of the ways."""
         block, state = self.ends[way]
         before = self.reader.emitter.current
         self.reader.emitter.enter(block)

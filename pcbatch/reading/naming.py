@@ -46,7 +46,7 @@ class Names:
         return name
 
     def hint(self, name: str) -> str:
-        """What a name was made of: nothing for a temporary."""
+        """Return what a name was made of: nothing for a temporary."""
         return self._hints.get(name, name)
 
     def _is_free(self, name: str) -> bool:

@@ -199,7 +199,7 @@ class Objects(Loops):
         return Bound(Function(name, batched.tree, batched.file, None, batched.live, owner=base, batched=batched), value)
 
     def _kept_in(self, value: Value, name: str, found: Value) -> Value:
-        """What a cached property gives, which is an attribute of its object from then on."""
+        """Return what a cached property gives, which is an attribute of its object from then on."""
         cell = self.cell(value)
         if isinstance(value, Ref) and cell is not None and cell.kind == "object":
             self.state.set_cell(value, items={**cell.items, name: found})
@@ -273,14 +273,14 @@ class Objects(Loops):
         return self.on_each(value, lambda item: self.attribute(item, name))
 
     def _has_own(self, value: Value, name: str) -> bool:
-        """Whether an object has an attribute itself."""
+        """Tell whether an object has an attribute itself."""
         cell = self.cell(value)
         if cell is not None:
             return cell.kind == "object" and name in cell.items
         return isinstance(value, Host) and name in getattr(value.value, "__dict__", {})
 
     def _has_method(self, value: Value, name: str) -> bool:
-        """Whether an object has a method of a name."""
+        """Tell whether an object has a method of a name."""
         cell = self.cell(value)
         if cell is not None and cell.kind != "object":
             return True

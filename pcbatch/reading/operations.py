@@ -260,7 +260,7 @@ class Applied:
         return found
 
     def key(self) -> Hashable:
-        """What tells it from others that may be of another type."""
+        """Return what tells it from others that may be of another type."""
         operation = self.operation if self.operation.key is None else self.operation.key
         return "applied", operation, key_of(self.arguments), key_of(dict(self.keywords)), self.path
 

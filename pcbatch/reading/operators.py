@@ -253,7 +253,7 @@ class Operators(Variables):
         return self.kind(value) == "set" or (isinstance(value, Host) and isinstance(value.value, set | frozenset))
 
     def is_dict(self, value: Value) -> bool:
-        """Whether a value is a dict."""
+        """Tell whether a value is a dict."""
         return self.kind(value) == "dict" or (isinstance(value, Host) and isinstance(value.value, dict))
 
     def _same_entries(self, xs: Mapping[Any, Value], ys: Mapping[Any, Value]) -> Host | Lane:
@@ -394,5 +394,5 @@ class Operators(Variables):
 
 
 def _is_constant_array(value: Value) -> bool:
-    """Whether a value is an array of NumPy's that is known now, or captured."""
+    """Tell whether a value is an array of NumPy's that is known now, or captured."""
     return isinstance(value, Host) and isinstance(value.value, np.ndarray) and value.value.ndim > 0

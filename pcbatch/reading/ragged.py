@@ -77,7 +77,7 @@ class Ragged(Counters):
         return Lazy("ragged", (whole, *self._ends(whole, 0, part), part.lower or NONE, part.upper or NONE))
 
     def _is_mask(self, array: Value, index: Index) -> bool:
-        """Whether an index is an array of bools of the lane's, for the first axes of an array."""
+        """Tell whether an index is an array of bools of the lane's, for the first axes of an array."""
         if isinstance(index, Sliced | tuple):
             return False
         known = self.read(index)
@@ -129,7 +129,7 @@ class Ragged(Counters):
         return self.chosen(condition, x, y)
 
     def _with_full_slice(self, array: Value, index: Index) -> tuple[Value, int, Sliced]:
-        """What an index would give were its ragged part a full slice; the axis of that part, and the part."""
+        """Return what an index would give were its ragged part a full slice; the axis of that part, and the part."""
         parts = parts_of(index)
         places = [place for place, part in enumerate(parts) if _is_ragged(part)]
         before = parts[: places[0]]
@@ -232,7 +232,7 @@ class Ragged(Counters):
         self.write(whole, self.lane(self._where(inside, given, old), own))
 
     def _rows_stored(self, shape: Sequence[int], ends: Sequence[Value], value: Value) -> Value:
-        """What goes into the rows of an array of `shape` between two ends, each at its place in it."""
+        """Return what goes into the rows of an array of `shape` between two ends, each at its place in it."""
         found = self.ragged(value)
         if found is not None:
             return self._aligned(found, shape[0], ends)
@@ -276,7 +276,7 @@ class Ragged(Counters):
         return self.emit(AXIS, [self.pattern(Host(np.zeros(size, np.int8))), 0])
 
     def _in_slice(self, array: Value, axis: int, start: Value, stop: Value) -> Value:
-        """Which elements along an axis of an array are in a slice: bools that broadcast against it."""
+        """Tell which elements along an axis of an array are in a slice: bools that broadcast against it."""
         shape = self._shape(array)
         positions = self._places(shape[axis])
         behind, before = self.compare(gast.GtE, positions, start), self.compare(gast.Lt, positions, stop)
@@ -285,7 +285,7 @@ class Ragged(Counters):
         return self.emit(method("reshape"), [self.pattern(inside), (shape[axis], *[1] * rest)]) if rest else inside
 
     def _in_part(self, found: Lazy, array: Value) -> Value:
-        """Which elements of an array are in a part: bools that broadcast against it."""
+        """Tell which elements of an array are in a part: bools that broadcast against it."""
         if found.kind == "ragged":
             return self._in_slice(array, 0, *found.parts[1:3])
         mask, shape = found.parts[1], self._shape(array)
@@ -364,7 +364,7 @@ class Ragged(Counters):
         return with_array(found, super().unary(op, found.parts[0]))
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
-        """What a function of a library gives that takes such a part; None where it takes none."""
+        """Return what a function of a library gives that takes such a part; None where it takes none."""
         if not any(self.ragged(each) is not None for each in arguments):
             return None
         is_list = any((part := self.ragged(each)) is not None and part.kind == "filtered" for each in arguments)
@@ -395,7 +395,7 @@ class Ragged(Counters):
         return self.opaque_call(np.true_divide, [total, length])
 
     def _is_first_axis(self, found: Lazy, keywords: dict[str, Value]) -> bool:
-        """Whether a part is taken together along its first axis, which is the only one if none is said."""
+        """Tell whether a part is taken together along its first axis, which is the only one if none is said."""
         axes = self.masked_axes(found)
         if not keywords or axes > 1:
             return not keywords and len(self._shape(found.parts[0])) == axes
@@ -403,7 +403,7 @@ class Ragged(Counters):
         return [*keywords] == ["axis"] and isinstance(axis, Host) and axis.value == 0
 
     def masked_axes(self, found: Lazy) -> int:
-        """How many axes of an array become the first one of a part of it."""
+        """Tell how many axes of an array become the first one of a part of it."""
         return 1 if found.kind == "ragged" else len(self._shape(found.parts[1]))
 
     def opaque_call(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value] | None = None) -> Value:

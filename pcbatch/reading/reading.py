@@ -236,7 +236,7 @@ class Assembly:
 
 
 def _is_literal(key: Any) -> bool:
-    """Whether a key of a dict can be written down."""
+    """Tell whether a key of a dict can be written down."""
     return all(map(_is_literal, key)) if type(key) is tuple else type(key) in (str, int, float, bool, type(None))
 
 

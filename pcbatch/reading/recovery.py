@@ -29,7 +29,7 @@ CHANGING = ("list", "dict", "set", "object", "bounded")
 
 
 def all_told(read: Callable[[Collection[Any]], T]) -> T:
-    """What `read` gives, which leaves out the statements that it is called with.
+    """Return what `read` gives, which leaves out the statements that it is called with.
 
     Raises CompileError with all refusals, of which each but the first comes from a reading without the statements of
     those before it.
@@ -115,7 +115,7 @@ class Recovery(Statements):
 
 
 def _leaves(node: Any, is_in_loop: bool = False) -> bool:
-    """Whether a statement may leave those around it: what stands behind it counts where it does not."""
+    """Tell whether a statement may leave those around it: what stands behind it counts where it does not."""
     match node:
         case gast.Return() | gast.Raise():
             return True

@@ -36,7 +36,7 @@ class Results(Effects):
         raise NotImplementedError
 
     def changes(self, spec: Specialisation) -> Any:
-        """What a function changes of its caller's, as far as it is known."""
+        """Return what a function changes of its caller's, as far as it is known."""
         return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound)
 
     def tail(self, node: Any) -> None:
@@ -127,7 +127,7 @@ class Results(Effects):
         return held if isinstance(held, Lane) else None
 
     def _note_changes(self, spec: Specialisation, found: Sequence[Returning]) -> None:
-        """Which objects, and which variables around it, a function changes on some way."""
+        """Tell which objects, and which variables around it, a function changes on some way."""
         for each in found:
             for number, ref in enumerate(spec.given):
                 is_changed = isinstance(ref, Ref) and each.state.heap[ref.cell] is not spec.before[ref.cell]

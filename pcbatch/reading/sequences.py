@@ -72,7 +72,7 @@ class Sequences(Calls):
         return Lazy("enumerate", (self.refuse_number(value), start or Host(0)))
 
     def _goes_by_counter(self, value: Value) -> bool:
-        """Whether a loop goes over a value by a counter; all else is written out."""
+        """Tell whether a loop goes over a value by a counter; all else is written out."""
         match self.known(value):
             case Lazy("zip", parts):
                 return all(map(self._goes_by_counter, parts))
@@ -108,7 +108,7 @@ class Sequences(Calls):
         return Lazy("zip", values) if values else Tuple(())
 
     def _differs_by_lane(self, value: Value) -> bool:
-        """Whether how many items a loop takes from this differs by lane."""
+        """Tell whether how many items a loop takes from this differs by lane."""
         value = self.known(value)
         if isinstance(value, Lazy) and value.kind not in RAGGED:
             parts = value.parts if value.kind == "zip" else value.parts[:1]
@@ -212,7 +212,7 @@ class Sequences(Calls):
             yield items
 
     def _items_now(self, row: Row) -> Any:
-        """What the container that a loop goes over has in it now."""
+        """Return what the container that a loop goes over has in it now."""
         value = self.known(row[0])
         part = self.known(value.parts[0]) if isinstance(value, Lazy) else value
         assert isinstance(part, Ref)
@@ -259,7 +259,7 @@ class Sequences(Calls):
         return Lazy("filter", (function, self.refuse_number(value)))
 
     def _is_kept(self, function: Value, item: Value) -> bool:
-        """Whether `filter` keeps an item."""
+        """Tell whether `filter` keeps an item."""
         found = self.truth(item if is_none(function) else self.call_value(function, [item], {}))
         if isinstance(found, Lane):
             raise self.no_constant("PCB130", "whether an element is kept differs by lane")

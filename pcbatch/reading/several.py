@@ -27,7 +27,7 @@ class Several(Words):
         """Functions and objects of the world that may be one of several, each in a cell of a negative number."""
 
     def place_among(self, value: Ref | OneOf, every: Sequence[Ref]) -> Value:
-        """Which of several objects `value` is: a number, or a lane's."""
+        """Tell which of several objects `value` is: a number, or a lane's."""
         if isinstance(value, Ref):
             return Host(every.index(value))
         table = [every.index(ref) for ref in value.items]
@@ -51,7 +51,7 @@ class Several(Words):
         return found
 
     def is_fixed(self, value: Value) -> bool:
-        """Whether a value is a function, or an object of the world; see `objects`."""
+        """Tell whether a value is a function, or an object of the world; see `objects`."""
         raise NotImplementedError
 
     def _cell_of(self, value: Value) -> Ref:
@@ -65,12 +65,12 @@ class Several(Words):
         return ref
 
     def are_of_one_kind(self, values: Sequence[Ref | OneOf]) -> bool:
-        """Whether all of some objects are lists, or dicts, or objects of classes, functions among them."""
+        """Tell whether all of some objects are lists, or dicts, or objects of classes, functions among them."""
         kinds = {self.kind(ref) for each in values for ref in refs_of(each)}
         return len({"object" if kind == "fixed" else kind for kind in kinds}) == 1
 
     def in_state(self, state: State, what: Any) -> Any:
-        """What `what()` finds out in another state."""
+        """Return what `what()` finds out in another state."""
         before, self.state = self.state, state
         try:
             return what()
@@ -92,7 +92,7 @@ class Several(Words):
         return set()
 
     def is_taped(self, value: Value) -> bool:
-        """Whether a value is a variable of the library's that a gradient tape may ask for."""
+        """Tell whether a value is a variable of the library's that a gradient tape may ask for."""
         return isinstance(value, Host) and self.tapes and self.backend.is_variable(value.value)
 
     def refuse_taped(self, values: Sequence[Value]) -> None:
@@ -108,7 +108,7 @@ class Several(Words):
             )
 
     def class_value(self, cls: type, name: str) -> Value | None:
-        """What objects of a class have under a name that they do not have themselves; see `objects`."""
+        """Return what objects of a class have under a name that they do not have themselves; see `objects`."""
         raise NotImplementedError
 
     def celled(self, value: Lane) -> Ref:

@@ -179,6 +179,6 @@ def _own(tree: Any) -> Iterator[Any]:
 
 
 def cost_of(live: Any) -> float | None:
-    """What the author of a live function says that its rows cost, `pcbatch.cost`; None where nothing is said."""
+    """Return what the author of a live function says that its rows cost, `pcbatch.cost`; None where nothing is said."""
     found: float | None = getattr(live, COST_ATTRIBUTE, None)
     return found

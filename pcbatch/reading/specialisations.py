@@ -95,7 +95,7 @@ class Widths:
 
 
 def same_results(a: Kind | None, b: Kind | None) -> bool:
-    """Whether two results have one structure, the same types and the same words."""
+    """Tell whether two results have one structure, the same types and the same words."""
     if a is None or b is None:
         return a is b
     return is_alike(a, b) and a.key(exact=True) == b.key(exact=True)

@@ -66,7 +66,7 @@ class Cell:
 
 
 def are_alike(cells: Sequence[Cell]) -> bool:
-    """Whether objects have the same structure."""
+    """Tell whether objects have the same structure."""
     first = cells[0]
     if any(cell.kind != first.kind or cell.cls is not first.cls for cell in cells):
         return False
@@ -182,7 +182,7 @@ class Row:
 
 
 def computes_again(name: str, one: tuple[State, Cell], other: tuple[State, Cell]) -> bool:
-    """Whether an object computes an attribute that it has in one of two states as it did: it is a cached property.
+    """Tell whether an object computes an attribute that it has in one of two states as it did: it is a cached property.
 
     Nothing that the object leads to is another in the other state then.
     """
@@ -265,7 +265,7 @@ def within(value: Value, walk: Callable[[Value], Value]) -> Value:
 
 
 def is_unchanged(new: Sequence[Value], old: Sequence[Value]) -> bool:
-    """Whether values are the very same."""
+    """Tell whether values are the very same."""
     return all(a is b for a, b in zip(new, old, strict=True))
 
 

@@ -267,7 +267,7 @@ class Statements(Tails):
                 self._raised(self.expression(other), other)
 
     def _is_exception(self, node: Any) -> bool:
-        """Whether an expression is a class of exceptions."""
+        """Tell whether an expression is a class of exceptions."""
         if not isinstance(node, gast.Name | gast.Attribute):
             return False
         found = self.expression(node)

@@ -24,7 +24,7 @@ class Template:
     """The value that was handed in and is given back."""
 
     def has_parts(self) -> bool:
-        """Whether there is anything in it that no variable can hold."""
+        """Tell whether there is anything in it that no variable can hold."""
         return self.kind == "part" or any(item.has_parts() for item in self.items)
 
     def leaves(self) -> Iterator[Type]:

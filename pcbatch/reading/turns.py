@@ -41,7 +41,7 @@ class Turn:
 
     @property
     def has_calls(self) -> bool:
-        """Whether functions of the program are called in it."""
+        """Tell whether functions of the program are called in it."""
         return any(isinstance(op, ir.Call) for block in self.blocks for op in block.ops)
 
     def obstacle(self) -> str | None:
@@ -78,7 +78,7 @@ class Turn:
 
     @property
     def _has_other_ways(self) -> bool:
-        """Whether a turn may leave the loop otherwise than by the loop's test, fail, or loop."""
+        """Tell whether a turn may leave the loop otherwise than by the loop's test, fail, or loop."""
         inside = {block.label for block in self.blocks} | self.exits
         for block in self.blocks:
             if block.label in self.exits:

@@ -41,7 +41,7 @@ class Variables(Containers):
         raise AssertionError(name)
 
     def outer_value(self, value: Function, name: str) -> Any:
-        """What a name means in the functions around another one; None where they have no such variable."""
+        """Return what a name means in the functions around another one; None where they have no such variable."""
         frame = value.frame
         while frame is not None:
             found = self.state.names.get((frame.number, name))
@@ -102,7 +102,7 @@ class Variables(Containers):
         self.state.places[frame.number, name] = self.node, self.file
 
     def _has(self, frame: Frame, name: str) -> bool:
-        """Whether a call has a variable, assigned or not."""
+        """Tell whether a call has a variable, assigned or not."""
         return (frame.number, name) in self.state.names or name in scope_of(frame.function.tree).locals
 
     def unbind(self, name: str) -> None:
@@ -153,7 +153,7 @@ class Variables(Containers):
         return None
 
     def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
-        """What the user calls a value, or something that leads to it: the variable that was assigned last."""
+        """Return what the user calls a value, or something that leads to it: the variable that was assigned last."""
         own = scope_of(self.frame.function.tree).locals
         for (number, name), value in reversed(self.state.names.items()):
             if number == self.frame.number and name in own and any(map(is_it, self.state.reachable(iter([value])))):

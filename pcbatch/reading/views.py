@@ -52,7 +52,7 @@ class Views(Branches):
     # -- what is a view ------------------------------------------------------------------------------------------------
 
     def is_basic(self, type_: TensorType, index: Index) -> bool:
-        """Whether an index gives a view in NumPy: ints, slices, None and `...`, and some axis is left."""
+        """Tell whether an index gives a view in NumPy: ints, slices, None and `...`, and some axis is left."""
         parts = parts_of(index)
         ints = 0
         for part in parts:
@@ -143,7 +143,7 @@ class Views(Branches):
     # -- what a view holds ---------------------------------------------------------------------------------------------
 
     def held(self, value: Value) -> Any:
-        """What tells the elements that an array holds now from those that it held before."""
+        """Return what tells the elements that an array holds now from those that it held before."""
         match value:
             case Ref():
                 cell = self.state.cell(value)

@@ -18,7 +18,7 @@ NUMBER = TensorType("int32")
 
 
 def is_word(value: Value) -> bool:
-    """Whether a value is a word, or one of several."""
+    """Tell whether a value is a word, or one of several."""
     if isinstance(value, Choice):
         return True
     host = value.value if isinstance(value, Host) else 0
@@ -64,14 +64,14 @@ class Words(Emission):
         return Choice(number, tuple(words))
 
     def of_words(self, value: Choice, function: Callable[[Host], Value]) -> Value:
-        """What `function` makes of a word that differs by lane."""
+        """Return what `function` makes of a word that differs by lane."""
         found = [self.known(function(self.word(number))) for number in value.words]
         if all(isinstance(each, Host) and isinstance(each.value, bool) for each in found):
             return self._flags(value, [bool(each.value) for each in found])  # type: ignore[union-attr]
         return self.taken(found, self._place_of(value))
 
     def _flags(self, value: Choice, flags: Sequence[bool]) -> Value:
-        """Whether a word is one of those with a flag."""
+        """Tell whether a word is one of those with a flag."""
         if len(set(flags)) == 1:
             return Host(flags[0])
         for op, wanted in ((gast.Eq, True), (gast.NotEq, False)):

@@ -21,10 +21,10 @@ class Module(Protocol):
     codes: dict[tuple[str, int], Any]
 
     def value(self, node: ast.expr, name: str) -> Any:
-        """What an expression gives."""
+        """Return what an expression gives."""
 
     def function(self, node: ast.FunctionDef, qualname: str, cell: CellType | None = None) -> Any:
-        """What a definition makes."""
+        """Return what a definition makes."""
 
 
 class ClassBody:
@@ -109,7 +109,7 @@ class ClassBody:
 
 
 def _is_plain(base: Any) -> bool:
-    """Whether a class with this base is made by doing nothing else: no code of the user's runs then."""
+    """Tell whether a class with this base is made by doing nothing else: no code of the user's runs then."""
     if base is typing.NamedTuple:
         return True
     if not isinstance(base, type) or not (type(base) is type or issubclass(base, enum.Enum)):

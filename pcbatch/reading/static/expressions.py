@@ -34,7 +34,7 @@ class Expressions:
     methods: dict[str, Mapping[str, Any]]
 
     def value(self, node: ast.expr, name: str) -> Any:
-        """What an expression gives; opaque, and called `name`, where that is not known."""
+        """Return what an expression gives; opaque, and called `name`, where that is not known."""
         try:
             return self._value(node, name)
         except (ArithmeticError, TypeError, ValueError):  # for Python to say when it runs

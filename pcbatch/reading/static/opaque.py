@@ -68,7 +68,7 @@ def opaque(text: str, origin: str = "") -> Opaque:
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether only the name of a value is known."""
+    """Tell whether only the name of a value is known."""
     return isinstance(value, Opaque)
 
 
@@ -89,14 +89,14 @@ class StaticBatched:
         return dataclasses.replace(self, receiver=instance)
 
     def __getattr__(self, name: str) -> Any:
-        """What else a batched function has is not known here."""
+        """Return what else a batched function has is not known here."""
         if name.startswith("__"):
             raise AttributeError(name)
         return opaque(f"{self.function.__name__}.{name}")
 
     @property
     def __wrapped__(self) -> Any:
-        """What it was made of."""
+        """Return what it was made of."""
         return staticmethod(self.function) if self.is_static_method else self.function
 
 

@@ -43,13 +43,13 @@ class AsWritten(Recovery):
         return self.emit(operation, [lanes[name] for name in Code(f"_ = {text}").reads if name in lanes])
 
     def calls_batched(self, node: Any) -> bool:
-        """Whether a comprehension names a batched function."""
+        """Tell whether a comprehension names a batched function."""
         names = {each.id for each in gast.walk(node) if isinstance(each, gast.Name)}
         found = [self.outside_of(name) for name in names - scope_of(node).locals]
         return any(isinstance(each, Host) and self.batched(each.value) is not None for each in found)
 
     def outside_of(self, name: str) -> Value | None:
-        """What a name means where a comprehension stands; None where it means nothing."""
+        """Return what a name means where a comprehension stands; None where it means nothing."""
         try:
             return self.lookup(name)
         except RefusedError:
@@ -85,11 +85,11 @@ class AsWritten(Recovery):
         return Spelled(ast.unparse(gast.gast_to_ast(tree)), tuple(dict.fromkeys(lanes)))
 
     def has_unknown(self, value: Value) -> bool:
-        """Whether something that is unknown is in a value; see `untyped`."""
+        """Tell whether something that is unknown is in a value; see `untyped`."""
         raise NotImplementedError
 
     def is_counted(self, value: Value) -> bool:
-        """Whether a value would be known if the turns of a loop were written out; see `untyped`."""
+        """Tell whether a value would be known if the turns of a loop were written out; see `untyped`."""
         raise NotImplementedError
 
 

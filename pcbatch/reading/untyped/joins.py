@@ -106,7 +106,7 @@ class UntypedHead(Head):
         return found
 
     def _is_read_behind(self, frame: Frame, name: str) -> bool:
-        """Whether a variable of a call is read behind the loop."""
+        """Tell whether a variable of a call is read behind the loop."""
         end = getattr(self.node, "end_lineno", None)
         places = scope_of(frame.function.tree).loads.get(name, ())
         return end is not None and any(place > (end, self.node.end_col_offset) for place in places)
@@ -139,7 +139,7 @@ class UntypedHead(Head):
 
 
 def is_data(reader: Any, value: Value) -> bool:
-    """Whether a value can be a lane's: numbers, arrays, and structures of them."""
+    """Tell whether a value can be a lane's: numbers, arrays, and structures of them."""
     return not any(
         isinstance(each, Function | Bound | Generator | Super | Lazy | Range | OneOf | Undefined)
         for each in reader.state.reachable(iter([value]))

@@ -125,7 +125,7 @@ class Untyped(Parts):
             self._for_effect(receiver, name, arguments, keywords)
 
     def _is_container(self, receiver: Value, here: Here) -> bool:
-        """Whether a method may change a value; if not, it is as if nothing had been evaluated since `here`."""
+        """Tell whether a method may change a value; if not, it is as if nothing had been evaluated since `here`."""
         found = self.is_live and (
             (self.is_unknown(receiver) and not self.is_opaque(receiver))
             or self.kind(receiver) in ("list", "dict", "set")
@@ -213,7 +213,7 @@ class Untyped(Parts):
             super().refuse_inside(what)
 
     def finally_refused(self, what: Callable[[], T]) -> T:
-        """What `what` gives; it refuses nothing that may be right with types."""
+        """Return what `what` gives; it refuses nothing that may be right with types."""
         try:
             return what()
         except RefusedError as error:
@@ -227,7 +227,7 @@ class Untyped(Parts):
         return self.lane(value) if is_data(self, value) and not self.is_code(value) else value
 
     def is_code(self, value: Value) -> bool:
-        """Whether a value is a module, a function, a class, or an object with methods, and so none of a lane's."""
+        """Tell whether a value is a module, a function, a class, or an object with methods, and so none of a lane's."""
         if self.is_opaque(value):
             name = value.value.opaque_name  # type: ignore[union-attr]
             return bool(name.origin) or name.is_object
@@ -244,7 +244,7 @@ class Untyped(Parts):
         super().hand_back(spec, found)
 
     def _is_no_none(self, end: Returning) -> bool:
-        """Whether what a function gives at one of its ends is not None, whatever the types are."""
+        """Tell whether what a function gives at one of its ends is not None, whatever the types are."""
         type_ = self.in_state(end.state, lambda: self.type_of(end.value))
         is_known = isinstance(end.value, Tuple) or (isinstance(end.value, Host) and is_number(end.value.value))
         return is_known or type_ in (VARYING, TRUTH)
@@ -361,7 +361,7 @@ class Untyped(Parts):
         return super()._manager(node)
 
     def manager_of(self, operation: Operation, arguments: Sequence[Any], keywords: dict[str, Any], node: Any) -> Any:
-        """What is called for a context manager: it is not called here."""
+        """Return what is called for a context manager: it is not called here."""
         here = self.mark()
         function = self.expression(node.func)
         self.back_to(here)

@@ -59,13 +59,13 @@ class Unknowns(AsWritten):
     # -- what is unknown -----------------------------------------------------------------------------------------------
 
     def is_unknown(self, value: Value) -> bool:
-        """Whether nothing is known of a value, or that it is an array."""
+        """Tell whether nothing is known of a value, or that it is an array."""
         if isinstance(value, Ref):
             return value.cell in self.state.heap and self.kind(value) == "array"
         return isinstance(value, Lane) or (isinstance(value, Host) and self.is_array(value.value))
 
     def is_opaque(self, value: Value) -> bool:
-        """Whether a value is one of the world's of which nothing is known."""
+        """Tell whether a value is one of the world's of which nothing is known."""
         return isinstance(value, Host) and self._is_opaque(value.value)
 
     def has_unknown(self, value: Value) -> bool:
