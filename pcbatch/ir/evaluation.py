@@ -69,13 +69,21 @@ def _taken(whole: Any, method: str, *args: Any, **options: Any) -> tuple[Any, An
     return getattr(after, method)(*args, **options), after
 
 
+def _placed(index: int, length: int) -> int:
+    if not -length <= index < length:
+        raise IndexError("index out of range")
+    return index % length
+
+
 MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     CAST: lambda value, *types: _cast(value, iter(types)),
     BLANK: lambda dtype, *shape: np.zeros(shape, dtype),
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__guarded__": lambda condition, value: value() if condition else None,
+    "__free__": _placed,
     "__index__": operator.index,
+    "__place__": _placed,
     "__length__": _shortest,
     "__element__": _element,
     "__object__": lambda cls, names, *values: records.made(cls, dict(zip(names, values, strict=True))),

@@ -14,10 +14,12 @@ PSEUDO_BUILTINS = frozenset(
         "__changed__",  # what an object is after one of its methods has been called
         "__cast__",  # a value as one of exactly a type
         "__element__",  # an element that is there
+        "__free__",  # the place behind the last of some rows, of which there may be so many
         "__guarded__",  # what counts where a condition holds
         "__index__",  # an int
         "__length__",  # the length of the shortest of some sequences
         "__object__",  # an object of a class, made of its fields
+        "__place__",  # the place that an index means among so many rows
         "__record__",  # the words of an entry of `pcbatch.debug`
         "__recorded__",  # where the next entry of a record goes, and how many there are then
         "__row__",  # a tuple as an element of an array

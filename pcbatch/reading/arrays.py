@@ -173,8 +173,21 @@ class Arrays(Views):
         self.refuse_shared(array)
         return self.celled(array)
 
+    def refuse_held(self, value: Value) -> None:
+        """Refuse a change of what a list whose length differs by lane has by value."""
+        cell = self.cell(value)
+        if cell is not None and cell.is_held:
+            name = self.users_name(partial(eq, value), "this")
+            raise self.refusal(
+                "PCB205",
+                f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
+                "put another one into the list, or take another one from it, `x = x.copy()`, `copy.copy(x)`, and change "
+                "that; or store it anew: `xs[k] = x`",
+            )
+
     def refuse_shared(self, array: Value) -> None:
         """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
+        self.refuse_held(array)
         mine = self.shares(array)
         held = self.state.cell(array).items if isinstance(array, Ref) else (array,)
         own = {each.name for each in held if isinstance(each, Lane)}
@@ -208,6 +221,7 @@ class Arrays(Views):
 
     def change(self, ref: Ref, **changes: Any) -> None:
         """Change an object of the user's; refused where it may be another one that is read later."""
+        self.refuse_held(ref)
         twins = self.state.twins.get(ref.cell, frozenset())
         living = twins and {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)}
         if not twins.isdisjoint(living):

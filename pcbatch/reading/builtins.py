@@ -286,9 +286,9 @@ class Builtins(Mapped):
         host = value.value
         match host:
             case list():
-                return self.new("list", tuple(self.sequence(value)))
+                return self.new_container("list", tuple(self.sequence(value)))
             case dict():
-                return self.new("dict", self.entries(value))
+                return self.new_container("dict", self.entries(value))
             case set():
                 return self.new("set", dict.fromkeys(host, NONE))
         cls = type(host)

@@ -151,7 +151,7 @@ class Containers(Entries):
             case Ref():
                 cell = self.state.cell(whole)
                 if cell.kind == "list":
-                    return self._of_sequence(cell.items, index, lambda found: self.new("list", tuple(found)))
+                    return self._of_sequence(cell.items, index, lambda found: self.new_container("list", tuple(found)))
                 if cell.kind == "dict":
                     return self.entry(cell.items, index)
                 if cell.kind == "bounded":
@@ -187,7 +187,7 @@ class Containers(Entries):
             if isinstance(host, range):
                 return self.lazy_item(whole, known)
             if isinstance(host, list | tuple):
-                return self._of_sequence(self.sequence(whole), index, lambda found: self.new("list", tuple(found)))
+                return self._of_sequence(self.sequence(whole), index, lambda found: self.new_container("list", tuple(found)))
             raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):
@@ -355,7 +355,7 @@ class Containers(Entries):
             case "reverse", []:
                 return becomes(items[::-1])
             case "copy", []:
-                return self.new("list", tuple(items))
+                return self.new_container("list", tuple(items))
             case "sort", []:
                 return becomes(self.sequence(self.in_order(whole, keywords)))
             case "index", [value]:
@@ -415,4 +415,4 @@ class Containers(Entries):
         if len(items) < count - 1:
             raise self.refusal("PCB401", f"ValueError: {len(items)} values are too few to unpack")
         middle = items[star : len(items) - behind]
-        return [*items[:star], self.new("list", tuple(middle)), *items[len(items) - behind :]]
+        return [*items[:star], self.new_container("list", tuple(middle)), *items[len(items) - behind :]]

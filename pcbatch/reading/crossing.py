@@ -100,7 +100,7 @@ class Crossing(Gathered):
                 cell = self.state.cell(value)
                 own = in_order(cell)
                 items_of = self._kinds(list(own.values()), leaves, seen, stays)
-                return Kind(cell.kind, items=items_of, keys=tuple(own), cls=cell.cls)
+                return Kind(cell.kind, items=items_of, keys=tuple(own), cls=cell.cls, site=cell.site)
             case Bound(function, receiver) if isinstance(function, str):
                 return Kind("method", items=self._kinds([receiver], leaves, seen, stays), cls=function)
             case Bound(Function() as function, receiver):
@@ -219,6 +219,7 @@ class Crossing(Gathered):
             case "function":
                 return self._function_made(kind, leaves, made)
         ref = self.new(kind.form, (), kind.cls)  # type: ignore[arg-type]
+        self.state.set_cell(ref, site=kind.site)
         made.append(ref)
         items = [self.made_of(each, leaves, made) for each in kind.items]
         is_keyed = kind.form in ("dict", "object", "set")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pcbatch.reading.crossing import Crossing
+from pcbatch.reading.lengths import Lengths
 from pcbatch.reading.specialisations import Specialisation, StoredError
 from pcbatch.reading.values import Lane, OneOf, Ref, Undefined, Value, View
 
 
-class Effects(Crossing):
+class Effects(Lengths):
     """Changes of objects that have crossed a call."""
 
     def __init__(self, *given: Any, **options: Any):

@@ -124,7 +124,7 @@ class Entries(Arrays):
             case "items" | "keys" | "values":
                 return Lazy(name, (whole,))
             case "copy":
-                return self.new("dict", items)
+                return self.new_container("dict", items)
             case "clear":
                 becomes({})
                 return NONE

@@ -73,24 +73,34 @@ class Expressions(Operators):
         return Tuple(tuple(self.evaluated(node.elts)))
 
     def visit_List(self, node: Any) -> Value:
-        return self.new("list", tuple(self.evaluated(node.elts)))
+        return self.new_container("list", tuple(self.evaluated(node.elts)))
 
     def visit_Set(self, node: Any) -> Value:
-        keys = [self.constant(each, "an element of a set") for each in self.evaluated(node.elts)]
-        return self.new("set", dict.fromkeys(keys, NONE))
+        return self.set_of(self.evaluated(node.elts))
+
+    def set_of(self, values: Sequence[Value]) -> Value:
+        """A new set of these elements."""
+        with self.wanting():
+            keys = [self.constant(each, "an element of a set") for each in values]
+        return self.new_container("set", dict.fromkeys(keys, NONE))
+
+    def dict_of(self, keys: Sequence[Value], values: Sequence[Value]) -> Value:
+        """A new dict of these entries."""
+        with self.wanting():
+            known = [self.constant(each, A_KEY) for each in keys]
+        return self.new_container("dict", dict(zip(known, values, strict=True)))
 
     def visit_Dict(self, node: Any) -> Value:
-        keys: list[Any] = []
-        with self.kept() as row:
+        with self.kept() as keys, self.kept() as row:
             for key, value in zip(node.keys, node.values, strict=True):
                 if key is None:
                     entries = self.entries(self.expression(value))
-                    keys += entries
+                    keys.append(*map(self.host, entries))
                     row.append(*entries.values())
                 else:
-                    keys.append(self.constant(self.expression(key), A_KEY))
+                    keys.append(self.expression(key))
                     row.append(self.expression(value))
-            return self.new("dict", dict(zip(keys, row, strict=True)))
+            return self.dict_of([*keys], [*row])
 
     def visit_BinOp(self, node: Any) -> Value:
         row = self.evaluated([node.left, node.right])
@@ -353,7 +363,7 @@ class Expressions(Operators):
     def visit_ListComp(self, node: Any) -> Value:
         mark = self.mark()
         try:
-            return self.new("list", tuple(self.listed(node)))
+            return self.new_container("list", tuple(self.listed(node)))
         except FilteredError as error:
             self.back_to(mark)
             return self.filtered(node, error)
@@ -369,19 +379,16 @@ class Expressions(Operators):
             return [*row]
 
     def visit_SetComp(self, node: Any) -> Value:
-        keys = [self.constant(each, "an element of a set") for each in self.listed(node)]
-        return self.new("set", dict.fromkeys(keys, NONE))
+        return self.set_of(self.listed(node))
 
     def visit_DictComp(self, node: Any) -> Value:
-        keys: list[Any] = []
-
         def add() -> None:
-            keys.append(self.constant(self.expression(node.key), A_KEY))
+            keys.append(self.expression(node.key))
             row.append(self.expression(node.value))
 
-        with self.kept() as row:
+        with self.kept() as keys, self.kept() as row:
             self._written_out(node, add)
-            return self.new("dict", dict(zip(keys, row, strict=True)))
+            return self.dict_of([*keys], [*row])
 
     def visit_GeneratorExp(self, node: Any) -> Value:
         made = Generator(node, self.frame, self.expression(node.generators[0].iter))

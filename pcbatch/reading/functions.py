@@ -14,7 +14,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import LostError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.crossing import always
 from pcbatch.reading.emitter import Emitter
-from pcbatch.reading.kinds import Kind, is_value, size
+from pcbatch.reading.kinds import Kind, is_value, sites_that_differ, size
 from pcbatch.reading.results import Results
 from pcbatch.reading.sources import cost_of
 from pcbatch.reading.specialisations import (
@@ -52,6 +52,7 @@ class Functions(Results):
     def __init__(self, *given: Any, widths: Widths, **options: Any):
         super().__init__(*given, **options)
         self.widths = widths
+        self.containers = widths.containers
         self.specialisations: dict[Any, Specialisation] = {}
         self._by_value: set[Any] = set()
         """Trees of functions that are called by the values of constants, not by their types alone."""
@@ -246,12 +247,17 @@ class Functions(Results):
         sizes.append(sum(map(size, kinds.values())))
         levels = FEW_LEVELS if sizes[-1] > MOST_NUMBERS else MANY_LEVELS
         if len(sizes) > levels and all(a < b for a, b in itertools.pairwise(sizes[-levels:])):
-            raise self.refusal(
+            error = self.refusal(
                 "PCB304",
                 f"at each level of its recursion {function.name} is given more than at the one before",
                 "let the arguments have the same types at each level; what grows is a static argument, or an array of "
                 "fixed length and a count",
             )
+            before = around[-1] if around else kinds
+            error.wants = tuple(
+                site for name in kinds if name in before for site in sites_that_differ(before[name], kinds[name])
+            )
+            raise error
 
     def _result(self, spec: Specialisation) -> Kind | None:
         if spec.is_busy or spec.is_done:

@@ -17,7 +17,7 @@ from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.phis import Celled, Chosen, Copied, Path, Phi, Stale, Worded
-from pcbatch.reading.state import OWN, State, computes_again, inside
+from pcbatch.reading.state import OWN, Cell, State, computes_again, inside, sites_of
 from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import (
     NONE,
@@ -76,6 +76,9 @@ class Head:
                 put_at(reader.state, path, copied)
         first: list[tuple[Path, Value]] = []
         for path, phi in self.phis.items():
+            if path[0] == "h":
+                reader.state.heap[path[1]] = replace(reader.state.heap[path[1]], is_held=True)
+                continue
             if path[0] == "v":
                 cell = reader.state.heap[path[1]]
                 reader.state.heap[path[1]] = replace(cell, version=cell.version + 1)
@@ -276,8 +279,11 @@ class Head:
             return
         self.pairs[head.cell], self.back[now.cell], self.paths[head.cell] = now.cell, head.cell, path
         if one.kind != other.kind or one.cls is not other.cls:
-            self.changed_kind(path, head)
+            self.reader.refuse_rows([one, other])
+            self.changed_kind(path, head, sites_of([one, other]))
             return
+        if other.is_held and not one.is_held and ("h", head.cell) not in self.phis:
+            self.new["h", head.cell] = Stale()
         mine, theirs = dict(one.parts()), dict(other.parts())
         if one.kind == "object":
             for name in mine.keys() ^ theirs.keys():
@@ -285,7 +291,7 @@ class Head:
                 if not again and not isinstance(mine.get(name), Undefined):
                     self.new["c", head.cell, name] = unassigned(f"{_hint(path)}.{name}")
         elif list(mine) != list(theirs):
-            self.restructured(path, head, len(mine), len(theirs))
+            self.restructured(path, (one, other))
             return
         if one.version != other.version and ("v", head.cell) not in self.phis:
             self.new["v", head.cell] = Stale()
@@ -293,17 +299,19 @@ class Head:
             if key in theirs:
                 self._compare(("c", head.cell, key), value, theirs[key])
 
-    def changed_kind(self, path: Path, head: Ref) -> None:
+    def changed_kind(self, path: Path, head: Ref, wants: tuple[Any, ...]) -> None:
         """An object that is of another kind after a turn."""
-        self.new[path] = self.moving(path, "is an object of another kind after a turn")
+        found = self.moving(path, "is an object of another kind after a turn")
+        self.new[path] = replace(found, wants=wants) if isinstance(found, Undefined) else found
 
-    def restructured(self, path: Path, head: Ref, before: int, after: int) -> None:
+    def restructured(self, path: Path, cells: tuple[Cell, Cell]) -> None:
         """A container that has other entries after a turn."""
-        if self.state.heap[head.cell].kind == "list":
+        if cells[0].kind == "list":
+            before, after = (len(cell.items) for cell in cells)
             why, help = f"has {before} elements before a turn and {after} after it", ONE_LENGTH
         else:
             why, help = "has other entries before a turn than after it", ""
-        raise NeedsTurnsError(replace(self.moved(path, why), help=help))
+        raise NeedsTurnsError(replace(self.moved(path, why), help=help, wants=sites_of(cells)))
 
     def _several(self, path: Path, head: Value, now: Value) -> None:
         """A path at which one of several objects stands."""
@@ -375,6 +383,7 @@ class NeedsTurnsError(NeedsConstantError):
         notes = tuple(Note(span, label) for span, label in found.spans[1:])
         place = found.spans[0][0] if found.spans else None
         super().__init__(Diagnostic(found.code, found.why, place, "", found.help, notes))
+        self.wants = found.wants
 
 
 def is_alike(a: Tuple, b: Tuple) -> bool:

@@ -27,6 +27,8 @@ class Kind:
     keys: tuple[Any, ...] = ()
     cls: Any = None
     value: Value | None = None
+    site: Any = None
+    """Of a container, the place where it was made."""
 
     def leaves(self) -> Iterator[TensorType]:
         """The types of its numbers and arrays, in order."""
@@ -114,3 +116,11 @@ def _with_words(a: Kind, b: Kind) -> Kind:
 def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
     """Whether a value that is known now may be a lane's: a number or an array."""
     return is_number(host.value) or isinstance(host.value, np.generic) or is_array(host.value)
+
+
+def sites_that_differ(one: Kind, other: Kind) -> tuple[Any, ...]:
+    """The places where the containers are made of which two values have other numbers of elements."""
+    if one.form == other.form and one.form in ("list", "dict", "set") and len(one.items) != len(other.items):
+        return tuple(each.site for each in (one, other) if each.site is not None)
+    pairs = zip(one.items, other.items, strict=False)
+    return tuple(site for pair in pairs for site in sites_that_differ(*pair))

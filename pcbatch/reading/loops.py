@@ -157,7 +157,7 @@ class Loops(Filtered):
 
     def _is_there(self, path: Path) -> bool:
         """Whether there is anything at a path that was found in another round of a loop around."""
-        if path[0] == "v":
+        if path[0] in ("v", "h"):
             return path[1] in self.state.heap
         try:
             value_at(self.state, path)
@@ -207,7 +207,7 @@ class Loops(Filtered):
             try:
                 self.written_out(self._turns_that_are_known(node, error), lambda item: item, turns)
             except RefusedError as later:
-                if isinstance(error, NeedsConstantError) or _comes_later(later, error):
+                if isinstance(error, NeedsConstantError) or comes_later(later, error):
                     raise
                 raise error from None
 
@@ -259,7 +259,7 @@ class Loops(Filtered):
             try:
                 self.written_out(counted.numbers, counted.item, loop)
             except RefusedError as later:
-                if isinstance(error, NeedsConstantError) or _comes_later(later, error):
+                if isinstance(error, NeedsConstantError) or comes_later(later, error):
                     raise
                 raise error from None
             return None
@@ -379,7 +379,7 @@ class Loops(Filtered):
                 self._turn(turns.node, True)
 
 
-def _comes_later(one: RefusedError, other: RefusedError) -> bool:
+def comes_later(one: RefusedError, other: RefusedError) -> bool:
     """Tell whether one refusal stands behind the other: the reading that it ended has come past that."""
     here, there = one.diagnostic.span, other.diagnostic.span
     return here is not None and there is not None and here.file == there.file and there < here

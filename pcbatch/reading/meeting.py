@@ -11,7 +11,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import Several, refs_of
-from pcbatch.reading.state import Cell, State, are_alike, computes_again, joined_twins
+from pcbatch.reading.state import Cell, State, are_alike, computes_again, joined_twins, sites_of
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
     Bound,
@@ -317,7 +317,8 @@ class Meeting:
             return ref  # nobody has changed it
         version = max(cell.version for cell in cells) + (len({cell.version for cell in cells}) > 1)
         items = content if isinstance(cells[0].items, dict) else tuple(content.values())
-        self.out.heap[ref.cell] = replace(cells[0], items=items, version=version)
+        is_held = any(cell.is_held for cell in cells)
+        self.out.heap[ref.cell] = replace(cells[0], items=items, version=version, is_held=is_held)
         return ref
 
     def _completed(self, cells: Sequence[Cell], what: str) -> list[Cell]:
@@ -337,9 +338,10 @@ class Meeting:
 
     def unlike(self, numbers: tuple[int, ...], cells: Sequence[Cell], what: str) -> Value:
         """An object that has another structure on each way."""
+        self.reader.refuse_rows(cells)
         are_lists = all(cell.kind == "list" for cell in cells)
         help = ONE_LENGTH if are_lists else "give it the same structure on each path"
-        return Undefined("PCB301", unlike(cells, what), help=help)
+        return Undefined("PCB301", unlike(cells, what), help=help, wants=sites_of(cells))
 
     def _one_of(self, values: Sequence[Ref | OneOf], what: str) -> Value:
         """One of several objects: one that is made on one way is there on the others, too, and nobody's."""

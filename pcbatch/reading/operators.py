@@ -146,7 +146,7 @@ class Operators(Variables):
         return None
 
     def _like(self, value: Value, items: Sequence[Value]) -> Value:
-        return Tuple(tuple(items)) if isinstance(value, Tuple) else self.new("list", tuple(items))
+        return Tuple(tuple(items)) if isinstance(value, Tuple) else self.new_container("list", tuple(items))
 
     def _of_sequences(self, op: type, a: Value, b: Value) -> Value | None:
         xs, ys = self._items(a), self._items(b)
@@ -165,7 +165,7 @@ class Operators(Variables):
         for one, other in ((a, b), (b, a)):
             if self.kind(one) == "set" and (self.kind(other) == "set" or isinstance(other, Host)):
                 keys = [self._set_of(each) for each in (a, b)]
-                return self.new("set", dict.fromkeys(PYTHON[op](*keys), Host(None)))
+                return self.new_container("set", dict.fromkeys(PYTHON[op](*keys), Host(None)))
         return None
 
     def _set_of(self, value: Value) -> Any:
@@ -298,6 +298,10 @@ class Operators(Variables):
             if b.cell in self.state.twins.get(a.cell, ()):
                 raise self.refusal(
                     "PCB113", "whether these are one object depends on whether a loop has made a turn", COMPARE
+                )
+            if a != b and any(cell is not None and cell.is_held for cell in map(self.cell, (a, b))):
+                raise self.refusal(
+                    "PCB113", "`is` compares elements of a list whose length differs by lane, which it has by value", COMPARE
                 )
             return Host(a == b)
         if isinstance(a, Host) and isinstance(b, Host):

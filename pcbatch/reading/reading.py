@@ -19,13 +19,18 @@ from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.kinds import Kind
+from pcbatch.reading.lengths import Elements, LengthenError
+from pcbatch.reading.lists_in_python import List
+from pcbatch.reading.loops import comes_later
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.specialisations import Specialisation, WiderError, Widths, told
 from pcbatch.reading.values import Host, is_none
 from pcbatch.reading.world import Operand
 from pcbatch.runtime.backends.protocol import Backend
 
-RESTARTS = 8
+RESTARTS = 40
+ROOM = 64
+"""How many elements lists have room for at first whose length differs by lane."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +95,18 @@ def _settled(
     options: Mapping[str, Any],
 ) -> Reading:
     """The reading with parameters of functions as wide as their calls need them."""
-    widths = Widths()
+    widths, first = Widths(), None
     for _ in range(RESTARTS):
         try:
             return Assembly(Recovery(backend, widths=widths, **options), entry).typed(types, hosts)
-        except WiderError:
+        except (WiderError, LengthenError):
             continue
+        except RefusedError as error:
+            wanted = [site for site in error.wants if site not in widths.containers]
+            if not wanted:
+                raise first if first is not None and not comes_later(error, first) else error from None
+            widths.containers.update(dict.fromkeys(wanted, Elements(None, ROOM)))
+            first = first or error
         except RecursionError:
             span = span_of(entry.tree, entry.file)
             help = (
@@ -212,6 +223,14 @@ class Assembly:
                 return self.type_of(kind.items[0])
             case "host" if isinstance(kind.value, Host) and kind.value.value is None:
                 return NONE
+            case "object" if kind.cls is List:
+                rows, length = kind.items
+                elements = rows.cls.elements
+                if elements.kind is None:
+                    return self.type_of(Kind("list"))
+                arrays = elements.kind.with_leaves(iter([*rows.leaves()]))
+                parts = (self.type_of(arrays, span), self.type_of(length))
+                return StructType("Bounded", parts, ("items", "length"), self.reader.ops.Bounded)
             case "tuple" | "list" | "dict" | "object":
                 items = tuple(self.type_of(each, span) for each in kind.items)
                 if kind.cls is not None:

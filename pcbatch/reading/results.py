@@ -13,7 +13,7 @@ from pcbatch.reading.core import RefusedError
 from pcbatch.reading.crossing import in_order
 from pcbatch.reading.effects import Effects
 from pcbatch.reading.emitter import OpenBlock
-from pcbatch.reading.kinds import Kind, is_alike, merged
+from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.result_faults import two_kinds, two_types
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.state import array_name
@@ -77,7 +77,9 @@ class Results(Effects):
                 self.hand_back(spec, found)
                 return
             elif not is_alike(result, kind):
-                raise RefusedError(two_kinds(spec.function.name, found, each, result, kind))
+                error = RefusedError(two_kinds(spec.function.name, found, each, result, kind))
+                error.wants = sites_that_differ(result, kind)
+                raise error
             else:
                 try:
                     result = merged(result, kind, self.joined)

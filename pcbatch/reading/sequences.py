@@ -243,14 +243,13 @@ class Sequences(Calls):
         return Tuple(()) if value is None else Tuple(tuple(self.sequence(value)))
 
     def call_list(self, value: Value | None = None) -> Value:
-        return self.new("list", () if value is None else tuple(self.sequence(value)))
+        return self.new_container("list", () if value is None else tuple(self.sequence(value)))
 
     def call_dict(self, value: Value | None = None, **keywords: Value) -> Value:
-        return self.new("dict", {**({} if value is None else self.entries(value)), **keywords})
+        return self.new_container("dict", {**({} if value is None else self.entries(value)), **keywords})
 
     def call_set(self, value: Value | None = None) -> Value:
-        keys = [] if value is None else [self.constant(each, "an element of a set") for each in self.sequence(value)]
-        return self.new("set", dict.fromkeys(keys, NONE))
+        return self.set_of([] if value is None else self.sequence(value))
 
     def call_map(self, function: Value, *values: Value) -> Value:
         return Lazy("map", (function, *map(self.refuse_number, values)))
@@ -282,11 +281,11 @@ class Sequences(Calls):
         if all(isinstance(each, Host) or self._is_constant(each) for each in keys):
             plain = [self.constant(each, "a key") for each in keys]
             order = sorted(range(len(items)), key=plain.__getitem__, reverse=is_reversed)
-            return self.new("list", tuple(items[k] for k in order))
+            return self.new_container("list", tuple(items[k] for k in order))
         if keys is items and all(self.type_of(each) is not None for each in items):
             given = {"reverse": True} if is_reversed else {}
             return self.emit(builtin("sorted"), [[self.pattern(each) for each in self._met_in_one(items)]], given)
-        return self.new("list", tuple(self._exchanged(items, keys, is_reversed)))
+        return self.new_container("list", tuple(self._exchanged(items, keys, is_reversed)))
 
     def _met_in_one(self, items: list[Value]) -> list[Value]:
         """Numbers in the one dtype in which those that have one meet."""

@@ -111,6 +111,10 @@ class Several(Words):
         """Return what objects of a class have under a name that they do not have themselves; see `objects`."""
         raise NotImplementedError
 
+    def refuse_rows(self, cells: Sequence[Cell]) -> None:
+        """Have the elements of lists whose length differs by lane be of one kind, if cells are such; see `lengths`."""
+        raise NotImplementedError
+
     def celled(self, value: Lane) -> Ref:
         """The array that a variable holds, as an object that can change: all that held the variable refers to it."""
         known = [cell for cell in self.state.heap if self.state.heap[cell].kind == "array"]

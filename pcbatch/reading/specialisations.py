@@ -92,6 +92,8 @@ class Widths:
     """The types that parameters of functions turned out to need, by function and structure."""
 
     types: dict[Any, list[TensorType]] = field(default_factory=dict)
+    containers: dict[Any, Any] = field(default_factory=dict)
+    """The elements of containers whose length differs by lane, by the place where these are made; see `lengths`."""
 
 
 def same_results(a: Kind | None, b: Kind | None) -> bool:

@@ -52,6 +52,10 @@ class Cell:
     items: Any
     cls: type | None = None
     version: int = 0
+    site: Any = None
+    """Where a container is made, if its length may come to differ by lane; see `lengths`."""
+    is_held: bool = False
+    """Whether a list whose length differs by lane has it inside, as a value: it never changes any more."""
 
     def parts(self) -> Iterator[tuple[Any, Value]]:
         """The values inside, each with its key."""
@@ -75,6 +79,11 @@ def are_alike(cells: Sequence[Cell]) -> bool:
     if isinstance(first.items, dict):
         return all(list(cell.items) == list(first.items) for cell in cells)
     return all(len(cell.items) == len(first.items) for cell in cells)
+
+
+def sites_of(cells: Sequence[Cell]) -> tuple[Any, ...]:
+    """The places where containers were made whose length may come to differ by lane."""
+    return tuple(cell.site for cell in cells if cell.kind in ("list", "dict", "set") and cell.site is not None)
 
 
 @dataclass(eq=False)

@@ -223,6 +223,8 @@ class Undefined:
     help: str = ""
     turns: bool = False
     """Whether it would be known if the turns of a loop were written out."""
+    wants: tuple[Any, ...] = ()
+    """The sites of containers that would have to be of a length that differs by lane for it to be known."""
 
 
 Value = (

@@ -123,7 +123,7 @@ def _is_total(node: ast.expr, never_fails: bool) -> bool:
             return are_total(test, body, orelse)
         case ast.Subscript(value=value, slice=ast.Constant()):
             return never_fails and are_total(value)
-        case ast.Call(func=ast.Name(id="__index__"), args=arguments, keywords=[]):
+        case ast.Call(func=ast.Name(id="__free__" | "__index__" | "__place__"), args=arguments, keywords=[]):
             return never_fails and are_total(*arguments)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return name in _BUILTINS and are_total(*arguments)

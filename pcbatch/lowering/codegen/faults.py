@@ -12,6 +12,7 @@ NO_INT = (LaneStatus.ARITHMETIC, "OverflowError: cannot convert to an int of 32 
 DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowError: math range error")
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
 FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
+NO_ROOM = (LaneStatus.INDEX, "IndexError: a list has more elements than there is room for")
 EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
 NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
@@ -29,7 +30,9 @@ CHECKED_BUILTINS = {
     "int": NO_INT,
     "pow": NEGATIVE_POWER,
     "round": NO_INT,
+    "__free__": NO_ROOM,
     "__index__": NO_INT,
+    "__place__": OUT_OF_RANGE,
     "__stored__": OUT_OF_RANGE,
 }
 """Built-in functions that may fail a lane."""

@@ -196,6 +196,23 @@ def index(x: Any, *, site: int) -> Any:
     return _narrowed(given, site)
 
 
+def place(index: Any, length: Any, *, site: int) -> Any:
+    """The place that an index means among `length` rows, from the front; one that is out of range is a fault."""
+    position = scalar(index, "an index")
+    if not position.dtype.is_integer:
+        raise TypeError(f"list indices must be integers, not {position.dtype.name}")
+    size = tf.cast(scalar(length, "a length"), position.dtype)
+    fault((position < -size) | (position >= size), site)
+    return Weak(tf.cast(tf.where(position < 0, position + size, position), INT))
+
+
+def free(length: Any, room: int, *, site: int) -> Any:
+    """The place behind the last of `length` rows; a fault where there is no room for one more."""
+    size = tf.cast(scalar(length, "a length"), INT)
+    fault(size >= room, site)
+    return Weak(tf.minimum(size, room - 1))
+
+
 def committed(x: Any, *types: str) -> Any:
     """`x` with leaves of exactly these types ("float32[]", "weak float64[]"), to which its own join."""
     wanted = with_leaves(type_of(x), (leaf for leaf in map(parse_type, types) if isinstance(leaf, TensorType)))

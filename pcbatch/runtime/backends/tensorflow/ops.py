@@ -12,6 +12,7 @@ from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
+from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
@@ -30,10 +31,12 @@ from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
     absolute,
     committed,
+    free,
     index,
     length,
     maximum,
     minimum,
+    place,
     rounded,
     to_float,
     to_int,
@@ -68,6 +71,7 @@ from pcbatch.runtime.backends.tensorflow.searching import count, in_order, posit
 from pcbatch.runtime.backends.tensorflow.watching import checking
 
 __all__ = [
+    "Bounded",
     "Recorder",
     "absolute",
     "add",
@@ -90,6 +94,7 @@ __all__ = [
     "either",
     "equal",
     "floordiv",
+    "free",
     "getitem",
     "greater",
     "greater_equal",
@@ -106,6 +111,7 @@ __all__ = [
     "maximum",
     "member",
     "minimum",
+    "place",
     "mod",
     "multiply",
     "negate",

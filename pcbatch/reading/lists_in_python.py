@@ -1,0 +1,337 @@
+"""Lists, sets and dicts whose length differs by lane, written in the language: read in the place of Python's.
+
+The elements of a list are rows: of each number in an element there is an array, `rows.room` long, of which the first
+`length` count. What `rows` can do stands in `lengths`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class List:
+    """`list`."""
+
+    rows: Any
+    length: Any
+
+    def append(self, x: Any) -> None:
+        """Add an element at the end."""
+        self.rows[self.rows.free(self.length)] = x
+        self.length = self.length + 1
+
+    def extend(self, xs: Any) -> None:
+        """Add all elements of another one at the end."""
+        for x in list(xs) if xs is self else xs:
+            self.append(x)
+
+    def insert(self, index: Any, x: Any) -> None:
+        """Add an element before the one at `index`."""
+        self.rows.free(self.length)
+        at = index + self.length if index < 0 else index
+        at = min(max(at, 0), self.length)
+        places = np.arange(self.rows.room)
+        self.rows.reorder(np.where(places > at, places - 1, places))
+        self.rows[at] = x
+        self.length = self.length + 1
+
+    def pop(self, index: Any = None) -> Any:
+        """Take out the last element, or the one at `index`."""
+        if index is None:
+            x = self.rows[self.rows.place(-1, self.length)]
+            self.length = self.length - 1
+            return x
+        at = self.rows.place(index, self.length)
+        x = self.rows[at]
+        places = np.arange(self.rows.room)
+        self.rows.reorder(np.where(places < at, places, np.minimum(places + 1, self.rows.room - 1)))
+        self.length = self.length - 1
+        return x
+
+    def remove(self, x: Any) -> None:
+        """Take out the first element that is equal to `x`."""
+        self.pop(self.index(x))
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self.length = 0
+
+    def reverse(self) -> None:
+        """Turn the order round."""
+        places = np.arange(self.rows.room)
+        self.rows.reorder(np.where(places < self.length, self.length - 1 - places, places))
+
+    def copy(self) -> Any:
+        """Another one with the same elements."""
+        return self.rows.list(np.arange(self.rows.room), self.length)
+
+    def sort(self, key: Any = None, reverse: bool = False) -> None:
+        """Put the elements in order; equal ones stay as they are."""
+        keys = self if key is None else self._keys(key)
+        places = np.arange(self.rows.room)
+        before = keys.rows.before(reverse) & (places < self.length)
+        self.rows.reorder(np.argsort(np.where(places < self.length, np.sum(before, axis=1), places)))
+
+    def _keys(self, key: Any) -> Any:
+        keys = self.rows.empty()
+        for x in self:
+            keys.append(key(x))
+        return keys
+
+    def index(self, x: Any) -> Any:
+        """Tell where the first element stands that is equal to `x`."""
+        found = self.equal(x)
+        if not np.any(found):
+            raise ValueError("the value is not in the list")
+        return int(np.argmax(found))
+
+    def count(self, x: Any) -> Any:
+        """Tell how many elements are equal to `x`."""
+        return int(np.sum(self.equal(x)))
+
+    def equal(self, x: Any) -> Any:
+        """Tell of each row whether it is an element that is equal to `x`."""
+        return self.rows.equal(x) & (np.arange(self.rows.room) < self.length)
+
+    def part(self, lower: Any, upper: Any, step: Any) -> Any:
+        """The elements of a slice, as another list."""
+        by = 1 if step is None else step
+        low, high = (0, self.length) if by > 0 else (-1, self.length - 1)
+        first, last = (low, high) if by > 0 else (high, low)
+        if lower is not None:
+            first = min(max(lower + self.length if lower < 0 else lower, low), high)
+        if upper is not None:
+            last = min(max(upper + self.length if upper < 0 else upper, low), high)
+        count = (last - first + by - 1) // by if by > 0 else (first - last - by - 1) // -by
+        places = first + by * np.arange(self.rows.room)
+        return self.rows.list(np.minimum(np.maximum(places, 0), self.rows.room - 1), max(count, 0))
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __bool__(self) -> bool:
+        return self.length > 0
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[self.rows.place(index, self.length)]
+
+    def __setitem__(self, index: Any, x: Any) -> None:
+        self.rows[self.rows.place(index, self.length)] = x
+
+    def __contains__(self, x: Any) -> bool:
+        return bool(np.any(self.equal(x)))
+
+    def __eq__(self, other: Any) -> Any:
+        if len(other) != self.length:
+            return False
+        for k in range(self.length):
+            if self.rows[k] != other[k]:
+                return False
+        return True
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+    def __add__(self, other: Any) -> Any:
+        both = self.copy()
+        both.extend(other)
+        return both
+
+    def __radd__(self, other: Any) -> Any:
+        both = self.copy()
+        both.clear()
+        both.extend(other)
+        both.extend(self)
+        return both
+
+    def __mul__(self, times: Any) -> Any:
+        many = self.copy()
+        many.clear()
+        for _ in range(times):
+            many.extend(self)
+        return many
+
+    def __rmul__(self, times: Any) -> Any:
+        return self * times
+
+    def __iadd__(self, other: Any) -> Any:
+        self.extend(other)
+        return self
+
+
+class Set:
+    """`set`; the order is that in which elements were added."""
+
+    def __init__(self, iterable: Any):
+        self.items: Any = []
+        self.update(iterable)
+
+    def add(self, x: Any) -> None:
+        """Add an element, unless it is there."""
+        if x not in self.items:
+            self.items.append(x)
+
+    def update(self, iterable: Any) -> None:
+        """Add all elements of another one."""
+        for x in iterable:
+            self.add(x)
+
+    def discard(self, x: Any) -> None:
+        """Take out an element, if it is there."""
+        if x in self.items:
+            self.items.remove(x)
+
+    def remove(self, x: Any) -> None:
+        """Take out an element."""
+        if x not in self.items:
+            raise KeyError(x)
+        self.items.remove(x)
+
+    def pop(self) -> Any:
+        """Take out some element."""
+        if len(self.items) == 0:
+            raise KeyError("pop from an empty set")
+        return self.items.pop(0)
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self.items.clear()
+
+    def copy(self) -> Any:
+        """Another one with the same elements."""
+        return Set(self.items)
+
+    def union(self, other: Any) -> Any:
+        """All elements of both."""
+        both = Set(self.items)
+        both.update(other)
+        return both
+
+    def intersection(self, other: Any) -> Any:
+        """The elements that `other` has, too."""
+        return Set([x for x in self.items if x in other])
+
+    def difference(self, other: Any) -> Any:
+        """The elements that `other` has not."""
+        return Set([x for x in self.items if x not in other])
+
+    def issubset(self, other: Any) -> Any:
+        """Tell whether `other` has all elements."""
+        return all(x in other for x in self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __bool__(self) -> bool:
+        return len(self.items) > 0
+
+    def __iter__(self) -> Any:
+        return iter(self.items)
+
+    def __contains__(self, x: Any) -> bool:
+        return x in self.items
+
+    def __or__(self, other: Any) -> Any:
+        return self.union(other)
+
+    def __and__(self, other: Any) -> Any:
+        return self.intersection(other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.difference(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.issubset(other)
+
+    def __eq__(self, other: Any) -> Any:
+        return len(self.items) == len(other) and self.issubset(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+
+class Dict:
+    """`dict`."""
+
+    def __init__(self, entries: Any):
+        self.names: Any = []
+        self.contents: Any = []
+        for key, value in entries:
+            self[key] = value
+
+    def __getitem__(self, key: Any) -> Any:
+        if key not in self.names:
+            raise KeyError(key)
+        return self.contents[self.names.index(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key in self.names:
+            self.contents[self.names.index(key)] = value
+        else:
+            self.names.append(key)
+            self.contents.append(value)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, or `default`."""
+        if key in self.names:
+            return self.contents[self.names.index(key)]
+        return default
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, which is `default` from now on if there is none."""
+        if key not in self.names:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Take out the value of a key."""
+        if key not in self.names:
+            if len(default) > 0:
+                return default[0]
+            raise KeyError(key)
+        at = self.names.index(key)
+        self.names.pop(at)
+        return self.contents.pop(at)
+
+    def update(self, other: Any) -> None:
+        """Take over all entries of another one."""
+        for key, value in other.items():
+            self[key] = value
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self.names.clear()
+        self.contents.clear()
+
+    def copy(self) -> Any:
+        """Another one with the same entries."""
+        return Dict(zip(self.names, self.contents))
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self.names
+
+    def values(self) -> Any:
+        """The values."""
+        return self.contents
+
+    def items(self) -> Any:
+        """The entries."""
+        return zip(self.names, self.contents)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __bool__(self) -> bool:
+        return len(self.names) > 0
+
+    def __iter__(self) -> Any:
+        return iter(self.names)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.names
+
+    def __delitem__(self, key: Any) -> None:
+        self.pop(key)
