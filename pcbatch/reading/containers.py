@@ -108,10 +108,14 @@ class Containers(Entries):
         return self.refusal("PCB109", f"{self.described(value)} is gone over, and has no items", help)
 
     def refuse_number(self, value: Value) -> Value:
-        """`value`, of which the items are wanted; refused here for a number."""
+        """`value`, of which the items are wanted, or what gives them; refused here for a number."""
         value = self.known(value)
         if self.is_scalar(value):
             raise self._without_items(value)
+        return self.iterable(value)
+
+    def iterable(self, value: Value) -> Value:
+        """What gives the items of an object whose class says so, if it can be gone over by a counter; else `value`."""
         return value
 
     def is_bounded(self, value: Value) -> bool:
@@ -151,9 +155,11 @@ class Containers(Entries):
             case Ref():
                 cell = self.state.cell(whole)
                 if cell.kind == "list":
-                    return self._of_sequence(cell.items, index, lambda found: self.new_container("list", tuple(found)))
+                    with self.wanting(whole):
+                        return self._of_sequence(cell.items, index, lambda found: self.new_container("list", tuple(found)))
                 if cell.kind == "dict":
-                    return self.entry(cell.items, index)
+                    with self.wanting(whole):
+                        return self.entry(cell.items, index)
                 if cell.kind == "bounded":
                     return self.bounded_item(whole, index)
                 return self.object_item(whole, index)
@@ -316,7 +322,8 @@ class Containers(Entries):
                 f"an entry of {self.described(whole)} cannot be deleted",
                 "make what is left: `xs = xs[1:]`",
             )
-        key = self._host_index(index)
+        with self.wanting(whole):
+            key = self._host_index(index)
         items: Any = dict(cell.items) if cell.kind == "dict" else list(cell.items)
         try:
             del items[key]
@@ -328,6 +335,10 @@ class Containers(Entries):
 
     def list_method(self, whole: Ref, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of a list."""
+        with self.wanting(whole):
+            return self._list_method(whole, name, arguments, keywords)
+
+    def _list_method(self, whole: Ref, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         items = list(self.state.cell(whole).items)
 
         def becomes(found: Sequence[Value]) -> Value:

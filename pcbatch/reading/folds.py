@@ -36,8 +36,8 @@ class Folds(Sequences):
     def _folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """The items of a sequence, or of a generator whose length differs by lane, taken together."""
         if isinstance(value, Generator):
-            return self._consumed(value, start, step)
-        value = self.known(value)
+            return self.consumed(value, start, step)
+        value = self.iterable(self.known(value))
         if isinstance(value, Range) or self.is_bounded(value):
             return self._looped(value, start, step)
         if isinstance(value, Lazy) and not isinstance(self.lazy_length(value), Host):
@@ -61,7 +61,7 @@ class Folds(Sequences):
         self.over(value, None, bind, lambda: None, [])
         return self.state.names.pop(slot)
 
-    def _consumed(self, value: Generator, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+    def consumed(self, value: Generator, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """A generator that is gone over once: its loops are loops."""
 
         def consume() -> Value:
@@ -191,7 +191,7 @@ class Folds(Sequences):
             type_ = self.type_of(values[0])
             if type_ is not None and len(type_.shape) == 1 and key is None:
                 return self.emit(builtin(name), [self.pattern(self.read(values[0]))])
-            whole = self.known(values[0])
+            whole = self.iterable(self.known(values[0]))
             is_range = isinstance(whole, Host) and isinstance(whole.value, range)
             if isinstance(whole, Generator | Range | Lazy) or is_range or self.is_bounded(whole):
                 mark = self.mark()
@@ -240,7 +240,7 @@ class Folds(Sequences):
 
         def over(start: Value, step: Callable[[Value, Value], Value]) -> Value:
             if isinstance(value, Generator):
-                return self._consumed(value, start, step)
+                return self.consumed(value, start, step)
             return self._looped(value, start, step)
 
         first = self._first(over, keyed)

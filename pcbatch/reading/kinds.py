@@ -120,7 +120,8 @@ def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
 
 def sites_that_differ(one: Kind, other: Kind) -> tuple[Any, ...]:
     """The places where the containers are made of which two values have other numbers of elements."""
-    if one.form == other.form and one.form in ("list", "dict", "set") and len(one.items) != len(other.items):
-        return tuple(each.site for each in (one, other) if each.site is not None)
+    sites = tuple(each.site for each in (one, other) if each.site is not None)
+    if sites and len(one.items) != len(other.items):
+        return sites
     pairs = zip(one.items, other.items, strict=False)
     return tuple(site for pair in pairs for site in sites_that_differ(*pair))

@@ -9,7 +9,7 @@ held as it was, and must not change any more.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,16 +18,19 @@ import numpy as np
 
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.crossing import Crossing
+from pcbatch.reading import lists_in_python
 from pcbatch.reading.kinds import Kind, is_alike, merged
 from pcbatch.reading.lists_in_python import Dict, List, Set
 from pcbatch.reading.operations import GETITEM, builtin
 from pcbatch.reading.state import Cell, CellKind
-from pcbatch.reading.values import NONE, Bound, Host, Lane, Lazy, OneOf, Ref, Tuple, Value, View
+from pcbatch.reading.values import NONE, Bound, Generator, Host, Lane, Lazy, OneOf, Ref, Tuple, Value, View
 from pcbatch.reading.views import Index, Sliced
 
 BLANK, FREE, PLACE = builtin("__blank__"), builtin("__free__"), builtin("__place__")
-INDEX = TensorType("int32")
+ROOM = 64
+"""How many elements lists have room for at first whose length differs by lane."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +87,10 @@ class Lengths(Crossing):
 
     def is_lengthened(self) -> bool:
         """Tell whether what is made here is of a length that differs by lane."""
-        return self.site() in self.containers
+        site = self.site()
+        if self.file == lists_in_python.__file__:
+            self.containers.setdefault(site, Elements(None, ROOM))
+        return site in self.containers
 
     def new_container(self, kind: CellKind, items: Any) -> Ref:
         if not self.is_lengthened():
@@ -93,6 +99,61 @@ class Lengths(Crossing):
             return self.list_of(self.site(), items)
         keys = [self.host(key) for key in items]
         return self.made_container(kind, keys if kind == "set" else [*map(Tuple, zip(keys, items.values(), strict=True))])
+
+    def visit_ListComp(self, node: Any) -> Value:
+        if self.is_lengthened():
+            return self._appended(node, self.list_of(self.site(), []))
+        try:
+            return super().visit_ListComp(node)
+        except NeedsConstantError as error:
+            error.wants = (*error.wants, self.site())
+            raise
+
+    def visit_SetComp(self, node: Any) -> Value:
+        return self._comprehension(node, "set")
+
+    def visit_DictComp(self, node: Any) -> Value:
+        return self._comprehension(node, "dict")
+
+    def _comprehension(self, node: Any, kind: CellKind) -> Value:
+        """A set or a dict that is made by a comprehension."""
+        if self.is_lengthened():
+            if kind == "set":
+                return self._appended(node, self.made_container(kind, []), "add")
+            pairs = gast.ListComp(gast.Tuple([node.key, node.value], gast.Load()), node.generators)
+            return self._appended(gast.copy_location(pairs, node), self.made_container(kind, []), "put")
+        try:
+            return super().visit_SetComp(node) if kind == "set" else super().visit_DictComp(node)
+        except NeedsConstantError as error:
+            error.wants = (*error.wants, self.site())
+            raise
+
+    def _appended(self, node: Any, whole: Value, name: str = "append") -> Value:
+        """A list with the elements of a comprehension behind its own."""
+        with self.kept([whole]) as row:
+            value = Generator(node, self.frame, self.expression(node.generators[0].iter))
+
+            def add(_: Value, item: Value) -> Value:
+                self.call_value(self.attribute(row[0], name), [item], {})
+                return NONE
+
+            self.consumed(value, NONE, add)
+            return row[0]
+
+    def consumed(self, value: Generator, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+        """A generator that is gone over once; see `folds`."""
+        raise NotImplementedError
+
+    def lengthened_of(self, value: Value) -> Value | None:
+        """A list of the items of another value, if its length differs by lane; else None."""
+        value = self.known(value)
+        if self.is_list(value):
+            return self.call_value(self.attribute(value, "copy"), [], {})
+        if not self.is_lengthened():
+            return None
+        with self.kept([self.list_of(self.site(), [])]) as row:
+            self.call_value(self.attribute(row[0], "extend"), [value], {})
+            return row[0]
 
     def made_container(self, kind: CellKind, items: Sequence[Value]) -> Ref:
         """A set of elements, or a dict of pairs, whose length differs by lane."""
@@ -213,8 +274,9 @@ class Lengths(Crossing):
     def row_at(self, rows: Ref, index: Value) -> Value:
         """`rows[index]`, at a place that is there."""
         kind = self._elements(rows).kind
-        if kind is None:
-            raise self.no_constant("PCB301", "an element is taken from a list of which nobody knows what it will have")
+        if kind is None:  # nothing has been put into it so far: nobody gets here, or the program is read anew
+            self.require(Host(False), "IndexError: list index out of range")
+            return NONE
         found = self.made_of(kind, iter(self._numbers(rows, index)), [])
         self._hold(found)
         return self.known(found)
@@ -268,6 +330,18 @@ class Lengths(Crossing):
             self.call_value(found, [self.index_value(index)], {})
         else:
             super().delete_item(whole, index)
+
+    def iterable(self, value: Value) -> Value:
+        cell = self.cell(self.known(value))
+        if cell is None or cell.kind != "object":
+            return value
+        found = self.method_of(value, "__iter__")
+        mark = self.mark()
+        given = NONE if found is None else self.call_value(found, [], {})
+        if isinstance(given, Lazy) and given.kind == "iter" and self.is_list(self.known(given.parts[0])):
+            return given.parts[0]
+        self.back_to(mark)
+        return value
 
     def lazy_item(self, whole: Value, index: Value) -> Value:
         if self.is_list(whole):
@@ -330,13 +404,14 @@ class Lengths(Crossing):
         self._make_room([site], self._elements(rows).room)
         return self.list_of(site, [])
 
-    def _equal_of_rows(self, rows: Ref, value: Value) -> Value:
-        """Tell of each row whether it is equal to a value."""
+    def _equal_of_rows(self, rows: Ref, value: Value, length: Value) -> Value:
+        """Tell of each row whether it is one of the first `length`, and equal to a value."""
         kind, leaves = self._elements(rows).kind, list[Value]()
-        own = self._kind_of_element(value, leaves)
-        if kind is None or not is_alike(kind, own):
+        own, length = self._kind_of_element(value, leaves), self.read(self.known(length))
+        is_empty = isinstance(length, Host) and length.value == 0
+        if is_empty or kind is None or not is_alike(kind, own):
             return Host(np.zeros(self._elements(rows).room, bool))
-        found: Host | Lane = Host(np.ones(self._elements(rows).room, bool))
+        found = self.compare(gast.Lt, Host(np.arange(self._elements(rows).room)), length)
         for array, leaf in zip(self.state.cell(rows).items.values(), leaves, strict=True):
             if self.type_of(leaf).shape:  # type: ignore[union-attr]
                 raise self._unordered("looked for in a list")
@@ -385,6 +460,10 @@ class Lengths(Crossing):
         return Lazy("ragged", (array, Host(0), cell.items["length"], NONE, NONE))
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
+        is_array = any(function is each for each in (np.array, np.asarray))
+        if is_array and len(arguments) == 1 and not keywords and self.is_list(self.known(arguments[0])):
+            part = self.as_part(arguments[0])
+            return part if isinstance(part, Lazy) else None
         return super().of_ragged(function, [*map(self.as_part, arguments)], keywords)
 
 

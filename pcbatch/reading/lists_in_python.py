@@ -82,18 +82,14 @@ class List:
 
     def index(self, x: Any) -> Any:
         """Tell where the first element stands that is equal to `x`."""
-        found = self.equal(x)
+        found = self.rows.equal(x, self.length)
         if not np.any(found):
             raise ValueError("the value is not in the list")
         return int(np.argmax(found))
 
     def count(self, x: Any) -> Any:
         """Tell how many elements are equal to `x`."""
-        return int(np.sum(self.equal(x)))
-
-    def equal(self, x: Any) -> Any:
-        """Tell of each row whether it is an element that is equal to `x`."""
-        return self.rows.equal(x) & (np.arange(self.rows.room) < self.length)
+        return int(np.sum(self.rows.equal(x, self.length)))
 
     def part(self, lower: Any, upper: Any, step: Any) -> Any:
         """The elements of a slice, as another list."""
@@ -121,7 +117,7 @@ class List:
         self.rows[self.rows.place(index, self.length)] = x
 
     def __contains__(self, x: Any) -> bool:
-        return bool(np.any(self.equal(x)))
+        return bool(np.any(self.rows.equal(x, self.length)))
 
     def __eq__(self, other: Any) -> Any:
         if len(other) != self.length:
@@ -272,6 +268,16 @@ class Dict:
         else:
             self.names.append(key)
             self.contents.append(value)
+
+    def copy_of(self, entries: Any) -> Any:
+        """This one, with the entries of another dict, or of pairs."""
+        for key, value in entries:
+            self[key] = value
+        return self
+
+    def put(self, entry: Any) -> None:
+        """Take over an entry."""
+        self[entry[0]] = entry[1]
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of a key, or `default`."""

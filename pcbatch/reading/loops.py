@@ -227,7 +227,7 @@ class Loops(Filtered):
         whole = self.expression(node.iter)
         if self.is_live:
             before, self.node = self.node, node.iter
-            self.refuse_number(whole)
+            whole = self.refuse_number(whole)
             self.node = before
             self.over(whole, node, partial(self.store, node.target), lambda: self.statements(node.body), node.orelse)
 

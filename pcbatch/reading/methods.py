@@ -205,7 +205,8 @@ class Methods(Objects):
         raise self.refusal("PCB401", f"AttributeError: {self.described(value)} has no method `{name}`")
 
     def _set_method(self, value: Ref, cell: Cell, name: str, arguments: Sequence[Value]) -> Value:
-        keys = [self.constant(each, "an element of a set") for each in arguments]
+        with self.wanting(value):
+            keys = [self.constant(each, "an element of a set") for each in arguments]
         found = set(cell.items)
         result = getattr(found, name)(*keys)
         self.change(value, items=dict.fromkeys(found, NONE))

@@ -19,7 +19,7 @@ from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.lengths import Elements, LengthenError
+from pcbatch.reading.lengths import ROOM, Elements, LengthenError
 from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.loops import comes_later
 from pcbatch.reading.recovery import Recovery, all_told
@@ -29,8 +29,6 @@ from pcbatch.reading.world import Operand
 from pcbatch.runtime.backends.protocol import Backend
 
 RESTARTS = 40
-ROOM = 64
-"""How many elements lists have room for at first whose length differs by lane."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +100,8 @@ def _settled(
         except (WiderError, LengthenError):
             continue
         except RefusedError as error:
+            import os
+            if os.environ.get('DBGL'): print('REFUSED', error.diagnostic.code, error.diagnostic.message, error.diagnostic.span, error.wants)
             wanted = [site for site in error.wants if site not in widths.containers]
             if not wanted:
                 raise first if first is not None and not comes_later(error, first) else error from None

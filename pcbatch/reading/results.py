@@ -161,9 +161,10 @@ class Results(Effects):
             self._ending = None
         kinds += [self.kind_of(self.state.names[array_name(number)], leaves, seen) for number in spec.stored]
         for number in spec.changed:
-            parts = in_order(self.state.cell(spec.given[number]))
+            cell = self.state.cell(spec.given[number])
+            parts = in_order(cell)
             items = self._kinds(list(parts.values()), leaves, seen)
-            kinds.append(Kind("tuple", items=items, keys=tuple(parts)))
+            kinds.append(Kind("tuple", items=items, keys=tuple(parts), site=cell.site))
         assert spec.frame is not None or not spec.bound
         for name in spec.bound:
             kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]

@@ -13,6 +13,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.calls import Calls
 from pcbatch.reading.containers import MOST_ITEMS
 from pcbatch.reading.core import FilteredError
+from pcbatch.reading.lists_in_python import Set
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.ragged import RAGGED
 from pcbatch.reading.state import Row
@@ -240,16 +241,28 @@ class Sequences(Calls):
         return Lazy("iter", (self.known(value),))
 
     def call_tuple(self, value: Value | None = None) -> Value:
-        return Tuple(()) if value is None else Tuple(tuple(self.sequence(value)))
+        if value is not None and (self.is_lengthened() or self.is_list(self.known(value))):
+            return self.call_list(value)
+        with self.wanting():
+            return Tuple(()) if value is None else Tuple(tuple(self.sequence(value)))
 
     def call_list(self, value: Value | None = None) -> Value:
-        return self.new_container("list", () if value is None else tuple(self.sequence(value)))
+        if value is not None and (found := self.lengthened_of(value)) is not None:
+            return found
+        with self.wanting():
+            return self.new_container("list", () if value is None else tuple(self.sequence(value)))
 
     def call_dict(self, value: Value | None = None, **keywords: Value) -> Value:
-        return self.new_container("dict", {**({} if value is None else self.entries(value)), **keywords})
+        if self.is_lengthened() and value is not None and not keywords:
+            return self.call_value(self.attribute(self.made_container("dict", []), "copy_of"), [value], {})
+        with self.wanting():
+            return self.new_container("dict", {**({} if value is None else self.entries(value)), **keywords})
 
     def call_set(self, value: Value | None = None) -> Value:
-        return self.set_of([] if value is None else self.sequence(value))
+        if self.is_lengthened() and value is not None:
+            return self.construct(Set, [value])
+        with self.wanting():
+            return self.set_of([] if value is None else self.sequence(value))
 
     def call_map(self, function: Value, *values: Value) -> Value:
         return Lazy("map", (function, *map(self.refuse_number, values)))
@@ -266,7 +279,12 @@ class Sequences(Calls):
 
     def call_sorted(self, value: Value, key: Value | None = None, reverse: Value | None = None) -> Value:
         named = {name: each for name, each in (("key", key), ("reverse", reverse)) if each is not None}
-        return self.in_order(value, named)
+        found = self.lengthened_of(value)
+        if found is not None:
+            self.call_value(self.attribute(found, "sort"), [], named)
+            return found
+        with self.wanting():
+            return self.in_order(value, named)
 
     def in_order(self, value: Value, keywords: dict[str, Value]) -> Value:
         items = self.sequence(value)
