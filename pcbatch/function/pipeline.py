@@ -33,6 +33,7 @@ from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.kept import holds, kept
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.faults import NO_ROOM
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
@@ -248,6 +249,11 @@ class Pipeline:
         program = self.emitted.load()
         program = machine.with_kept(program, self.environment.kept)
         return replace(program, name=self.options.name or program.name)
+
+    @cached_property
+    def full(self) -> list[int]:
+        """The sites at which a lane fails whose list has no room for one element more."""
+        return [site for site, fault in enumerate(self.table.faults) if fault.message == NO_ROOM[1]]
 
     @once
     def machine(self) -> Executable:

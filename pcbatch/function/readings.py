@@ -18,6 +18,7 @@ from pcbatch.lowering.captures.places import GoneError, Place
 from pcbatch.reading import sources
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.reading import Reading, read
+from pcbatch.reading.specialisations import ROOM
 from pcbatch.reading.untyped.program import read_untyped
 from pcbatch.runtime.backends.protocol import Backend
 
@@ -100,8 +101,10 @@ class ReadProgram:
         return flattened(arguments, self.reading.parameters)
 
 
-def read_program(entry: Linkable, arguments: Arguments, backend: Backend, *, forking: bool = False) -> ReadProgram:
-    """A function's program for these arguments; CompileError with what is refused. See `ReadProgram` for `forking`."""
+def read_program(
+    entry: Linkable, arguments: Arguments, backend: Backend, *, forking: bool = False, room: int = ROOM
+) -> ReadProgram:
+    """A function's program for these arguments; CompileError with what is refused. See `read` for `forking`, `room`."""
     own = batched_of(entry)
     assert own is not None
     takes_gradients = any(map(backend.takes_gradients, objects([entry.function])))
@@ -124,6 +127,7 @@ def read_program(entry: Linkable, arguments: Arguments, backend: Backend, *, for
             defaults=arguments.defaults,
             tapes=takes_gradients,
             forking=forking,
+            room=room,
         )
         changed = reading.guards.changed()
         if changed:

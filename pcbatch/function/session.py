@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pcbatch.errors import CompileError, UsageError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
@@ -28,6 +30,7 @@ from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.look import Look
 from pcbatch.options import Options
+from pcbatch.reading.specialisations import ROOM
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.program import LlvmProgram
@@ -44,6 +47,10 @@ logger.addHandler(logging.NullHandler())
 
 SIGNATURES = 64
 """How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
+
+
+GROWTH, MOST_ROOM = 8, 1 << 15
+"""By what lists get more room whose length differs by lane, where a lane lacks it, and how much at the most."""
 
 
 class Session:
@@ -67,6 +74,8 @@ class Session:
 
         None where each call has to find out more: what reads an array that is made anew at each look, for one.
         """
+        self._rooms: dict[Any, int] = {}
+        """How many elements lists whose length differs by lane have room for, where it is more than at first."""
         self.statistics: list[Statistics] = []
         self.lessons = LessonsByKey()  # all relatives have the same
 
@@ -102,7 +111,8 @@ class Session:
     def compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         """The program for these arguments, and the values of its captured arrays."""
         backend = self._backend
-        key = (backend.place(), arguments.signature)
+        place = (backend.place(), arguments.signature)
+        key = (*place, self._rooms.get(place, ROOM))
         with self._lock, collector.paused():
             while True:  # what a program is may change while it is looked for
                 pipeline = self.compiled.get(key)
@@ -135,7 +145,7 @@ class Session:
         begun = self._of_relatives(find)
         if begun is not None:
             return begun.under(self._options)
-        program = read_program(self._function, arguments, self._backend, forking=forking)
+        program = read_program(self._function, arguments, self._backend, forking=forking, room=key[-1])
         return Pipeline.of(program, key, arguments, self._options, self.lessons)
 
     def bind(self, args: Any, kwargs: Any) -> Arguments:
@@ -222,6 +232,10 @@ class Session:
         is_ready = pipeline.is_ready(arguments.lanes)
         with self._compiling(arguments, pipeline), pipeline.first_time(arguments.lanes):
             outcome = pipeline.run_at_once(arguments, captured)
+        if self._lacks_room(pipeline, outcome):
+            *place, room = pipeline.key
+            self._rooms[tuple(place)] = room * GROWTH
+            return self.run_at_once(args, kwargs)
         if is_ready and not kwargs:
             self._bind_plan(args, arguments, pipeline, captured)
         return pipeline, outcome
@@ -245,7 +259,15 @@ class Session:
         else:
             with pieces_of(self._function.__name__):
                 finished = plan.run(known[1])
-        return None if finished is None else (plan, finished)
+        if finished is None or (finished.values is None and self._lacks_room(pipeline, finished.outcome())):
+            return None
+        return plan, finished
+
+    def _lacks_room(self, pipeline: Pipeline, outcome: Outcome) -> bool:
+        """Whether a lane has failed for a list that had no room for one element more, and can have it."""
+        if not pipeline.full or pipeline.key[-1] >= MOST_ROOM or not self._backend.runs_now():
+            return False
+        return bool(np.isin(np.asarray(outcome.site), pipeline.full).any())
 
     def _at_a_glance(self, args: Any, is_unseen: bool) -> tuple[Any, Sequence[Any]] | None:
         """A key of the types of arguments, and their leaves, those of defaults included; None if it takes more.

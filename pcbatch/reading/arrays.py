@@ -181,8 +181,7 @@ class Arrays(Views):
             raise self.refusal(
                 "PCB205",
                 f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
-                "put another one into the list, or take another one from it, `x = x.copy()`, `copy.copy(x)`, and change "
-                "that; or store it anew: `xs[k] = x`",
+                "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
             )
 
     def refuse_shared(self, array: Value) -> None:

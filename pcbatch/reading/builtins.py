@@ -95,7 +95,7 @@ class Builtins(Mapped):
         generator = Generator(node.args[0], self.frame, self.expression(node.args[0].generators[0].iter))
         keywords = self._keywords(node)
         if function.value is len:
-            return self._consumed(generator, Host(0), lambda count, _: self.binary(gast.Add, count, Host(1)))
+            return self.consumed(generator, Host(0), lambda count, _: self.binary(gast.Add, count, Host(1)))
         return self.call_value(function, [generator], keywords)
 
     def _debug(self, node: Any) -> Value:

@@ -156,7 +156,9 @@ class Containers(Entries):
                 cell = self.state.cell(whole)
                 if cell.kind == "list":
                     with self.wanting(whole):
-                        return self._of_sequence(cell.items, index, lambda found: self.new_container("list", tuple(found)))
+                        return self._of_sequence(
+                            cell.items, index, lambda found: self.new_container("list", tuple(found))
+                        )
                 if cell.kind == "dict":
                     with self.wanting(whole):
                         return self.entry(cell.items, index)
@@ -193,7 +195,9 @@ class Containers(Entries):
             if isinstance(host, range):
                 return self.lazy_item(whole, known)
             if isinstance(host, list | tuple):
-                return self._of_sequence(self.sequence(whole), index, lambda found: self.new_container("list", tuple(found)))
+                return self._of_sequence(
+                    self.sequence(whole), index, lambda found: self.new_container("list", tuple(found))
+                )
             raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):

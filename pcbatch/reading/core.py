@@ -56,8 +56,7 @@ class RefusedError(Exception):
         self.diagnostic = diagnostic
         self.is_final = False
         """Whether it stays so where numbers are known: there is no need to try again."""
-        self.wants: tuple[Any, ...] = ()
-        """The sites of containers that would have to be of a length that differs by lane for this to be read."""
+        self.wants: tuple[Any, ...] = ()  # see `values.Undefined`
         self.statement: Any = None
         """The innermost statement of a function of the program in which it stands; see `recovery`."""
         super().__init__(diagnostic.render())
@@ -240,30 +239,6 @@ class Core:
         self.cells += 1
         self.state.heap[self.cells] = Cell(kind, items, cls)
         return Ref(self.cells)
-
-    def new_container(self, kind: CellKind, items: Any) -> Ref:
-        """A new list, set or dict that the user's code makes here; see `lengths`."""
-        ref = self.new(kind, items)
-        self.state.set_cell(ref, site=self.site())
-        return ref
-
-    @contextmanager
-    def wanting(self, container: Value | None = None) -> Iterator[None]:
-        """Where a number must be known, it need not be if `container`, or what is made here, were one of `lengths`."""
-        cell = None if container is None else self.cell(container)
-        site = self.site() if container is None else None if cell is None else cell.site
-        try:
-            yield
-        except NeedsConstantError as error:
-            if site is not None:
-                error.wants = (*error.wants, site)
-            raise
-
-    def site(self) -> Any:
-        """The place at which something is made: in the source, and in which calls that are interpreted in place."""
-        node = self.node
-        place = getattr(node, "lineno", None), getattr(node, "col_offset", None)
-        return self.file, *place, tuple(frame.span for frame in self.frames[1:])
 
     def cell(self, value: Value) -> Cell | None:
         """The object that a value refers to, if it does."""

@@ -22,10 +22,11 @@ from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.fingerprints import shallow
 from pcbatch.lowering.captures.places import Place
-from pcbatch.reading.core import Core, NeedsBlocksError, RefusedError
+from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.leading import FUNCTION, is_function, leads
 from pcbatch.reading.operations import Applied, Operation, filled, held_in, key_of, lanes_in, text_of
+from pcbatch.reading.sites import Sites
 from pcbatch.reading.templates import Template, struct_of, target_of, why_not_kept
 from pcbatch.reading.values import (
     Host,
@@ -48,7 +49,7 @@ ONE_SHAPE = (
 )
 
 
-class Emission(Core):
+class Emission(Sites):
     """Operations and assignments."""
 
     def emit(

@@ -27,6 +27,18 @@ class Entries(Arrays):
         """A comparison; see `operators`."""
         raise NotImplementedError
 
+    def set_of(self, values: Sequence[Value]) -> Value:
+        """A new set of these elements."""
+        with self.wanting():
+            keys = [self.constant(each, "an element of a set") for each in values]
+        return self.new_container("set", dict.fromkeys(keys, NONE))
+
+    def dict_of(self, keys: Sequence[Value], values: Sequence[Value]) -> Value:
+        """A new dict of these entries."""
+        with self.wanting():
+            known = [self.constant(each, A_KEY) for each in keys]
+        return self.new_container("dict", dict(zip(known, values, strict=True)))
+
     def entry(self, items: Mapping[Any, Value], index: Index) -> Value:
         """The entry of a dict at a key."""
         key = self.key(index)

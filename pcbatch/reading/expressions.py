@@ -9,11 +9,10 @@ from typing import Any
 
 import gast
 
-from pcbatch.reading.arrays import A_KEY
 from pcbatch.reading.core import FilteredError, NeedsBlocksError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
-from pcbatch.reading.values import NONE, Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
+from pcbatch.reading.values import Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
 
 DEAD = Undefined("PCB303", "nothing gets here")
 
@@ -77,18 +76,6 @@ class Expressions(Operators):
 
     def visit_Set(self, node: Any) -> Value:
         return self.set_of(self.evaluated(node.elts))
-
-    def set_of(self, values: Sequence[Value]) -> Value:
-        """A new set of these elements."""
-        with self.wanting():
-            keys = [self.constant(each, "an element of a set") for each in values]
-        return self.new_container("set", dict.fromkeys(keys, NONE))
-
-    def dict_of(self, keys: Sequence[Value], values: Sequence[Value]) -> Value:
-        """A new dict of these entries."""
-        with self.wanting():
-            known = [self.constant(each, A_KEY) for each in keys]
-        return self.new_container("dict", dict(zip(known, values, strict=True)))
 
     def visit_Dict(self, node: Any) -> Value:
         with self.kept() as keys, self.kept() as row:

@@ -291,7 +291,7 @@ class Head:
                 if not again and not isinstance(mine.get(name), Undefined):
                     self.new["c", head.cell, name] = unassigned(f"{_hint(path)}.{name}")
         elif list(mine) != list(theirs):
-            self.restructured(path, (one, other))
+            self.restructured(path, head, (one, other))
             return
         if one.version != other.version and ("v", head.cell) not in self.phis:
             self.new["v", head.cell] = Stale()
@@ -304,7 +304,7 @@ class Head:
         found = self.moving(path, "is an object of another kind after a turn")
         self.new[path] = replace(found, wants=wants) if isinstance(found, Undefined) else found
 
-    def restructured(self, path: Path, cells: tuple[Cell, Cell]) -> None:
+    def restructured(self, path: Path, head: Ref, cells: tuple[Cell, Cell]) -> None:
         """A container that has other entries after a turn."""
         if cells[0].kind == "list":
             before, after = (len(cell.items) for cell in cells)

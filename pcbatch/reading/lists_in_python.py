@@ -24,7 +24,7 @@ class List:
 
     def extend(self, xs: Any) -> None:
         """Add all elements of another one at the end."""
-        for x in list(xs) if xs is self else xs:
+        for x in self.copy() if xs is self else xs:
             self.append(x)
 
     def insert(self, index: Any, x: Any) -> None:
@@ -76,8 +76,8 @@ class List:
 
     def _keys(self, key: Any) -> Any:
         keys = self.rows.empty()
-        for x in self:
-            keys.append(key(x))
+        for k in range(self.length):
+            keys.append(key(self.rows[k]))
         return keys
 
     def index(self, x: Any) -> Any:
@@ -122,10 +122,7 @@ class List:
     def __eq__(self, other: Any) -> Any:
         if len(other) != self.length:
             return False
-        for k in range(self.length):
-            if self.rows[k] != other[k]:
-                return False
-        return True
+        return all(self.rows[k] == other[k] for k in range(self.length))
 
     def __ne__(self, other: Any) -> Any:
         return not self == other
@@ -313,7 +310,7 @@ class Dict:
 
     def copy(self) -> Any:
         """Another one with the same entries."""
-        return Dict(zip(self.names, self.contents))
+        return Dict(zip(self.names, self.contents, strict=False))
 
     def keys(self) -> Any:
         """The keys."""
@@ -325,7 +322,7 @@ class Dict:
 
     def items(self) -> Any:
         """The entries."""
-        return zip(self.names, self.contents)
+        return zip(self.names, self.contents, strict=False)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -235,6 +235,7 @@ class Loops(Filtered):
         self, whole: Value, node: Any, bind: Callable[[Value], None], body: Callable[[], None], orelse: Sequence[Any]
     ) -> None:
         """A loop over `whole`: by a counter where its items are numbers or rows, else written out."""
+        whole = self.iterable(whole)
         self.spend(whole)
         counted, loop = self.counted(whole), Turns(node, bind, body, orelse)
         if counted is None:

@@ -301,7 +301,9 @@ class Operators(Variables):
                 )
             if a != b and any(cell is not None and cell.is_held for cell in map(self.cell, (a, b))):
                 raise self.refusal(
-                    "PCB113", "`is` compares elements of a list whose length differs by lane, which it has by value", COMPARE
+                    "PCB113",
+                    "`is` compares elements of a list whose length differs by lane, which it has by value",
+                    COMPARE,
                 )
             return Host(a == b)
         if isinstance(a, Host) and isinstance(b, Host):

@@ -19,11 +19,11 @@ from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.lengths import ROOM, Elements, LengthenError
 from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.loops import comes_later
 from pcbatch.reading.recovery import Recovery, all_told
-from pcbatch.reading.specialisations import Specialisation, WiderError, Widths, told
+from pcbatch.reading.rows import Elements, LengthenError
+from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
 from pcbatch.reading.values import Host, is_none
 from pcbatch.reading.world import Operand
 from pcbatch.runtime.backends.protocol import Backend
@@ -64,11 +64,14 @@ def read(
     defaults: Mapping[str, int] | None = None,
     tapes: bool = False,
     forking: bool = False,
+    room: int = ROOM,
 ) -> Reading:
     """The reading of a batched function for arguments of `types`, `hosts` being those that are no lane's.
 
     `defaults` are those of `types` that have their default values, which are sizes, perhaps. With `forking`, calls are
-    to be made at the same time. Raises CompileError with what is refused.
+    to be made at the same time. Lists whose length differs by lane have `room` for so many elements.
+
+    Raises CompileError with what is refused.
     """
     known = defaults or {}
     types_of_others = {name: type_ for name, type_ in types.items() if name not in known}
@@ -76,11 +79,11 @@ def read(
     def reading(at_fault: Collection[Any]) -> Reading:
         options = {"tapes": tapes, "forking": forking, "batched_of": batched_of, "at_fault": at_fault}
         try:
-            return _settled(entry, types, hosts, backend, options)
+            return _settled(entry, types, hosts, backend, options, room)
         except NeedsConstantError:
             if not known:
                 raise
-        return _settled(entry, types_of_others, {**hosts, **known}, backend, options)
+        return _settled(entry, types_of_others, {**hosts, **known}, backend, options, room)
 
     return all_told(reading)
 
@@ -91,21 +94,20 @@ def _settled(
     hosts: Mapping[str, Any],
     backend: Backend,
     options: Mapping[str, Any],
+    room: int,
 ) -> Reading:
     """The reading with parameters of functions as wide as their calls need them."""
-    widths, first = Widths(), None
+    widths, first = Widths(room=room), None
     for _ in range(RESTARTS):
         try:
             return Assembly(Recovery(backend, widths=widths, **options), entry).typed(types, hosts)
         except (WiderError, LengthenError):
             continue
         except RefusedError as error:
-            import os
-            if os.environ.get('DBGL'): print('REFUSED', error.diagnostic.code, error.diagnostic.message, error.diagnostic.span, error.wants)
             wanted = [site for site in error.wants if site not in widths.containers]
             if not wanted:
                 raise first if first is not None and not comes_later(error, first) else error from None
-            widths.containers.update(dict.fromkeys(wanted, Elements(None, ROOM)))
+            widths.containers.update(dict.fromkeys(wanted, Elements(None, room)))
             first = first or error
         except RecursionError:
             span = span_of(entry.tree, entry.file)

@@ -18,7 +18,6 @@ from pcbatch.reading.operations import builtin
 from pcbatch.reading.ragged import RAGGED
 from pcbatch.reading.state import Row
 from pcbatch.reading.values import (
-    NONE,
     Generator,
     Host,
     Lane,

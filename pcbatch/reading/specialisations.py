@@ -18,6 +18,9 @@ from pcbatch.reading.values import (
     Value,
 )
 
+ROOM = 64
+"""How many elements lists have room for at first whose length differs by lane."""
+
 
 @dataclass(eq=False)
 class Specialisation:
@@ -94,6 +97,8 @@ class Widths:
     types: dict[Any, list[TensorType]] = field(default_factory=dict)
     containers: dict[Any, Any] = field(default_factory=dict)
     """The elements of containers whose length differs by lane, by the place where these are made; see `lengths`."""
+    room: int = ROOM
+    """How many elements these have room for, if no more are there when they are made."""
 
 
 def same_results(a: Kind | None, b: Kind | None) -> bool:

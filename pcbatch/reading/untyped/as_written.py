@@ -62,7 +62,7 @@ class AsWritten(Recovery):
         def add(found: Value, item: Value) -> Value:
             return self.emit(CHANGED, [self.pattern(found), "append", self.pattern(item)])
 
-        return self._consumed(value, start, add)
+        return self.consumed(value, start, add)
 
     def closure(self, value: Function | Bound) -> Any:
         if isinstance(value, Bound):

@@ -129,13 +129,13 @@ class UntypedHead(Head):
     def _word(self, path: Path, head: Value, now: Value) -> None:
         self.new[path] = UNKNOWN
 
-    def changed_kind(self, path: Path, head: Ref) -> None:
+    def changed_kind(self, path: Path, head: Ref, wants: tuple[Any, ...]) -> None:
         self.new["v", head.cell] = Forgotten()  # type: ignore[assignment]
 
-    def restructured(self, path: Path, head: Ref, before: int, after: int) -> None:
+    def restructured(self, path: Path, head: Ref, cells: tuple[Cell, Cell]) -> None:
         if self.is_counted or not is_data(self.reader, head):
-            super().restructured(path, head, before, after)
-        self.changed_kind(path, head)
+            super().restructured(path, head, cells)
+        self.changed_kind(path, head, ())
 
 
 def is_data(reader: Any, value: Value) -> bool:

@@ -1,0 +1,287 @@
+"""Rows: elements of lists whose length differs by lane, of which each number is an array that has room for many.
+
+A row holds an element by value: what can change is held as it was, and must not change any more.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gast
+import numpy as np
+
+from pcbatch.ir.joins import ConflictError
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.crossing import Crossing
+from pcbatch.reading.kinds import Kind, is_alike, merged
+from pcbatch.reading.operations import GETITEM, builtin
+from pcbatch.reading.specialisations import Widths
+from pcbatch.reading.state import Cell
+from pcbatch.reading.values import NONE, Bound, Host, Lane, Ref, Value, View
+from pcbatch.reading.views import Index, Sliced
+
+BLANK, FREE, PLACE = builtin("__blank__"), builtin("__free__"), builtin("__place__")
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """What a container's elements are, as far as that is known, and how many of them there is room for."""
+
+    kind: Kind | None
+    room: int
+
+    @property
+    def key(self) -> Any:
+        """What tells them from others."""
+        return None if self.kind is None else self.kind.key(exact=True), self.room
+
+
+class Rows:
+    """Elements of a list, one after the other; `elements` says of what kind, of which each number is an array."""
+
+    elements: Elements
+
+
+class LengthenError(Exception):
+    """Elements of another kind go into a list than was known when it was made: the program is read anew."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _rows_class(key: Any) -> type[Rows]:
+    """The class of rows of elements of a kind."""
+    return type("Rows", (Rows,), {"__module__": __name__})
+
+
+class ElementsInRows(Crossing):
+    """Rows of elements."""
+
+    widths: Widths
+    containers: dict[Any, Elements]
+    """What is known of the elements of containers whose length differs by lane, by the place where they are made."""
+
+    def is_rows(self, value: Value) -> bool:
+        """Tell whether a value is the rows of one."""
+        cell = self.cell(value)
+        return cell is not None and cell.cls is not None and issubclass(cell.cls, Rows)
+
+    def _new_rows(self, site: Any, arrays: Sequence[Value] | None = None) -> Ref:
+        """Rows of the elements that lists made at a place have; of zeros, unless their arrays are given."""
+        elements = self.containers[site]
+        types = [] if elements.kind is None else elements.kind.leaves()
+        leaves: dict[Any, Value] = {}
+        for number, type_ in enumerate(types):
+            whole = TensorType(type_.dtype, (elements.room, *type_.shape))
+            given = self.emit(BLANK, [type_.dtype, *whole.shape]) if arrays is None else arrays[number]
+            leaves[number] = self.new("array", (self.lane(given, whole),))
+        cls = _rows_class(elements.key)
+        cls.elements = elements
+        ref = self.new("object", leaves, cls)
+        self.state.set_cell(ref, site=site)
+        return ref
+
+    def _elements(self, rows: Value) -> Elements:
+        cell = self.cell(rows)
+        assert cell is not None and cell.cls is not None
+        found: Elements = cell.cls.elements  # type: ignore[attr-defined]
+        return found
+
+    def _kind_of_element(self, value: Value, leaves: list[Value]) -> Kind:
+        """The kind of an element; its numbers and arrays go to `leaves`."""
+        before, self._is_result, self._is_apart = (self._is_result, self._is_apart), True, True
+        try:
+            return self.kind_of(value, leaves, {})
+        finally:
+            self._is_result, self._is_apart = before
+
+    def _widen(self, sites: Sequence[Any], kind: Kind) -> bool:
+        """Tell whether the elements of lists that are made at some places are of a wider kind by this one."""
+        is_wider = False
+        for site in sites:
+            known = self.containers[site]
+            try:
+                wide = kind if known.kind is None else self._merged(known.kind, kind)
+            except ConflictError as error:
+                raise self._unlike(self.conflict(error)) from None
+            if known.kind is None or known.kind.key(exact=True) != wide.key(exact=True):
+                self.containers[site] = replace(known, kind=wide)
+                is_wider = True
+        return is_wider
+
+    def _merged(self, one: Kind, other: Kind) -> Kind:
+        if not is_alike(one, other):
+            raise self._unlike("they have no structure in common")
+        return merged(one, other, self.joined)
+
+    def _unlike(self, why: str) -> Any:
+        return self.refusal(
+            "PCB301",
+            f"a list whose length differs by lane has elements of several kinds: {why}",
+            "let all elements have one structure, with numbers that meet: `xs.append((0.0, k))`",
+        )
+
+    def _make_room(self, sites: Sequence[Any], count: int) -> bool:
+        """Tell whether lists that are made at some places have to have more room, for `count` elements."""
+        is_larger = False
+        for site in sites:
+            known = self.containers[site]
+            if known.room < count:
+                self.containers[site] = replace(known, room=max(2 * known.room, 1 << (count - 1).bit_length()))
+                is_larger = True
+        return is_larger
+
+    def refuse_rows(self, cells: Sequence[Cell]) -> None:
+        if not all(cell.cls is not None and issubclass(cell.cls, Rows) for cell in cells):
+            return
+        sites = [cell.site for cell in cells]
+        for cell in cells:
+            elements: Elements = cell.cls.elements  # type: ignore[union-attr]
+            self._make_room(sites, elements.room)
+            if elements.kind is not None:
+                self._widen(sites, elements.kind)
+        raise LengthenError
+
+    def put_row(self, rows: Ref, index: Value, value: Value) -> None:
+        """`rows[index] = value`, at a place that is there."""
+        leaves: list[Value] = []
+        self._hold(value)
+        kind = self._kind_of_element(value, leaves)
+        cell = self.state.cell(rows)
+        if self._widen([cell.site], kind) or self.containers[cell.site].key != self._elements(rows).key:
+            raise LengthenError
+        with self.kept(leaves) as row:
+            for number in range(len(leaves)):
+                self.store_element(self.state.cell(rows).items[number], index, row[number])
+
+    def row_at(self, rows: Ref, index: Value) -> Value:
+        """`rows[index]`, at a place that is there."""
+        kind = self._elements(rows).kind
+        if kind is None:  # nothing has been put into it so far: nobody gets here, or the program is read anew
+            self.require(Host(False), "IndexError: list index out of range")
+            return NONE
+        found = self.made_of(kind, iter(self._numbers(rows, index)), [])
+        self._hold(found)
+        return self.known(found)
+
+    def _numbers(self, rows: Ref, index: Value) -> Iterator[Value]:
+        kind, cell = self._elements(rows).kind, self.state.cell(rows)
+        assert kind is not None
+        for number, type_ in enumerate([*kind.leaves()]):
+            found = self.emit(GETITEM, [self.pattern(cell.items[number]), self.pattern(index)])
+            yield self.lane(found, type_)
+
+    def _hold(self, value: Value) -> None:
+        """Note that a list has what can change in it by value: it must not change from now on."""
+        for each in [*self.state.reachable(iter([value]))]:
+            known = self.read(each) if isinstance(each, View) else each
+            if isinstance(known, Lane) and known.name in self.types and known.type.shape:
+                each = self.celled(known)
+            if isinstance(each, Ref) and each.cell in self.state.heap:
+                self.state.set_cell(each, is_held=True)
+
+    def _free_of_rows(self, rows: Ref, length: Value) -> Value:
+        """The place behind the last of `length` rows; the lane fails where there is no room."""
+        length, room = self.read(self.known(length)), self._elements(rows).room
+        if isinstance(length, Host):
+            if length.value < room:
+                return length
+            self._make_room([self.state.cell(rows).site], length.value + 1)
+            raise LengthenError
+        return self.emit(FREE, [self.pattern(length), room])
+
+    def _place_of_rows(self, rows: Ref, index: Value, length: Value) -> Value:
+        """The place that an index means among `length` rows; the lane fails where there is none."""
+        index, length = self.read(self.known(index)), self.read(self.known(length))
+        if isinstance(index, Host) and isinstance(length, Host):
+            if -length.value <= index.value < length.value:
+                return Host(index.value % length.value)
+            self.require(Host(False), "IndexError: list index out of range")
+            return index
+        return self.emit(PLACE, [self.pattern(index), self.pattern(length)])
+
+    def _reorder_of_rows(self, rows: Ref, places: Value) -> Value:
+        """Have the rows at other places, from now on."""
+        for number, array in self.state.cell(rows).items.items():
+            self.write(array, self._gathered(rows, number, places))
+        return NONE
+
+    def _gathered(self, rows: Ref, number: int, places: Value) -> Lane:
+        array = self.state.cell(rows).items[number]
+        return self.lane(self.emit(GETITEM, [self.pattern(array), self.pattern(places)]), self.type_of(array))
+
+    def _equal_of_rows(self, rows: Ref, value: Value, length: Value) -> Value:
+        """Tell of each row whether it is one of the first `length`, and equal to a value."""
+        kind, leaves = self._elements(rows).kind, list[Value]()
+        own, length = self._kind_of_element(value, leaves), self.read(self.known(length))
+        is_empty = isinstance(length, Host) and length.value == 0
+        if is_empty or kind is None or not is_alike(kind, own):
+            return Host(np.zeros(self._elements(rows).room, bool))
+        found = self.compare(gast.Lt, Host(np.arange(self._elements(rows).room)), length)
+        for array, leaf in zip(self.state.cell(rows).items.values(), leaves, strict=True):
+            if self.type_of(leaf).shape:  # type: ignore[union-attr]
+                raise self._unordered("looked for in a list")
+            found = self._binary_of(gast.BitAnd, found, self.compare(gast.Eq, self.read(array), leaf))
+        return found
+
+    def _before_of_rows(self, rows: Ref, is_reversed: Value) -> Value:
+        """Tell of each two rows whether the second one comes before the first one; equal ones stay as they stand."""
+        kind = self._elements(rows).kind
+        room = self._elements(rows).room
+        op = gast.Gt if self.constant(is_reversed, "reverse") else gast.Lt
+        found: Any = Host(np.tril(np.ones((room, room), bool), -1))
+        types = [] if kind is None else [*kind.leaves()]
+        if kind is not None and (any(each.shape for each in types) or not _is_ordered(kind)):
+            raise self._unordered("put in order")
+        for number in reversed(range(len(types))):
+            array = self.state.cell(rows).items[number]
+            first, second = (self.element(self.read(array), index) for index in (_COLUMN, _ROW))
+            less = self.compare(op, second, first)
+            same = self._binary_of(gast.BitAnd, self.compare(gast.Eq, second, first), found)
+            found = self._binary_of(gast.BitOr, less, same)
+        return found
+
+    def _binary_of(self, op: type, a: Value, b: Value) -> Any:
+        return self.binary(op, a, b)
+
+    def _unordered(self, what: str) -> Any:
+        return self.refusal(
+            "PCB423",
+            f"elements that are no numbers, or tuples of these, are {what}, and how many there are differs by lane",
+            "keep a number beside each: `xs.append((key, x))`",
+        )
+
+    def attribute(self, value: Value, name: str) -> Value:
+        if self.is_rows(value):
+            return Host(self._elements(value).room) if name == "room" else Bound(name, value)
+        return super().attribute(value, name)
+
+    def object_item(self, whole: Ref, index: Index) -> Value:
+        if self.is_rows(whole):
+            assert not isinstance(index, Sliced | tuple)
+            return self.row_at(whole, self.read(index))
+        return super().object_item(whole, index)
+
+    def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
+        if self.is_rows(whole):
+            assert not isinstance(index, Sliced | tuple)
+            self.put_row(whole, self.read(index), value)
+            return
+        super().set_object_item(whole, index, value)
+
+    def method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        if self.is_rows(value):
+            assert not keywords
+            found: Value = getattr(self, f"_{name}_of_rows")(value, *arguments)
+            return found
+        return super().method(value, name, arguments, keywords)
+
+
+def _is_ordered(kind: Kind) -> bool:
+    """Tell whether values of a kind are numbers, or tuples of these."""
+    return kind.form == "lane" or (kind.form in ("tuple", "list") and all(map(_is_ordered, kind.items)))
+
+
+_COLUMN = (Sliced(None, None, None), NONE)
+_ROW = (NONE, Sliced(None, None, None))
