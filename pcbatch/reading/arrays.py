@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import eq
+from operator import eq, is_
 from typing import Any
 
 import gast
@@ -16,7 +16,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.core import NeedsConstantError, RefusedError
 from pcbatch.reading.forbidden_calls import forbidden_method
 from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
@@ -192,19 +192,24 @@ class Arrays(Views):
         own = {each.name for each in held if isinstance(each, Lane)}
         older = frozenset().union(*(self.state.origins.get(name, ()) for name in own))
         for other in self.state.reachable(self.living()):
+            if self.is_fresh(other) and not self.shares(other).isdisjoint(mine):
+                raise self._may_be_one(array, mine, partial(is_, other))
             if not isinstance(other, Lane) or other.name in own:
                 continue
             theirs = self.state.origins.get(other.name, frozenset())
             is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
             if is_known and (not theirs.isdisjoint(mine) or other.name in older):
-                some = self.users_name(lambda each: not mine.isdisjoint(self.shares(each)), "an array")
-                one = self.users_name(partial(eq, array), some)
-                two = self.users_name(partial(self._is_array_of, other), "another one")
-                raise self.refusal(
-                    "PCB205",
-                    f"{one} is changed here, and {two} may be the same array: it is on some paths",
-                    "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
-                )
+                raise self._may_be_one(array, mine, partial(self._is_array_of, other))
+
+    def _may_be_one(self, array: Value, mine: set[str], is_other: Callable[[Value], bool]) -> RefusedError:
+        """The refusal of a store into an array that may be another one, too."""
+        some = self.users_name(lambda each: not mine.isdisjoint(self.shares(each)), "an array")
+        one, two = self.users_name(partial(eq, array), some), self.users_name(is_other, "another one")
+        return self.refusal(
+            "PCB205",
+            f"{one} is changed here, and {two} may be the same array: it is on some paths",
+            "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
+        )
 
     def _is_array_of(self, held: Lane, value: Value) -> bool:
         """Tell whether a value is the array that a variable holds."""
@@ -250,6 +255,9 @@ class Arrays(Views):
         lane = self.lane(array, hint="array")
         ref = self.new("array", (lane,))
         self.state.mapped(lambda each: ref if each is array else None)
+        for name, origins in self.state.origins.items():
+            if not self.shares(array).isdisjoint(origins):
+                self.state.origins[name] = origins | {f"#{ref.cell}"}
         return ref
 
     def write(self, array: Value, new: Value) -> None:

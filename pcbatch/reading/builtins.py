@@ -279,7 +279,9 @@ class Builtins(Mapped):
         if isinstance(value, Host):
             return self._opened(value)
         cell = self.cell(value)
-        return value if cell is None else self.new(cell.kind, cell.items, cell.cls)
+        if self.is_list(value):
+            return self.call_value(self.attribute(value, "copy"), [], {})
+        return value if cell is None else self.new_like(cell)
 
     def _opened(self, value: Host) -> Value:
         """A list, a dict, a set or an object of the world as one of the program, which may change."""
@@ -312,7 +314,7 @@ class Builtins(Mapped):
             if cell is None or not isinstance(each, Ref):
                 return each
             if each.cell not in made:
-                made[each.cell] = self.new(cell.kind, cell.items, cell.cls)
+                made[each.cell] = self.new_like(cell)
                 found = cell.with_parts(lambda _, part: deep(part))
                 self.state.set_cell(made[each.cell], items=found.items)
             return made[each.cell]

@@ -26,7 +26,7 @@ COUNTER = TensorType("int32", (), True)
 class Counted:
     """The counter of a loop: where it starts, stops and how it steps, the item at each, and how many turns there are.
 
-    `turns` is None where that differs by lane.
+    `turns` is None where that differs by lane; `grows` is what is gone over if that may get longer meanwhile.
     """
 
     start: Value
@@ -34,6 +34,7 @@ class Counted:
     step: Value
     item: Callable[[Value], Value]
     turns: int | None
+    grows: Callable[[], Value] | None = None
 
     @property
     def numbers(self) -> list[Value]:
@@ -60,10 +61,25 @@ class Counters(Expressions):
         length = self.lazy_length(whole)
         if length is None:
             return None
-        turns = length.value if isinstance(length, Host) else None
+        may_grow = self._may_grow(whole)
+        turns = length.value if isinstance(length, Host) and not may_grow else None
         slot = (self.frame.number, f" over {self.number()}")
         self.state.names[slot] = whole
-        return Counted(Host(0), length, Host(1), lambda index: self.lazy_item(self.state.names[slot], index), turns)
+        return Counted(
+            Host(0),
+            length,
+            Host(1),
+            lambda index: self.lazy_item(self.state.names[slot], index),
+            turns,
+            (lambda: self.lazy_length(self.state.names[slot]) or length) if may_grow else None,
+        )
+
+    def _may_grow(self, whole: Value) -> bool:
+        """Tell whether something is gone over that may get longer meanwhile."""
+        whole = self.known(whole)
+        if isinstance(whole, Lazy) and whole.kind != "reversed":
+            return any(map(self._may_grow, whole.parts))
+        return self.is_bounded(whole)
 
     def row_of(self, array: Value, index: Value) -> Value:
         """A row of an array at a counter, which is in range."""

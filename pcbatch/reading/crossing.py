@@ -73,7 +73,8 @@ class Crossing(Gathered):
                 return Kind("given", number)
         if type_ is not None and not (isinstance(value, Host) and stays(value)):
             leaves.append(value)
-            return Kind("lane", type_)
+            cell = self.cell(value)
+            return Kind("lane", type_, is_held=cell is not None and cell.is_held)
         if isinstance(value, Choice) or (self._is_result and is_word(value) and not is_none(value)):
             leaves.append(self.number_of(value))
             return Kind("word", items=(Kind("lane", NUMBER),), keys=self.numbers_of([value]))
@@ -100,7 +101,9 @@ class Crossing(Gathered):
                 cell = self.state.cell(value)
                 own = in_order(cell)
                 items_of = self._kinds(list(own.values()), leaves, seen, stays)
-                return Kind(cell.kind, items=items_of, keys=tuple(own), cls=cell.cls, site=cell.site)
+                return Kind(
+                    cell.kind, items=items_of, keys=tuple(own), cls=cell.cls, site=cell.site, is_held=cell.is_held
+                )
             case Bound(function, receiver) if isinstance(function, str):
                 return Kind("method", items=self._kinds([receiver], leaves, seen, stays), cls=function)
             case Bound(Function() as function, receiver):
@@ -141,7 +144,7 @@ class Crossing(Gathered):
                 "PCB404", f"{self.described(value)} that contains itself is returned", "return its parts"
             )
         inner = (*around, value.cell)
-        return self.new(cell.kind, cell.with_parts(lambda _, part: self.unshared(part, inner)).items, cell.cls)
+        return self.new_like(cell.with_parts(lambda _, part: self.unshared(part, inner)))
 
     def _content(self, value: Ref, leaves: list[Value]) -> Kind:
         """The kind of an object that was given, by itself."""
@@ -187,6 +190,10 @@ class Crossing(Gathered):
     def made_of(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Value:
         """A value of a kind, of these numbers and arrays."""
         match kind.form:
+            case "lane" if kind.is_held:
+                array = self.new("array", (next(leaves),))
+                self.state.set_cell(array, is_held=True)
+                return array
             case "lane":
                 return next(leaves)
             case "host":
@@ -219,7 +226,7 @@ class Crossing(Gathered):
             case "function":
                 return self._function_made(kind, leaves, made)
         ref = self.new(kind.form, (), kind.cls)  # type: ignore[arg-type]
-        self.state.set_cell(ref, site=kind.site)
+        self.state.set_cell(ref, site=kind.site, is_held=kind.is_held)
         made.append(ref)
         items = [self.made_of(each, leaves, made) for each in kind.items]
         is_keyed = kind.form in ("dict", "object", "set")

@@ -63,6 +63,8 @@ class Head:
                 value = value_at(reader.state, path)
                 if isinstance(value, Lane) and value.name in reader.types:
                     reader.celled(value)
+                elif isinstance(value, Host) and reader.is_fresh(value):
+                    reader.own_of_host(value)
                 elif isinstance(value, Lane | Host):
                     lane = reader.lane(value, hint=_hint(path))
                     fresh = reader.new("array", (lane,))
@@ -97,8 +99,7 @@ class Head:
                 case Undefined():
                     first.append((path, phi))
                 case Stale():
-                    assert isinstance(value, View)
-                    first.append((path, replace(value, seen=None)))
+                    pass
                 case Worded(words):
                     number = Lane(reader.emitter.fresh(NUMBER, _hint(path)), NUMBER)
                     reader.give(number.name, reader.number_of(value), NUMBER)
@@ -113,6 +114,9 @@ class Head:
                     first.append((path, OneOf(index, tuple(map(Ref, cells)))))
         for path, value in first:
             put_at(reader.state, path, value)
+        for path, phi in self.phis.items():
+            if isinstance(phi, Stale) and path[0] in ("n", "c"):
+                put_at(reader.state, path, replace(value_at(reader.state, path), seen=None))  # type: ignore[type-var]
 
     # -- coming back ---------------------------------------------------------------------------------------------------
 
@@ -139,6 +143,10 @@ class Head:
         if isinstance(now, Undefined):
             self.new[path] = now
             return
+        is_array = isinstance(now, Ref) and self.behind.heap[now.cell].kind == "array"
+        if is_array and isinstance(head, Lane) and self.behind.heap[now.cell].is_held:  # type: ignore[union-attr]
+            self.new[path] = Celled()
+            return
         if path in self.phis and isinstance(self.phis[path], TensorType):
             assert isinstance(head, Lane)
             self.number(path, head, now)
@@ -152,20 +160,13 @@ class Head:
         if isinstance(head, OneOf) and path in self.phis:
             self._chosen(path, head, now)
             return
-        is_one_part = isinstance(head, View) and isinstance(now, View) and head.steps == now.steps
-        if is_one_part and isinstance(head.base, Lane) and isinstance(now.base, Ref):  # type: ignore[union-attr]
-            self.new[(*path, "base")] = Celled()
-            return
-        if isinstance(head, View) and isinstance(now, View) and is_same(head, now):
-            if head.seen is not None and head.seen != self._held(now.base):
-                self.new[path] = Stale()
+        if isinstance(head, View) and isinstance(now, View) and self._viewed(path, head, now):
             return
         if self._compared_inside(path, head, now) or is_same(head, now):
             return
         own, other = (self._type(s, v) for s, v in ((self.state, head), (self.behind, now)))
         if own is not None and other is not None:
-            is_object = isinstance(now, Ref) and self.behind.heap[now.cell].kind == "array"
-            if isinstance(head, Lane) and is_object and path not in self.phis:
+            if is_array and self._may_become(head) and path not in self.phis:
                 self.new[path] = Celled()
                 return
             try:
@@ -182,6 +183,24 @@ class Head:
             reader.in_state(s, lambda v=v: reader.described(v)) for s, v in ((self.state, head), (self.behind, now))
         ]
         self.new[path] = self.moving(path, f"is {kinds[0]} before a turn and {kinds[1]} after it")
+
+    def _viewed(self, path: Path, head: View, now: View) -> bool:
+        """Tell whether two views are the same part of what is one array, which has been compared then."""
+        if head.steps != now.steps:
+            return False
+        one, other = head.base, now.base
+        are_views = isinstance(one, View) and isinstance(other, View) and self._viewed((*path, "base"), one, other)
+        if not are_views and isinstance(other, Ref) and isinstance(one, Ref | Lane | Host):
+            self._compare((*path, "base"), one, other)
+        elif not are_views and not is_same(one, other):
+            return False
+        if head.seen is not None and head.seen != self._held(other):
+            self.new[path] = Stale()
+        return True
+
+    def _may_become(self, value: Value) -> bool:
+        """Tell whether a value is an array that a store makes an object of, for all who have it."""
+        return isinstance(value, Lane) or self.reader.is_fresh(value)
 
     def _compared_inside(self, path: Path, head: Value, now: Value) -> bool:
         """Tell whether two values are the same but for what they lead to, which has been compared then."""

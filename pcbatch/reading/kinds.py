@@ -29,6 +29,8 @@ class Kind:
     value: Value | None = None
     site: Any = None
     """Of a container, the place where it was made."""
+    is_held: bool = False
+    """Whether a list whose length differs by lane has it inside, as a value."""
 
     def leaves(self) -> Iterator[TensorType]:
         """The types of its numbers and arrays, in order."""
@@ -110,7 +112,7 @@ def _with_words(a: Kind, b: Kind) -> Kind:
     """A kind with the words of another one that is like it, too."""
     items = tuple(map(_with_words, a.items, b.items))
     keys = tuple(sorted({*a.keys, *b.keys})) if a.form == "word" else a.keys
-    return replace(a, items=items, keys=keys)
+    return replace(a, items=items, keys=keys, is_held=a.is_held or b.is_held)
 
 
 def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
@@ -121,7 +123,7 @@ def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
 def sites_that_differ(one: Kind, other: Kind) -> tuple[Any, ...]:
     """The places where the containers are made of which two values have other numbers of elements."""
     sites = tuple(each.site for each in (one, other) if each.site is not None)
-    if sites and len(one.items) != len(other.items):
+    if sites and (len(one.items) != len(other.items) or one.form != other.form):
         return sites
     pairs = zip(one.items, other.items, strict=False)
     return tuple(site for pair in pairs for site in sites_that_differ(*pair))

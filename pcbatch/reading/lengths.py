@@ -18,7 +18,7 @@ from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.lists_in_python import Dict, List, Set
 from pcbatch.reading.rows import Elements, ElementsInRows
 from pcbatch.reading.state import CellKind
-from pcbatch.reading.values import NONE, Generator, Host, Lazy, Ref, Tuple, Value
+from pcbatch.reading.values import NONE, Generator, Host, Lazy, OneOf, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
 
 
@@ -157,16 +157,38 @@ class Lengths(ElementsInRows):
             super().delete_item(whole, index)
 
     def iterable(self, value: Value) -> Value:
-        cell = self.cell(self.known(value))
-        if cell is None or cell.kind != "object":
+        value = self.known(value)
+        if isinstance(value, OneOf) and all(map(self.is_list, value.items)):
+            return self.call_value(self.attribute(value, "copy"), [], {})
+        cell = self.cell(value)
+        found = None if cell is None or cell.kind != "object" else self.method_of(value, "__iter__")
+        if found is None:
             return value
-        found = self.method_of(value, "__iter__")
         mark = self.mark()
-        given = NONE if found is None else self.call_value(found, [], {})
-        if isinstance(given, Lazy) and given.kind == "iter" and self.is_list(self.known(given.parts[0])):
-            return given.parts[0]
+        given = self.known(self.call_value(found, [], {}))
+        inner = self.iterable(given.parts[0]) if isinstance(given, Lazy) and given.kind == "iter" else given
+        if self.is_list(inner):
+            return inner
         self.back_to(mark)
         return value
+
+    def unpacked(self, value: Value, count: int, star: int | None) -> list[Value]:
+        value = self.iterable(value)
+        if not self.is_list(value):
+            return super().unpacked(value, count, star)
+        with self.kept([value]) as row:
+            behind = 0 if star is None else count - star - 1
+            length, least = self.length(value), Host(count - (star is not None))
+            fits = self.compare(gast.Eq if star is None else gast.GtE, length, least)
+            self.require(self.truth(fits), f"ValueError: {count} variables are given other numbers of values")
+            for place in range(count):
+                if place == star:
+                    bounds = [Host(place), Host(-behind) if behind else NONE, NONE]
+                    row.append(self.call_value(self.attribute(row[0], "part"), bounds, {}))
+                else:
+                    is_behind = star is not None and place > star
+                    row.append(self.item(row[0], Host(place - count if is_behind else place)))
+            return [*row][1:]
 
     def lazy_item(self, whole: Value, index: Value) -> Value:
         if self.is_list(whole):

@@ -311,7 +311,8 @@ class Loops(Filtered):
         phis: dict[Path, Phi] = {("n", *index): replace(type_, shape=()) if type_ is not None else COUNTER}
 
         def test() -> Host | Lane:
-            return self.is_before(self.state.names[index], self.state.names[bound], self.state.names[by])
+            stop = self.state.names[bound] if counted.grows is None else counted.grows()
+            return self.is_before(self.state.names[index], stop, self.state.names[by])
 
         def turn() -> None:
             loop.bind(self._item_of_turn(counted.item, self.state.names[index], loop.node))

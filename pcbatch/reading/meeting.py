@@ -87,9 +87,12 @@ class Meeting:
             for values in self._pairs():
                 if not any(self._is_array_cell(state, value) for state, value in zip(self.states, values, strict=True)):
                     continue
-                for state, value in zip(self.states, values, strict=True):
+                for way, (state, value) in enumerate(zip(self.states, values, strict=True)):
                     if self.is_array(value):
                         self.reader.in_state(state, lambda value=value: self.reader.celled(value))
+                        changed = True
+                    elif self.reader.is_fresh(value):
+                        self._at_end(way, lambda value=value: self.reader.own_of_host(value))
                         changed = True
                 if changed:
                     break
@@ -188,6 +191,9 @@ class Meeting:
             return self._object([each.cell for each in values], what)  # type: ignore[union-attr]
         if all(is_same(first, each) for each in values[1:]):
             return self._same(first, what)
+        if _are_one_part(values):
+            base = self.value([each.base for each in values], what)  # type: ignore[union-attr]
+            return base if isinstance(base, Undefined) else replace(first, base=base, seen=None)  # type: ignore[arg-type]
         if all(map(is_word, values)):
             return self._word(values, what)
         types = [
@@ -378,7 +384,17 @@ class Meeting:
             self.reader.in_state(state, lambda value=value: self.reader.described(value))
             for state, value in zip(self.states, values, strict=True)
         ]
-        return of_kinds(values, kinds, what)
+        cells = [s.heap[v.cell] for s, v in zip(self.states, values, strict=True) if isinstance(v, Ref)]
+        return replace(of_kinds(values, kinds, what), wants=sites_of(cells))
+
+
+def _are_one_part(values: Sequence[Value]) -> bool:
+    """Tell whether values are the same part of objects."""
+    first = values[0]
+    if not isinstance(first, View) or not all(isinstance(each, View) and each.steps == first.steps for each in values):
+        return False
+    bases = [each.base for each in values]  # type: ignore[union-attr]
+    return all(isinstance(each, Ref) for each in bases) or _are_one_part(bases)
 
 
 def _function_of(value: Any) -> Any:

@@ -77,6 +77,7 @@ class Results(Effects):
                 self.hand_back(spec, found)
                 return
             elif not is_alike(result, kind):
+                self.refuse_kinds(result, kind)
                 error = RefusedError(two_kinds(spec.function.name, found, each, result, kind))
                 error.wants = sites_that_differ(result, kind)
                 raise error

@@ -65,7 +65,7 @@ class ElementsInRows(Crossing):
     def is_rows(self, value: Value) -> bool:
         """Tell whether a value is the rows of one."""
         cell = self.cell(value)
-        return cell is not None and cell.cls is not None and issubclass(cell.cls, Rows)
+        return cell is not None and _is_rows_class(cell.cls)
 
     def _new_rows(self, site: Any, arrays: Sequence[Value] | None = None) -> Ref:
         """Rows of the elements that lists made at a place have; of zeros, unless their arrays are given."""
@@ -74,7 +74,7 @@ class ElementsInRows(Crossing):
         leaves: dict[Any, Value] = {}
         for number, type_ in enumerate(types):
             whole = TensorType(type_.dtype, (elements.room, *type_.shape))
-            given = self.emit(BLANK, [type_.dtype, *whole.shape]) if arrays is None else arrays[number]
+            given = self.emit(BLANK, [type_.dtype, *whole.shape]) if not arrays else arrays[number]
             leaves[number] = self.new("array", (self.lane(given, whole),))
         cls = _rows_class(elements.key)
         cls.elements = elements
@@ -133,15 +133,24 @@ class ElementsInRows(Crossing):
         return is_larger
 
     def refuse_rows(self, cells: Sequence[Cell]) -> None:
-        if not all(cell.cls is not None and issubclass(cell.cls, Rows) for cell in cells):
-            return
-        sites = [cell.site for cell in cells]
-        for cell in cells:
-            elements: Elements = cell.cls.elements  # type: ignore[union-attr]
+        if all(_is_rows_class(cell.cls) for cell in cells):
+            self._meet([(cell.site, cell.cls.elements) for cell in cells])  # type: ignore[union-attr]
+
+    def _meet(self, rows: Sequence[tuple[Any, Elements]]) -> None:
+        """Have lists that are made at several places have elements of one kind, from the beginning."""
+        sites = [site for site, _ in rows]
+        for _, elements in rows:
             self._make_room(sites, elements.room)
             if elements.kind is not None:
                 self._widen(sites, elements.kind)
         raise LengthenError
+
+    def refuse_kinds(self, one: Kind, other: Kind) -> None:
+        """Have the elements of lists in values of two kinds be of one kind."""
+        if one.cls is not other.cls and all(_is_rows_class(each.cls) for each in (one, other)):
+            self._meet([(each.site, each.cls.elements) for each in (one, other)])
+        for pair in zip(one.items, other.items, strict=False):
+            self.refuse_kinds(*pair)
 
     def put_row(self, rows: Ref, index: Value, value: Value) -> None:
         """`rows[index] = value`, at a place that is there."""
@@ -175,9 +184,15 @@ class ElementsInRows(Crossing):
     def _hold(self, value: Value) -> None:
         """Note that a list has what can change in it by value: it must not change from now on."""
         for each in [*self.state.reachable(iter([value]))]:
+            import os
+
+            if os.environ.get("DBGL"):
+                print("HOLD", each)
             known = self.read(each) if isinstance(each, View) else each
             if isinstance(known, Lane) and known.name in self.types and known.type.shape:
                 each = self.celled(known)
+            if isinstance(each, Host) and self.is_fresh(each):
+                each = self.own_of_host(each)  # it could change otherwise
             if isinstance(each, Ref) and each.cell in self.state.heap:
                 self.state.set_cell(each, is_held=True)
 
@@ -276,6 +291,11 @@ class ElementsInRows(Crossing):
             found: Value = getattr(self, f"_{name}_of_rows")(value, *arguments)
             return found
         return super().method(value, name, arguments, keywords)
+
+
+def _is_rows_class(cls: Any) -> bool:
+    """Tell whether a class is one of rows."""
+    return isinstance(cls, type) and issubclass(cls, Rows)
 
 
 def _is_ordered(kind: Kind) -> bool:

@@ -89,7 +89,13 @@ class Several(Words):
                 return {f"#{cell}"}.union(*(self.shares(each) for each in own.items)) if own.kind == "array" else set()
             case OneOf(items=items):
                 return set().union(*map(self.shares, items))
+            case Host() if self.is_fresh(value):
+                return {f"host {id(value)}"}
         return set()
+
+    def is_fresh(self, value: Value) -> bool:
+        """Tell whether a value is an array that is known now, and nobody's outside: a store makes an object of it."""
+        return isinstance(value, Host) and value.place is None and self.is_array(value.value)
 
     def is_taped(self, value: Value) -> bool:
         """Tell whether a value is a variable of the library's that a gradient tape may ask for."""

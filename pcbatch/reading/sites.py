@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pcbatch.reading.core import Core, NeedsConstantError
-from pcbatch.reading.state import CellKind
+from pcbatch.reading.state import Cell, CellKind
 from pcbatch.reading.values import Ref, Value
 
 
@@ -18,6 +18,12 @@ class Sites(Core):
         """A new list, set or dict that the user's code makes here; see `lengths`."""
         ref = self.new(kind, items)
         self.state.set_cell(ref, site=self.site())
+        return ref
+
+    def new_like(self, cell: Cell) -> Ref:
+        """A new object with what another one has in it."""
+        ref = self.new(cell.kind, cell.items, cell.cls)
+        self.state.set_cell(ref, site=cell.site)
         return ref
 
     @contextmanager
