@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from operator import eq, is_
+from operator import eq
 from typing import Any
 
 import gast
@@ -16,11 +16,12 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsConstantError, RefusedError
+from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.forbidden_calls import forbidden_method
 from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
+from pcbatch.reading.sharing import Sharing
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
-from pcbatch.reading.views import Index, Sliced, Views, parts_of
+from pcbatch.reading.views import Index, Sliced, parts_of
 
 STORED, AXIS = builtin("__stored__"), builtin("__axis__")
 A_KEY = "a key of a dict"
@@ -30,7 +31,7 @@ KEYS = (
 )
 
 
-class Arrays(Views):
+class Arrays(Sharing):
     """Elements of arrays."""
 
     # -- what an index is ----------------------------------------------------------------------------------------------
@@ -173,50 +174,6 @@ class Arrays(Views):
         self.refuse_shared(array)
         return self.celled(array)
 
-    def refuse_held(self, value: Value) -> None:
-        """Refuse a change of what a list whose length differs by lane has by value."""
-        cell = self.cell(value)
-        if cell is not None and cell.is_held:
-            name = self.users_name(partial(eq, value), "this")
-            raise self.refusal(
-                "PCB205",
-                f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
-                "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
-            )
-
-    def refuse_shared(self, array: Value) -> None:
-        """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
-        self.refuse_held(array)
-        mine = self.shares(array)
-        held = self.state.cell(array).items if isinstance(array, Ref) else (array,)
-        own = {each.name for each in held if isinstance(each, Lane)}
-        older = frozenset().union(*(self.state.origins.get(name, ()) for name in own))
-        for other in self.state.reachable(self.living()):
-            if self.is_fresh(other) and not self.shares(other).isdisjoint(mine):
-                raise self._may_be_one(array, mine, partial(is_, other))
-            if not isinstance(other, Lane) or other.name in own:
-                continue
-            theirs = self.state.origins.get(other.name, frozenset())
-            is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
-            if is_known and (not theirs.isdisjoint(mine) or other.name in older):
-                raise self._may_be_one(array, mine, partial(self._is_array_of, other))
-
-    def _may_be_one(self, array: Value, mine: set[str], is_other: Callable[[Value], bool]) -> RefusedError:
-        """The refusal of a store into an array that may be another one, too."""
-        some = self.users_name(lambda each: not mine.isdisjoint(self.shares(each)), "an array")
-        one, two = self.users_name(partial(eq, array), some), self.users_name(is_other, "another one")
-        return self.refusal(
-            "PCB205",
-            f"{one} is changed here, and {two} may be the same array: it is on some paths",
-            "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
-        )
-
-    def _is_array_of(self, held: Lane, value: Value) -> bool:
-        """Tell whether a value is the array that a variable holds."""
-        if isinstance(value, Ref) and self.kind(value) == "array":
-            return self.state.cell(value).items == (held,)
-        return value == held
-
     def refuse_method(self, name: str) -> None:
         """Refuse a method of an array or a variable that must not be called."""
         wrong = forbidden_method(name)
@@ -237,10 +194,6 @@ class Arrays(Views):
                 "copy what is to stay as it is, where the loop begins: `copy.copy(..)`",
             )
         self.state.set_cell(ref, **changes)
-
-    def living(self) -> Iterator[Value]:
-        """The values of variables that may be read later; see `names`."""
-        return iter(self.state.names.values())
 
     def own_of_host(self, array: Host) -> Ref:
         """An array that is known now as one that is about to change."""

@@ -377,7 +377,7 @@ class Containers(Entries):
                 return self.emit(POSITION, [self.pattern(whole), self.pattern(value)])
             case "count", [value]:
                 return self.emit(COUNT, [self.pattern(whole), self.pattern(value)])
-        raise self.refusal(
+        raise self.no_constant(
             "PCB423", f"`{name}` of a list depends on the values in it, or is called in another form", ONE_LENGTH
         )
 

@@ -447,6 +447,4 @@ class Core:
 
 def _item(place: Place | None, number: int) -> Place | None:
     """The place of an item of what was read at a place."""
-    if place is None:
-        return None
-    return Place("part", place, number, f"{place.text}[{number}]")
+    return None if place is None else Place("part", place, number, f"{place.text}[{number}]")

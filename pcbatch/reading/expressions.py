@@ -72,7 +72,8 @@ class Expressions(Operators):
         return Tuple(tuple(self.evaluated(node.elts)))
 
     def visit_List(self, node: Any) -> Value:
-        return self.new_container("list", tuple(self.evaluated(node.elts)))
+        with self.wanting():
+            return self.new_container("list", tuple(self.evaluated(node.elts)))
 
     def visit_Set(self, node: Any) -> Value:
         return self.set_of(self.evaluated(node.elts))

@@ -33,7 +33,7 @@ class Folds(Sequences):
         """What a function gives of values that are all known; see `builtins`."""
         raise NotImplementedError
 
-    def _folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+    def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """The items of a sequence, or of a generator whose length differs by lane, taken together."""
         if isinstance(value, Generator):
             return self.consumed(value, start, step)
@@ -123,7 +123,7 @@ class Folds(Sequences):
         if type_ is not None and type_.shape:
             total = self.emit(builtin("sum"), [self.pattern(self.read(value))])
             return total if start is None else self.binary(gast.Add, start, total)
-        return self._folded(value, start or Host(0), lambda total, item: self.binary(gast.Add, total, item))
+        return self.folded(value, start or Host(0), lambda total, item: self.binary(gast.Add, total, item))
 
     def call_any(self, value: Value) -> Value:
         return self._truths(value, False)
@@ -145,7 +145,7 @@ class Folds(Sequences):
         combined = self.both if is_all else self.either
         if isinstance(value, Generator):
             return self._consumed_lazily(value, is_all)
-        return self._folded(value, Host(is_all), lambda so_far, item: combined(so_far, self.truth(item)))  # type: ignore[arg-type]
+        return self.folded(value, Host(is_all), lambda so_far, item: combined(so_far, self.truth(item)))  # type: ignore[arg-type]
 
     def _consumed_lazily(self, value: Generator, is_all: bool) -> Value:
         """`any` and `all` of a generator end at the first item that decides."""

@@ -54,6 +54,21 @@ class Lengths(ElementsInRows):
             kind, keys if kind == "set" else [*map(Tuple, zip(keys, items.values(), strict=True))]
         )
 
+    def visit_List(self, node: Any) -> Value:
+        if not (self.is_lengthened() and any(isinstance(each, gast.Starred) for each in node.elts)):
+            return super().visit_List(node)
+        with self.kept([self.list_of(self.site(), [])]) as row:
+            for each in node.elts:
+                is_starred = isinstance(each, gast.Starred)
+                item = self.expression(each.value if is_starred else each)
+                self.call_value(self.attribute(row[0], "extend" if is_starred else "append"), [item], {})
+            return row[0]
+
+    def repeated(self, whole: Value, items: Sequence[Value], times: Value) -> Value:
+        if not self.is_lengthened():
+            return super().repeated(whole, items, times)
+        return self.call_value(self.attribute(self.list_of(self.site(), items), "__mul__"), [times], {})
+
     def visit_ListComp(self, node: Any) -> Value:
         if self.is_lengthened():
             return self._appended(node, self.list_of(self.site(), []))
@@ -84,18 +99,11 @@ class Lengths(ElementsInRows):
 
     def _appended(self, node: Any, whole: Value, name: str = "append") -> Value:
         """A list with the elements of a comprehension behind its own."""
-        with self.kept([whole]) as row:
-            value = Generator(node, self.frame, self.expression(node.generators[0].iter))
+        first = self.expression(node.generators[0].iter)
+        return self._with_items(whole, Generator(node, self.frame, first), name)
 
-            def add(_: Value, item: Value) -> Value:
-                self.call_value(self.attribute(row[0], name), [item], {})
-                return NONE
-
-            self.consumed(value, NONE, add)
-            return row[0]
-
-    def consumed(self, value: Generator, start: Value, step: Callable[[Value, Value], Value]) -> Value:
-        """A generator that is gone over once; see `folds`."""
+    def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+        """The items of a sequence taken together; see `folds`."""
         raise NotImplementedError
 
     def lengthened_of(self, value: Value) -> Value | None:
@@ -105,8 +113,17 @@ class Lengths(ElementsInRows):
             return self.call_value(self.attribute(value, "copy"), [], {})
         if not self.is_lengthened():
             return None
-        with self.kept([self.list_of(self.site(), [])]) as row:
-            self.call_value(self.attribute(row[0], "extend"), [value], {})
+        return self._with_items(self.list_of(self.site(), []), value)
+
+    def _with_items(self, whole: Value, value: Value, name: str = "append") -> Value:
+        """A container with the items of another value, each added by a method."""
+        with self.kept([whole]) as row:
+
+            def add(_: Value, item: Value) -> Value:
+                self.call_value(self.attribute(row[0], name), [item], {})
+                return NONE
+
+            self.folded(value, NONE, add)
             return row[0]
 
     def made_container(self, kind: CellKind, items: Sequence[Value]) -> Ref:

@@ -160,13 +160,17 @@ class Operators(Variables):
         if op is gast.Mult:
             for items, whole, count in ((xs, a, b), (ys, b, a)):
                 if items is not None and self._items(count) is None and self.is_whole(count):
-                    times = self.constant(count, "how often a list is repeated")
-                    return self._like(whole, [*items] * times)
+                    return self.repeated(whole, items, count)
         for one, other in ((a, b), (b, a)):
             if self.kind(one) == "set" and (self.kind(other) == "set" or isinstance(other, Host)):
                 keys = [self._set_of(each) for each in (a, b)]
                 return self.new_container("set", dict.fromkeys(PYTHON[op](*keys), Host(None)))
         return None
+
+    def repeated(self, whole: Value, items: Sequence[Value], times: Value) -> Value:
+        """`whole * times` of a list or a tuple with these items."""
+        with self.wanting():
+            return self._like(whole, [*items] * self.constant(times, "how often a list is repeated"))
 
     def _set_of(self, value: Value) -> Any:
         return set(self.state.cell(value).items) if isinstance(value, Ref) else value.value  # type: ignore[union-attr]

@@ -117,6 +117,10 @@ class Several(Words):
         """Return what objects of a class have under a name that they do not have themselves; see `objects`."""
         raise NotImplementedError
 
+    def own_of_host(self, array: Host) -> Ref:
+        """An array that is known now as one that is about to change; see `arrays`."""
+        raise NotImplementedError
+
     def refuse_rows(self, cells: Sequence[Cell]) -> None:
         """Have the elements of lists whose length differs by lane be of one kind, if cells are such; see `lengths`."""
         raise NotImplementedError

@@ -305,9 +305,9 @@ class Untyped(Parts):
             raise self.no_constant("PCB120", "the class of a value is not known")
         return super()._class_of(value)
 
-    def _folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
+    def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         self._refuse_unknown(value)
-        return super()._folded(value, start, step)
+        return super().folded(value, start, step)
 
     def _truths(self, value: Value, is_all: bool) -> Value:
         self._refuse_unknown(value)

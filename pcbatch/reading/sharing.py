@@ -1,0 +1,64 @@
+"""Stores that others may see, and nobody knows whether: they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import eq, is_
+
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.core import RefusedError
+from pcbatch.reading.values import Lane, Ref, Value
+from pcbatch.reading.views import Views
+
+
+class Sharing(Views):
+    """What may be one object, or share its elements."""
+
+    def living(self) -> Iterator[Value]:
+        """The values of variables that may be read later; see `names`."""
+        return iter(self.state.names.values())
+
+    def refuse_held(self, value: Value) -> None:
+        """Refuse a change of what a list whose length differs by lane has by value."""
+        cell = self.cell(value)
+        if cell is not None and cell.is_held:
+            name = self.users_name(partial(eq, value), "this")
+            raise self.refusal(
+                "PCB205",
+                f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
+                "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
+            )
+
+    def refuse_shared(self, array: Value) -> None:
+        """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
+        self.refuse_held(array)
+        mine = self.shares(array)
+        held = self.state.cell(array).items if isinstance(array, Ref) else (array,)
+        own = {each.name for each in held if isinstance(each, Lane)}
+        older = frozenset().union(*(self.state.origins.get(name, ()) for name in own))
+        for other in self.state.reachable(self.living()):
+            if self.is_fresh(other) and not self.shares(other).isdisjoint(mine):
+                raise self._may_be_one(array, mine, partial(is_, other))
+            if not isinstance(other, Lane) or other.name in own:
+                continue
+            theirs = self.state.origins.get(other.name, frozenset())
+            is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
+            if is_known and (not theirs.isdisjoint(mine) or other.name in older):
+                raise self._may_be_one(array, mine, partial(self._is_array_of, other))
+
+    def _may_be_one(self, array: Value, mine: set[str], is_other: Callable[[Value], bool]) -> RefusedError:
+        """The refusal of a store into an array that may be another one, too."""
+        some = self.users_name(lambda each: not mine.isdisjoint(self.shares(each)), "an array")
+        one, two = self.users_name(partial(eq, array), some), self.users_name(is_other, "another one")
+        return self.refusal(
+            "PCB205",
+            f"{one} is changed here, and {two} may be the same array: it is on some paths",
+            "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
+        )
+
+    def _is_array_of(self, held: Lane, value: Value) -> bool:
+        """Tell whether a value is the array that a variable holds."""
+        if isinstance(value, Ref) and self.kind(value) == "array":
+            return self.state.cell(value).items == (held,)
+        return value == held
