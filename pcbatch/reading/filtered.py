@@ -46,7 +46,7 @@ class Filtered(Ragged):
         if None in types or len({each.shape for each in types if each is not None}) > 1:
             raise error
         stacked = [self.opaque_call(np.array, [self.new("list", tuple(each))]) for each in (values, flags)]
-        return Lazy("filtered", tuple(stacked))
+        return Lazy("filtered", tuple(stacked), self.site())
 
     def _flagged(self, whole: Value, error: FilteredError) -> Iterator[tuple[Value, Host | Lane]]:
         """The items that a comprehension goes over, and whether a lane has them."""

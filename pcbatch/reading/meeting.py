@@ -239,8 +239,9 @@ class Meeting:
         match value:
             case Tuple(items, cls):
                 return Tuple(tuple(self.value([each] * len(self.states), what) for each in items), cls)
-            case Lazy(kind, parts):
-                return Lazy(kind, tuple(self.value([each] * len(self.states), what) for each in parts))
+            case Lazy(parts=parts):
+                parts = tuple(self.value([each] * len(self.states), what) for each in parts)
+                return replace(value, parts=parts)
             case Generator(first=first):
                 return replace(value, first=self.value([first] * len(self.states), what))
             case Function() if value.defaults or value.keyword_defaults:
@@ -385,7 +386,8 @@ class Meeting:
             for state, value in zip(self.states, values, strict=True)
         ]
         cells = [s.heap[v.cell] for s, v in zip(self.states, values, strict=True) if isinstance(v, Ref)]
-        return replace(of_kinds(values, kinds, what), wants=sites_of(cells))
+        parts = tuple(each.site for each in values if isinstance(each, Lazy) and each.site is not None)
+        return replace(of_kinds(values, kinds, what), wants=(*sites_of(cells), *parts))
 
 
 def _are_one_part(values: Sequence[Value]) -> bool:

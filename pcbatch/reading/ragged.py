@@ -203,7 +203,11 @@ class Ragged(Counters):
         """The refusal of a part whose length differs by lane where that cannot be."""
         if found.kind == "ragged":
             return self.no_length()
-        return self.no_constant("PCB407", MASKED, CHOSEN) if found.kind == "masked" else self.no_list()
+        if found.kind == "masked":
+            return self.no_constant("PCB407", MASKED, CHOSEN)
+        error = self.no_list()
+        error.wants = () if found.site is None else (found.site,)
+        return error
 
     # -- stores --------------------------------------------------------------------------------------------------------
 
@@ -322,8 +326,9 @@ class Ragged(Counters):
         if not slices:
             return None
         first = slices[0]
-        if any(each.kind == "filtered" for each in slices):
-            raise self.no_list()
+        for each in slices:
+            if each.kind == "filtered":
+                raise self.refuse_part(each)
         size, rank = self._shape(first.parts[0])[0], len(self._shape(first.parts[0]))
         given = []
         for own, value in zip(found, values, strict=True):

@@ -253,9 +253,9 @@ def within(value: Value, walk: Callable[[Value], Value]) -> Value:
         case Range(start, stop, step):
             new = (walk(start), walk(stop), walk(step))
             return value if is_unchanged(new, (start, stop, step)) else Range(*new)
-        case Lazy(kind, parts):
+        case Lazy(parts=parts):
             new = tuple(map(walk, parts))
-            return value if is_unchanged(new, parts) else Lazy(kind, new)
+            return value if is_unchanged(new, parts) else replace(value, parts=new)
         case View(base, Item(index, operands)):
             new = (walk(base), *map(walk, operands))
             if is_unchanged(new, (base, *operands)):

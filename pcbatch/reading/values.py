@@ -75,6 +75,8 @@ class Lazy:
 
     kind: str
     parts: tuple[Value, ...]
+    site: Any = field(default=None, compare=False)
+    """Of a list of which a lane keeps some elements, the place where it is made; see `lengths`."""
 
 
 @dataclass(frozen=True)

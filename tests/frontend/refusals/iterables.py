@@ -65,26 +65,6 @@ def a_number(x):
 
 
 @pcbatch.autobatch
-def a_list_of_a_range(x, n):
-    for i in list(range(n)):
-        x += i
-    return x
-
-
-@pcbatch.autobatch
-def some_of_a_list(x):
-    return len([y for y in [x, x + 1] if y > 2][0:1]) + x
-
-
-@pcbatch.autobatch
-def a_growing_list(x, n):
-    xs = [x]
-    for i in range(n):
-        xs.append(x + i)
-    return xs[0]
-
-
-@pcbatch.autobatch
 def a_generator_twice(x):
     found = (y for y in [x, x + 1])
     return sum(found) if any(y > 1 for y in [x]) and any(found) else x + sum(found)
@@ -125,9 +105,6 @@ ARGUMENTS = {
     "reversed_pairs": X,
     "pairs_of_numbers": X,
     "a_number": X,
-    "a_list_of_a_range": XN,
-    "some_of_a_list": X,
-    "a_growing_list": XN,
     "a_generator_twice": X,
     "an_iterator": X,
     "mapped_over_nothing": X,

@@ -10,12 +10,6 @@ def of_two_kinds(x):
 
 
 @pcbatch.autobatch
-def of_two_lengths(x):
-    ys = [x, x] if x > 0 else [x]
-    return ys[0]
-
-
-@pcbatch.autobatch
 def of_two_shapes(x, a):
     y = a if x > 0 else a[:1]
     return y
@@ -75,7 +69,6 @@ def a_set(x):
 X = (np.ones(2, np.float32),)
 ARGUMENTS = {
     "of_two_kinds": X,
-    "of_two_lengths": X,
     "of_two_shapes": (np.ones(2, np.float32), np.ones([2, 3], np.float32)),
     "changing_its_kind": X,
     "two_results": X,

@@ -79,20 +79,6 @@ def attribute_of_array(x, n):
 
 
 @pcbatch.autobatch
-def remove_by_value(x, n):
-    xs = [x, 2.0 * x]
-    xs.remove(x)
-    return xs
-
-
-@pcbatch.autobatch
-def insert_by_lane(x, n):
-    xs = [x, x]
-    xs.insert(n, x)
-    return xs
-
-
-@pcbatch.autobatch
 def bounded_extended(x, n):
     many = pcbatch.bounded([], tf.float32, 4)
     many.extend([x, x])
@@ -122,8 +108,6 @@ ARGUMENTS = dict.fromkeys(
         "attribute_of_dict",
         "append_to_array",
         "attribute_of_array",
-        "remove_by_value",
-        "insert_by_lane",
         "bounded_extended",
         "pop_too_far",
         "store_too_far",

@@ -23,14 +23,5 @@ def none(x, n):
     return cache
 
 
-@pcbatch.autobatch
-def lengths(x, n):
-    if n > 0:
-        items = [x]
-    else:
-        items = [x, x]
-    return items
-
-
 BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
-ARGUMENTS = dict.fromkeys(["keys", "none", "lengths"], BATCH)
+ARGUMENTS = dict.fromkeys(["keys", "none"], BATCH)

@@ -19,10 +19,5 @@ def read(x, n):
     return xs[n]
 
 
-@pcbatch.autobatch
-def of_a_dict(x, n):
-    return {"a": x}[n]
-
-
 BATCH = (np.array([1.0, 2.0], np.float32), np.array([0, 1], np.int32))
-ARGUMENTS = dict.fromkeys(["stored", "read", "of_a_dict"], BATCH)
+ARGUMENTS = dict.fromkeys(["stored", "read"], BATCH)

@@ -1,0 +1,771 @@
+"""Programs with lists, sets and dicts whose length differs by lane: what `test_lengths` runs, and what is refused."""
+
+# ruff: noqa: B007, B905, C416, RUF005, RUF015
+
+from __future__ import annotations
+
+import bisect
+import collections
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Ag:
+    x: int
+    y: float = 0.5
+
+
+def collect(n, out):
+    if n <= 0:
+        return
+    out.append(n)
+    collect(n // 2, out)
+    if n % 3 == 0:
+        collect(n - 5, out)
+
+
+def rec(n):
+    if n <= 1:
+        return [n]
+    return rec(n // 2) + [n]
+
+
+def merge(n):
+    if n < 2:
+        return [n]
+    a = merge(n // 2)
+    b = merge(n - n // 2 - 1)
+    out = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i] < b[j]:
+            out.append(a[i])
+            i += 1
+        else:
+            out.append(b[j])
+            j += 1
+    out.extend(a[i:])
+    out.extend(b[j:])
+    return out
+
+
+def collatz(n):
+    path = [n]
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        path.append(n)
+        if len(path) > 50:
+            break
+    return len(path), max(path), path[-1], sum(path)
+
+
+def stack(n):
+    todo = [(n, 0)]
+    total = 0
+    deepest = 0
+    while todo:
+        m, d = todo.pop()
+        total += m
+        deepest = max(deepest, d)
+        if m > 2:
+            todo.append((m // 2, d + 1))
+            todo.append((m // 3, d + 1))
+    return total, deepest
+
+
+def queue(n):
+    q = collections.deque([n])
+    seen = 0
+    acc = 0
+    while q:
+        m = q.popleft()
+        seen += 1
+        acc = (acc * 3 + m) % 1009
+        if m > 3:
+            q.append(m - 2)
+            q.append(m // 2 - 1)
+        if seen > 30:
+            break
+    return seen, acc, len(q)
+
+
+def heap(n):
+    h = [(n, 0)]
+    order = 0
+    while h:
+        v, d = heapq.heappop(h)
+        order = (order * 7 + v + d) % 100003
+        if v > 2:
+            heapq.heappush(h, (v // 2, d + 1))
+            heapq.heappush(h, (v - 2 - v % 3, d + 1))
+        if len(h) > 20:
+            break
+    return order, len(h)
+
+
+def cond(n):
+    xs = []
+    for k in range(6):
+        if (n >> k) & 1:
+            xs.append(k)
+    ys = [2 * x for x in xs if x > 1]
+    zs = sorted(xs, reverse=True)
+    return len(xs), len(ys), sum(ys), zs[0] if zs else -1, 3 in xs, xs.count(2)
+
+
+def sets(n):
+    seen = set()
+    x = n
+    steps = 0
+    while x not in seen and steps < 50:
+        seen.add(x)
+        x = (x * x + 1) % 17
+        steps += 1
+    return steps, x, len(seen)
+
+
+def dicts(n):
+    counts = {}
+    x = n
+    for _ in range(10):
+        x = (5 * x + 3) % 8
+        counts[x % 4] = counts.get(x % 4, 0) + 1
+    best = max(counts, key=lambda k: counts[k])
+    return len(counts), counts[best], sum(counts.values())
+
+
+def crp(n):
+    tables = []
+    s = n
+    for k in range(8):
+        s = (s * 13 + 7) % 31
+        r = s % (k + 2)
+        for t, size in enumerate(tables):
+            r -= size
+            if r < 0:
+                tables[t] += 1
+                break
+        else:
+            tables.append(1)
+    return len(tables), max(tables), sum(c * c for c in tables)
+
+
+def recursion(n):
+    chosen = []
+    found = []
+
+    def search(i, rest):
+        if rest == 0:
+            found.append(list(chosen))
+            return
+        if i == 4 or rest < 0:
+            return
+        chosen.append(i + 1)
+        search(i + 1, rest - i - 1)
+        chosen.pop()
+        search(i + 1, rest)
+
+    search(0, n % 11)
+    first = 1
+    for x in found[0] if found else []:
+        first *= x
+    return len(found), min((len(s) for s in found), default=0), first
+
+
+def beam(n):
+    best = []
+    s = n
+    for k in range(7):
+        s = (s * 13 + 7) % 31
+        if s % 3 == 0:
+            continue
+        best.append((s, -k))
+        best.sort()
+        best = best[:3]
+    if not best:
+        return -1, 0, 0
+    return best[0][0], best[-1][1], len(best)
+
+
+def slices(n):
+    xs = []
+    while n > 0:
+        xs.append(n % 3)
+        n //= 3
+    ys = xs[::-1]
+    zs = xs[1:] + ys[:2]
+    value = 0
+    for d in ys:
+        value = value * 3 + d
+    xs.reverse()
+    return value, len(zs), sum(zs), xs == ys
+
+
+def inserting(n):
+    xs = [5]
+    while n > 0:
+        xs.insert(n % 3, n)
+        if n % 4 == 1:
+            del xs[0]
+        n //= 2
+    t = 0
+    for k, x in enumerate(xs):
+        t += (k + 1) * x
+    xs.remove(xs[0]) if xs else None
+    return t, len(xs)
+
+
+def numpyed(n):
+    xs = [0.5]
+    while n > 0:
+        xs.append(n * 0.25)
+        n //= 2
+    return np.mean(xs), np.max(xs), sum(xs), np.sum(np.array(xs))
+
+
+def buckets(n):
+    b = [[], [], []]
+    x = n
+    for _ in range(6):
+        x = (5 * x + 3) % 17
+        b[x % 3].append(x)
+    return len(b[0]), sum(b[1]), sum(len(each) for each in b)
+
+
+def alias_list(n):
+    xs = [0]
+    while n > 0:
+        xs.append(n)
+        n //= 2
+    ys = xs
+    ys.append(9)
+    return len(xs), sum(xs)
+
+
+def fresh_array(n):
+    rows = []
+    k = 0
+    while n > 0:
+        a = np.zeros(2)
+        a[0] = k
+        a[1] = n
+        rows.append(a)
+        k += 1
+        n //= 2
+    t = 0.0
+    for r in rows:
+        t += r[0] * r[1]
+    return t, len(rows)
+
+
+def viewed(n):
+    base = np.arange(6.0).reshape(3, 2)
+    rows = []
+    k = 0
+    while n > 0:
+        rows.append(base[k % 3])
+        k += 1
+        n //= 2
+    t = 0.0
+    for r in rows:
+        t += r[0] + 2 * r[1]
+    return t, len(rows)
+
+
+def objects(n):
+    ags = []
+    while n > 0:
+        ags.append(Ag(n))
+        n //= 2
+    return sum(a.x for a in ags), sum(a.y for a in ags)
+
+
+def nested(n):
+    groups = []
+    while n > 0:
+        g = []
+        m = n
+        while m > 0:
+            g.append(m % 3)
+            m //= 3
+        groups.append(g)
+        n //= 2
+    return len(groups), sum(len(g) for g in groups), sum(sum(g) for g in groups)
+
+
+def words(n):
+    out = []
+    while n > 0:
+        out.append("odd" if n % 2 else "even")
+        n //= 2
+    return sum(1 for w in out if w == "odd"), len(out), out[0] == "odd" if out else False
+
+
+def mixed_none(n):
+    out = [None]
+    while n > 0:
+        out.append(None)
+        n //= 2
+    return len(out), out[0] is None
+
+
+def int_then_float(n):
+    out = [0]
+    while n > 0:
+        out.append(n / 2)
+        n //= 2
+    return sum(out), max(out)
+
+
+def appending_loop(n):
+    xs = [n]
+    for x in xs:
+        if x > 1:
+            xs.append(x // 2)
+    return len(xs), sum(xs)
+
+
+def pop_empty_guard(n):
+    xs = []
+    for k in range(4):
+        if (n >> k) & 1:
+            xs.append(k)
+        elif xs:
+            xs.pop()
+    return len(xs)
+
+
+def swap(n):
+    xs = []
+    k = 0
+    while n > 0:
+        xs.append(n)
+        n //= 2
+        k += 1
+    for i in range(len(xs) // 2):
+        xs[i], xs[-1 - i] = xs[-1 - i], xs[i]
+    i = 0
+    while i < len(xs):
+        j = i
+        while j > 0 and xs[j - 1] < xs[j]:
+            xs[j - 1], xs[j] = xs[j], xs[j - 1]
+            j -= 1
+        i += 1
+    t = 0
+    for x in xs:
+        t = t * 3 + x
+    return t
+
+
+def helper_returns(n):
+    def digits(m):
+        out = []
+        while m > 0:
+            out.append(m % 10)
+            m //= 10
+        return out
+
+    a = digits(n * 37)
+    b = digits(n + 5)
+    c = a + b
+    return len(c), sum(c), c == b
+
+
+def recursive_helper(n):
+    out = []
+    collect(n, out)
+    return len(out), sum(out)
+
+
+def recursive_list(n):
+    r = rec(n)
+    return len(r), sum(r), r[0]
+
+
+def merge_sort(n):
+    r = merge(n)
+    return len(r), sum(r), r[-1]
+
+
+def zipd(n):
+    xs, ys = [], []
+    while n > 0:
+        xs.append(n)
+        ys.append(n * 0.5)
+        n //= 2
+    return sum(x * y for x, y in zip(xs, ys)), [x for x in reversed(xs)][0] if xs else 0
+
+
+def comp(n):
+    xs = [k * k for k in range(n) if k % 2]
+    ys = [x + 1 for x in xs]
+    return len(ys), sum(ys), max(ys, default=-1)
+
+
+def setops(n):
+    a, b = set(), set()
+    for k in range(5):
+        if (n >> k) & 1:
+            a.add(k)
+        else:
+            b.add((k + n) % 4)
+    return len(a | b), len(a & b), len(a - b), 2 in a
+
+
+def tuples_in_set(n):
+    seen = {(0, 0)}
+    x, y = 0, 0
+    for k in range(12):
+        d = (n >> (k % 5)) & 3
+        x += (d == 0) - (d == 1)
+        y += (d == 2) - (d == 3)
+        seen.add((x, y))
+    return len(seen), (1, 1) in seen
+
+
+def defaultd(n):
+    d = collections.defaultdict(int)
+    x = n
+    for _ in range(8):
+        x = (5 * x + 3) % 16
+        d[x % 5] += 1
+    return len(d), max(d.values()), sum(k for k in d)
+
+
+def counter(n):
+    xs = []
+    x = n
+    for _ in range(8):
+        x = (5 * x + 3) % 16
+        xs.append(x % 3)
+    c = collections.Counter(xs)
+    return len(c), max(c.values())
+
+
+def memo(n):
+    cache = {}
+
+    def fib(k):
+        if k < 2:
+            return k
+        if k in cache:
+            return cache[k]
+        r = (fib(k - 1) + fib(k - 2)) % 1009
+        cache[k] = r
+        return r
+
+    return fib(n)
+
+
+def bis(n):
+    xs = []
+    x = n
+    for k in range(6):
+        x = (5 * x + 3) % 16
+        if x % 2:
+            bisect.insort(xs, x)
+    return xs[0] if xs else -1, bisect.bisect_left(xs, 7)
+
+
+def ternary(n):
+    a, b = [1, 2], [3]
+    c = a if n > 5 else b
+    c.append(n)
+    return len(a), len(b), sum(c)
+
+
+def loopcarried(n):
+    best = []
+    for k in range(4):
+        cur = []
+        m = n + k
+        while m > 0:
+            cur.append(m % 2)
+            m //= 2
+        if len(cur) > len(best):
+            best = cur
+    return len(best), sum(best)
+
+
+def inplace_after_best(n):
+    best = []
+    for k in range(4):
+        cur = []
+        m = n + k
+        while m > 0:
+            cur.append(m % 2)
+            m //= 2
+        if len(cur) > len(best):
+            best = cur
+        best.append(7)
+    return len(best), sum(best), len(cur)
+
+
+def sort_key(n):
+    xs = []
+    x = n
+    for k in range(7):
+        x = (5 * x + 3) % 16
+        if x != 3:
+            xs.append((x % 4, k))
+    xs.sort(key=lambda p: (-p[0], p[1]))
+    ys = sorted(xs, key=lambda p: p[1], reverse=True)
+    return xs[0][0], xs[-1][1], ys[0][1]
+
+
+def slice_neg(n):
+    xs = []
+    while n > 0:
+        xs.append(n)
+        n //= 2
+    a = xs[-2:]
+    b = xs[:-1]
+    c = xs[::2]
+    d = xs[3:1:-1]
+    return len(a), sum(b), sum(c), len(d), sum(d)
+
+
+def del_slice(n):
+    xs = []
+    while n > 0:
+        xs.append(n)
+        n //= 2
+    while xs and xs[0] > 5:
+        xs = xs[1:]
+    return len(xs)
+
+
+def np_append(n):
+    xs = []
+    while n > 0:
+        xs.append(n)
+        n //= 2
+    a = np.array(xs)
+    return a.sum(), len(a)
+
+
+def any_all(n):
+    xs = []
+    while n > 0:
+        xs.append(n % 3)
+        n //= 2
+    return any(x == 2 for x in xs), all(x for x in xs), not xs
+
+
+def unpackfirst(n):
+    xs = [1, 2]
+    while n > 0:
+        xs.append(n)
+        n //= 2
+    first, *rest = xs
+    return first, len(rest)
+
+
+def repeated(n):
+    xs = [0, 1] * n
+    return len(xs), sum(xs)
+
+
+def spread_out(n):
+    found = []
+    for i in range(n):
+        found = [*found, i]
+    return len(found), sum(found)
+
+
+def removed(n):
+    xs = [1, 2, 3, 2]
+    xs.remove(n % 3 + 1)
+    return len(xs), xs[0], xs[1]
+
+
+def keys_by_path(n):
+    state = {}
+    if n > 3:
+        state["a"] = 1
+    else:
+        state["b"] = n
+    return len(state), "a" in state
+
+
+def places_of_a_lane(n):
+    xs = [1, 2, 3]
+    del xs[n % 3]
+    xs[n % 2] = 9
+    return xs[0], xs[1], len(xs), xs.index(9)
+
+
+def of_a_range(n):
+    xs = list(range(n))
+    t = tuple(x * 2 for x in xs)
+    return len(t), sum(t)
+
+
+def comprehensions_in_comprehensions(n):
+    xs = [k for k in range(n)]
+    m = [[i * j for j in range(i)] for i in range(n % 4)]
+    return len(xs), sum(len(r) for r in m), sum(sum(r) for r in m)
+
+
+def cut_off(n):
+    xs = [5, 3, 8][: n % 4]
+    xs.append(1)
+    return len(xs), min(xs)
+
+
+def alias_inner(n):
+    row = [0, 0]
+    rows = []
+    while n > 0:
+        rows.append(row)
+        row[0] += 1
+        n //= 2
+    return sum(r[0] for r in rows), len(rows)
+
+
+def alias_array(n):
+    a = np.zeros(2)
+    rows = []
+    while n > 0:
+        rows.append(a)
+        a[0] += 1.0
+        n //= 2
+    return sum(r[0] for r in rows), len(rows)
+
+
+def viewed_then_changed(n):
+    base = np.arange(6.0).reshape(3, 2)
+    rows = []
+    k = 0
+    while n > 0:
+        rows.append(base[k % 3])
+        k += 1
+        n //= 2
+    base[0, 0] = 100.0
+    t = 0.0
+    for r in rows:
+        t += r[0] + 2 * r[1]
+    return t, len(rows)
+
+
+def objects_changed(n):
+    ags = []
+    while n > 0:
+        ags.append(Ag(n))
+        n //= 2
+    for a in ags:
+        a.x += 1
+    return sum(a.x for a in ags), len(ags)
+
+
+def objects_elem_changed(n):
+    ags = [Ag(1)]
+    while n > 0:
+        ags.append(Ag(n))
+        n //= 2
+    ags[-1].x = 100
+    ags[0].y += 1.0
+    return sum(a.x for a in ags), sum(a.y for a in ags)
+
+
+def popped_changed(n):
+    ags = [Ag(1)]
+    while n > 0:
+        ags.append(Ag(n))
+        n //= 2
+    a = ags.pop()
+    a.x += 5
+    return a.x, len(ags)
+
+
+def nested_append(n):
+    groups = []
+    while n > 0:
+        groups.append([n])
+        if n % 2:
+            groups[-1].append(1)
+        n //= 2
+    return len(groups), sum(len(g) for g in groups)
+
+
+def groupd(n):
+    d = collections.defaultdict(list)
+    x = n
+    for k in range(6):
+        x = (5 * x + 3) % 16
+        d[x % 3].append(k)
+    return len(d), max(len(v) for v in d.values())
+
+
+QUICK = [
+    collatz,
+    stack,
+    queue,
+    heap,
+    cond,
+    sets,
+    dicts,
+    crp,
+    recursion,
+    beam,
+    slices,
+    inserting,
+    numpyed,
+    buckets,
+    alias_list,
+    fresh_array,
+    objects,
+    nested,
+    words,
+    int_then_float,
+    appending_loop,
+    swap,
+    recursive_helper,
+    recursive_list,
+    merge_sort,
+    comp,
+    setops,
+    defaultd,
+    counter,
+    memo,
+    bis,
+    ternary,
+    inplace_after_best,
+    sort_key,
+    slice_neg,
+    any_all,
+    unpackfirst,
+    repeated,
+    spread_out,
+    removed,
+    places_of_a_lane,
+    comprehensions_in_comprehensions,
+]
+OTHERS = [
+    viewed,
+    mixed_none,
+    pop_empty_guard,
+    helper_returns,
+    zipd,
+    tuples_in_set,
+    loopcarried,
+    del_slice,
+    np_append,
+    keys_by_path,
+    of_a_range,
+    cut_off,
+]
+REFUSED = [
+    alias_inner,
+    alias_array,
+    viewed_then_changed,
+    objects_changed,
+    objects_elem_changed,
+    popped_changed,
+    nested_append,
+    groupd,
+]
+"""Programs that change what such a list has by value."""
