@@ -31,6 +31,12 @@ KEYS = (
 )
 
 
+LISTED = (
+    "sums, extremes, means, `sorted`, `len` and loops take such a list; else store its elements into an array of the "
+    "largest size, `a[k] = x`"
+)
+
+
 class Arrays(Sharing):
     """Elements of arrays."""
 
@@ -78,12 +84,11 @@ class Arrays(Sharing):
         )
 
     def no_list(self, node: Any = None) -> NeedsConstantError:
-        """The refusal of a list of which a lane keeps some elements."""
+        """The refusal of a list whose length differs by lane where that cannot be."""
         return self.no_constant(
             "PCB130",
-            "whether an element is kept differs by lane, and with it the length of the list",
-            "a list has the same length in all lanes: keep a flag beside each element, or take "
-            "`pcbatch.bounded(shape, dtype, capacity)`; sums, extremes, `len` and loops over such a list are fine",
+            "how many elements this list has differs by lane",
+            LISTED,
             node=node,
         )
 

@@ -17,6 +17,7 @@ from pcbatch.ir import records
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.in_python import CLASSES
 from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.values import (
@@ -199,7 +200,7 @@ class Builtins(Mapped):
                 if cell.kind in kinds:
                     return kinds[cell.kind]
                 if cell.cls is not None:
-                    return cell.cls
+                    return CLASSES.get(cell.cls, cell.cls)
             case Function():
                 return type(lambda: 0)
             case OneOf(items=items):

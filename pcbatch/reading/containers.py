@@ -9,6 +9,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import SHARED_ARGUMENT
+from pcbatch.reading.arrays import LISTED
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.entries import Entries
 from pcbatch.reading.operations import GETITEM, POSITION, Operation, builtin
@@ -32,10 +33,6 @@ from pcbatch.reading.views import Index, Sliced
 
 COUNT = Operation(
     "count", lambda given, named: f"{given[0]}.count({given[1]})", lambda ops, given, named: ops.count(*given)
-)
-ONE_LENGTH = (
-    "a list has the same length in all lanes: keep a flag beside each element, or take "
-    "`pcbatch.bounded(shape, dtype, capacity)`"
 )
 
 
@@ -63,7 +60,7 @@ class Containers(Entries):
             case Tuple(items):
                 return list(items)
             case Range():
-                help = self.if_static((value.start, value.stop, value.step), ONE_LENGTH)
+                help = self.if_static((value.start, value.stop, value.step), LISTED)
                 raise self.no_constant("PCB130", "how many numbers this range has differs by lane", help)
             case Generator():
                 return self.generated(value)
@@ -78,7 +75,7 @@ class Containers(Entries):
             case OneOf(index, items) if all(self.kind(each) == "list" for each in items):
                 rows = [self.sequence(each) for each in items]
                 if len({len(row) for row in rows}) > 1:
-                    raise self.no_constant("PCB130", "how many elements this has differs by lane", ONE_LENGTH)
+                    raise self.no_constant("PCB130", "how many elements this has differs by lane", LISTED)
                 return [self.taken([row[k] for row in rows], index) for k in range(len(rows[0]))]
             case Host(host) if isinstance(host, list | tuple) and value.place is not None:
                 return [self.item_of_host(value, key) for key in range(len(host))]
@@ -94,7 +91,7 @@ class Containers(Entries):
                 except TypeError:
                     raise self._without_items(value) from None
         if self.is_bounded(value):
-            raise self.no_constant("PCB130", "how many elements a bounded list has differs by lane", ONE_LENGTH)
+            raise self.no_constant("PCB130", "how many elements this list has differs by lane", LISTED)
         type_ = self.type_of(value)
         if type_ is None or not type_.shape:
             found = self.iterated(value)
@@ -378,7 +375,7 @@ class Containers(Entries):
             case "count", [value]:
                 return self.emit(COUNT, [self.pattern(whole), self.pattern(value)])
         raise self.no_constant(
-            "PCB423", f"`{name}` of a list depends on the values in it, or is called in another form", ONE_LENGTH
+            "PCB423", f"`{name}` of a list depends on the values in it, or is called in another form", LISTED
         )
 
     def in_order(self, value: Value, keywords: dict[str, Value]) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pcbatch.reading.in_python import CLASSES
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     Choice,
@@ -33,7 +34,7 @@ def described(value: Value, cell: Cell | None) -> str:
         case Host(host):
             return a(type(host).__name__)
         case Ref() if cell is not None:
-            return a(cell.cls.__name__ if cell.cls is not None else cell.kind)
+            return a(CLASSES.get(cell.cls, cell.cls).__name__ if cell.cls is not None else cell.kind)
         case Tuple(items, cls):
             return f"a tuple of {len(items)}" if cls is None else a(cls.__name__)
         case Function(name):

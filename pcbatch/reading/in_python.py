@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
+from pcbatch.reading.lists_in_python import Dict, List, Set
 
 # -- heapq -------------------------------------------------------------------------------------------------------------
 
@@ -266,6 +267,16 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)
 
+
+CLASSES: dict[type, type] = {
+    List: list,
+    Set: set,
+    Dict: dict,
+    Deque: collections.deque,
+    DefaultDict: collections.defaultdict,
+    Counter: collections.Counter,
+}
+"""The classes of Python's that those written in the language stand for."""
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     heapq.heappush: heappush,

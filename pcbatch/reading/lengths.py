@@ -14,6 +14,7 @@ import gast
 import numpy as np
 
 from pcbatch.reading import lists_in_python
+from pcbatch.reading.arrays import LISTED
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.lists_in_python import Dict, List, Set
 from pcbatch.reading.rows import Elements, ElementsInRows
@@ -234,6 +235,19 @@ class Lengths(ElementsInRows):
 
     # -- as operands ---------------------------------------------------------------------------------------------------
 
+    def record(self, value: Value) -> Any:
+        cell = self.cell(value)
+        if cell is not None and cell.cls in (List, Set, Dict):
+            raise self.no_constant(
+                "PCB130",
+                f"{self.described(value)} whose length differs by lane goes into an operation",
+                LISTED,
+            )
+        return super().record(value)
+
+    def store_element(self, array: Value, index: Index, value: Value) -> None:
+        super().store_element(array, index, self.as_part(value))
+
     def as_part(self, value: Value) -> Value:
         """A list of numbers, or arrays, whose length differs by lane as the part of an array; else `value`."""
         value = self.known(value)
@@ -244,7 +258,7 @@ class Lengths(ElementsInRows):
         if kind is None or kind.form != "lane":
             return value
         array = self.lane(self.read(self.state.cell(cell.items["rows"]).items[0]))
-        return Lazy("ragged", (array, Host(0), cell.items["length"], NONE, NONE))
+        return Lazy("ragged", (array, Host(0), cell.items["length"], NONE, NONE), cell.site)
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
         is_array = any(function is each for each in (np.array, np.asarray))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import gast
 from pcbatch.reading.contexts import Contexts
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.meeting import End
-from pcbatch.reading.values import Host, Lane, Tuple, Value
+from pcbatch.reading.values import NONE, Host, Lane, Ref, Tuple, Value
 
 
 class Matching(Contexts):
@@ -99,11 +100,12 @@ class Matching(Contexts):
 
     def _sequence_matches(self, patterns: Sequence[Any], value: Value, bindings: dict[str, Value]) -> Host | Lane:
         type_ = self.type_of(value)
-        is_sequence = (
-            isinstance(value, Tuple) or self.kind(value) == "list" or (type_ is not None and bool(type_.shape))
-        )
-        if not is_sequence:
+        is_of = isinstance(value, Ref) and issubclass(self._class_of(value), list | collections.deque)
+        if not (isinstance(value, Tuple) or is_of or (type_ is not None and bool(type_.shape))):
             return Host(False)
+        value = self.iterable(value)
+        if self.is_list(value):
+            return self._rows_match(patterns, value, bindings)
         items = self.sequence(value)
         stars = [place for place, each in enumerate(patterns) if isinstance(each, gast.MatchStar)]
         if len(items) != len(patterns) and not (stars and len(items) >= len(patterns) - 1):
@@ -112,6 +114,27 @@ class Matching(Contexts):
             behind = len(patterns) - stars[0] - 1
             middle = self.new("list", tuple(items[stars[0] : len(items) - behind]))
             items = [*items[: stars[0]], middle, *items[len(items) - behind :]]
+        return self._items_match(patterns, items, bindings)
+
+    def _rows_match(self, patterns: Sequence[Any], value: Value, bindings: dict[str, Value]) -> Host | Lane:
+        """Tell whether a list whose length differs by lane matches the pattern of a sequence."""
+        star = next((place for place, each in enumerate(patterns) if isinstance(each, gast.MatchStar)), None)
+        count, length = len(patterns) - (star is not None), self.length(value)
+        fits = self.truth(self.compare(gast.Eq if star is None else gast.GtE, length, Host(count)))
+        with self.kept([value]) as row:
+            for place in range(len(patterns)):
+                behind = len(patterns) - place
+                if place == star:
+                    last = Host(1 - behind) if behind > 1 else NONE
+                    row.append(self.call_value(self.attribute(row[0], "part"), [Host(place), last, NONE], {}))
+                elif star is not None and place > star:
+                    at = self.binary(gast.Sub, self.length(row[0]), Host(behind))
+                    row.append(self.lazy_item(row[0], self.call_value(Host(max), [at, Host(0)], {})))
+                else:
+                    row.append(self.lazy_item(row[0], Host(place)))
+            return self.both(fits, self._items_match(patterns, [*row][1:], bindings))
+
+    def _items_match(self, patterns: Sequence[Any], items: Sequence[Value], bindings: dict[str, Value]) -> Host | Lane:
         found: Host | Lane = Host(True)
         for each, item in zip(patterns, items, strict=True):
             if isinstance(each, gast.MatchStar):

@@ -37,8 +37,8 @@ End = tuple[OpenBlock, State]
 """A block that has no terminator yet, and what is known at its end."""
 
 ONE_LENGTH = (
-    "a list has one length at each place; let all lanes append equally often, `for k in range(4):`, else take "
-    "`pcbatch.bounded(shape, dtype, capacity)`, or an array of the largest size, `a[n] = v`, and count in `n`"
+    "make a list of the function's own of it, `xs = list(xs)`, which may have another length in each lane; or give it "
+    "one length on each path"
 )
 
 

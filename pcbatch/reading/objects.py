@@ -156,11 +156,15 @@ class Objects(Loops):
         if name == "__dict__":
             return Attributes(value.cell)
         if name == "__class__":
-            return Host(cell.cls)
+            return self.call_type(value)
         assert cell.cls is not None
         if is_bounded_class(cell.cls):
             return Bound(name, value)
         return self.of_class(value, cell.cls, name)
+
+    def call_type(self, value: Value) -> Value:
+        """`type(value)`; see `builtins`."""
+        raise NotImplementedError
 
     def of_class(self, value: Value, cls: type, name: str, behind: type | None = None) -> Value:
         """What the class of an object has under a name: a method, what a property gives, a value of the class."""
@@ -442,9 +446,3 @@ class Objects(Loops):
         cell = self.cell(value)
         assert cell is not None and cell.cls is not None
         return Tuple(tuple(cell.items[each.name] for each in dataclasses.fields(cell.cls) if each.compare))
-
-    # -- bounded lists -------------------------------------------------------------------------------------------------
-
-    # -- as operands ---------------------------------------------------------------------------------------------------
-
-    # -- methods of what Python and arrays have ------------------------------------------------------------------------

@@ -201,7 +201,7 @@ class Ragged(Counters):
 
     def refuse_part(self, found: Lazy) -> NeedsConstantError:
         """The refusal of a part whose length differs by lane where that cannot be."""
-        if found.kind == "ragged":
+        if found.kind == "ragged" and found.site is None:
             return self.no_length()
         if found.kind == "masked":
             return self.no_constant("PCB407", MASKED, CHOSEN)

@@ -17,7 +17,9 @@ from pcbatch.lowering.captures.captured import code_of, ordered_variables
 from pcbatch.lowering.captures.guards import Guards
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
+from pcbatch.reading.described import a
 from pcbatch.reading.emitter import LoopNote
+from pcbatch.reading.in_python import CLASSES
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.loops import comes_later
@@ -237,6 +239,11 @@ class Assembly:
                 arrays = elements.kind.with_leaves(iter([*rows.leaves()]))
                 parts = (self.type_of(arrays, span), self.type_of(length))
                 return StructType("Bounded", parts, ("items", "length"), self.reader.ops.Bounded)
+            case "object" if kind.cls in CLASSES:
+                name = CLASSES[kind.cls].__name__
+                message = f"{a(name)} is returned whose length differs by lane"
+                help = "return lists: `list(d), list(d.values())`, `sorted(s)`"
+                raise RefusedError(Diagnostic("PCB404", message, span, "returned here", help))
             case "tuple" | "list" | "dict" | "object":
                 items = tuple(self.type_of(each, span) for each in kind.items)
                 if kind.cls is not None:
