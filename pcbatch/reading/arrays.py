@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from operator import eq
 from typing import Any
 
 import gast
@@ -188,16 +186,7 @@ class Arrays(Sharing):
     def change(self, ref: Ref, **changes: Any) -> None:
         """Change an object of the user's; refused where it may be another one that is read later."""
         self.refuse_held(ref)
-        twins = self.state.twins.get(ref.cell, frozenset())
-        living = twins and {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)}
-        if not twins.isdisjoint(living):
-            one = self.users_name(partial(eq, ref), "this object")
-            other = self.users_name(lambda each: isinstance(each, Ref) and each.cell in twins, "another one")
-            raise self.refusal(
-                "PCB205",
-                f"{one} is changed here, and {other} may be the same object: it is if the loop makes no turn",
-                "copy what is to stay as it is, where the loop begins: `copy.copy(..)`",
-            )
+        self.refuse_twin(ref)
         self.state.set_cell(ref, **changes)
 
     def own_of_host(self, array: Host) -> Ref:

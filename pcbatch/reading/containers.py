@@ -136,6 +136,8 @@ class Containers(Entries):
     def item(self, whole: Value, index: Index) -> Value:
         """`whole[index]`."""
         whole = self.known(whole)
+        if isinstance(whole, OneOf):
+            whole = self.iterable(whole)
         if isinstance(index, Choice):
             return self.of_words(index, lambda word: self.item(whole, word))
         if isinstance(whole, Host) and isinstance(whole.value, dict) and self.differs(index):

@@ -170,7 +170,8 @@ class Core:
 
     def _calls(self) -> list[Note]:
         """Where the function that is interpreted is called, if it is interpreted in place of that."""
-        calls = [each for each in self.frames[1:] if each.span is not None]
+        users = (each for each in self.frames[1:] if each.function.file not in IN_PYTHON)
+        calls = [each for each in users if each.span is not None]
         names = [(each.span, each.function.name) for each in calls[-1:]]
         told = [(span, "the lambda" if name == "<lambda>" else f"`{name}`") for span, name in names]
         return [Note(span, f"{text} is called here") for span, text in told if span is not None]

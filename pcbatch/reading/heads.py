@@ -73,7 +73,7 @@ class Head:
                 value = value_at(reader.state, path)
                 assert isinstance(value, Ref)
                 cell = reader.state.heap[value.cell]
-                copied = reader.new(cell.kind, cell.items, cell.cls)
+                copied = reader.new_like(cell)
                 reader.state.pair(copied.cell, value.cell)
                 put_at(reader.state, path, copied)
         first: list[tuple[Path, Value]] = []

@@ -19,7 +19,7 @@ from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.lists_in_python import Dict, List, Set
 from pcbatch.reading.rows import Elements, ElementsInRows
 from pcbatch.reading.state import CellKind
-from pcbatch.reading.values import NONE, Generator, Host, Lazy, OneOf, Ref, Tuple, Value
+from pcbatch.reading.values import NONE, Generator, Host, Lane, Lazy, OneOf, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
 
 
@@ -178,6 +178,8 @@ class Lengths(ElementsInRows):
         value = self.known(value)
         if isinstance(value, OneOf) and all(map(self.is_list, value.items)):
             return self.call_value(self.attribute(value, "copy"), [], {})
+        if isinstance(value, OneOf) and all(self.kind(each) == "list" for each in value.items):
+            return self._row_of_several(value)
         cell = self.cell(value)
         found = None if cell is None or cell.kind != "object" else self.method_of(value, "__iter__")
         if found is None:
@@ -189,6 +191,30 @@ class Lengths(ElementsInRows):
             return inner
         self.back_to(mark)
         return value
+
+    def _row_of_several(self, value: OneOf) -> Value:
+        """A list with the items of one of several lists, if these are of different lengths; else `value`."""
+        rows = [self.sequence(each) for each in value.items]
+        return self._row_at(rows, value.index) if len(set(map(len, rows))) > 1 else value
+
+    def _row_at(self, rows: Sequence[Sequence[Value]], index: Lane) -> Ref:
+        """A list with the items of one of several rows: it is padded with those of the longest one."""
+        self.containers.setdefault(self.site(), Elements(None, self.widths.room))
+        longest = max(rows, key=len)
+        padded = [[*row, *longest[len(row) :]] for row in rows]
+        items = [self.taken(column, index) for column in zip(*padded, strict=True)]
+        found = self.list_of(self.site(), items)
+        length = self.taken([Host(len(row)) for row in rows], index)
+        self.state.set_cell(found, items={**self.state.cell(found).items, "length": length}, is_held=True)
+        return found
+
+    def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
+        known = [self.known(each) for each in items]
+        if all(map(_is_row, known)):
+            rows = [self.sequence(each) for each in known]
+            if len(set(map(len, rows))) > 1:
+                return self._row_at(rows, self.placed(index, len(rows)) if is_checked else index)
+        return super().taken(items, index, is_checked=is_checked)
 
     def unpacked(self, value: Value, count: int, star: int | None) -> list[Value]:
         value = self.iterable(value)
@@ -266,3 +292,9 @@ class Lengths(ElementsInRows):
             part = self.as_part(arguments[0])
             return part if isinstance(part, Lazy) else None
         return super().of_ragged(function, [*map(self.as_part, arguments)], keywords)
+
+
+def _is_row(value: Value) -> bool:
+    """Tell whether a value is a tuple, or a list of the world, which nobody changes."""
+    is_plain = isinstance(value, Tuple) and value.cls is None
+    return is_plain or (isinstance(value, Host) and isinstance(value.value, list) and value.place is not None)

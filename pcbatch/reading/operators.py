@@ -348,6 +348,8 @@ class Operators(Variables):
 
     def contains(self, whole: Value, item: Value) -> Host | Lane:
         """`item in whole`."""
+        if isinstance(whole, OneOf):
+            whole = self.iterable(whole)
         found = self.method_of(whole, "__contains__")
         if found is not None:
             return self.truth(self.call_value(found, [item], {}))

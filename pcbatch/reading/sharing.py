@@ -30,9 +30,24 @@ class Sharing(Views):
                 "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
             )
 
+    def refuse_twin(self, ref: Ref) -> None:
+        """Refuse a change of an object that may be another one that is read later."""
+        twins = self.state.twins.get(ref.cell, frozenset())
+        living = twins and {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)}
+        if not twins.isdisjoint(living):
+            one = self.users_name(partial(eq, ref), "this object")
+            other = self.users_name(lambda each: isinstance(each, Ref) and each.cell in twins, "another one")
+            raise self.refusal(
+                "PCB205",
+                f"{one} is changed here, and {other} may be the same object: it is if the loop makes no turn",
+                "copy what is to stay as it is, where the loop begins: `copy.copy(..)`",
+            )
+
     def refuse_shared(self, array: Value) -> None:
         """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
         self.refuse_held(array)
+        if isinstance(array, Ref):
+            self.refuse_twin(array)
         mine = self.shares(array)
         held = self.state.cell(array).items if isinstance(array, Ref) else (array,)
         own = {each.name for each in held if isinstance(each, Lane)}

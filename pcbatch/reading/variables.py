@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
+from pcbatch.installed import IN_PYTHON
 from pcbatch.lowering.captures.places import MISSING, Place
 from pcbatch.reading.containers import Containers
 from pcbatch.reading.core import RefusedError
@@ -154,9 +155,10 @@ class Variables(Containers):
 
     def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
         """Return what the user calls a value, or something that leads to it: the variable that was assigned last."""
-        own = scope_of(self.frame.function.tree).locals
+        frame = next(each for each in reversed(self.frames) if each.function.file not in IN_PYTHON)
+        own = scope_of(frame.function.tree).locals
         for (number, name), value in reversed(self.state.names.items()):
-            if number == self.frame.number and name in own and any(map(is_it, self.state.reachable(iter([value])))):
+            if number == frame.number and name in own and any(map(is_it, self.state.reachable(iter([value])))):
                 return f"`{name}`"
         return otherwise
 
