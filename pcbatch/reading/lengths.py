@@ -55,6 +55,14 @@ class Lengths(ElementsInRows):
             kind, keys if kind == "set" else [*map(Tuple, zip(keys, items.values(), strict=True))]
         )
 
+    def set_of(self, values: Sequence[Value]) -> Value:
+        return self.made_container("set", values) if self.is_lengthened() else super().set_of(values)
+
+    def dict_of(self, keys: Sequence[Value], values: Sequence[Value]) -> Value:
+        if not self.is_lengthened():
+            return super().dict_of(keys, values)
+        return self.made_container("dict", [*map(Tuple, zip(keys, values, strict=True))])
+
     def visit_List(self, node: Any) -> Value:
         if not (self.is_lengthened() and any(isinstance(each, gast.Starred) for each in node.elts)):
             return super().visit_List(node)
