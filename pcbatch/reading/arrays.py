@@ -188,6 +188,7 @@ class Arrays(Sharing):
         self.refuse_held(ref)
         self.refuse_twin(ref)
         self.state.set_cell(ref, **changes)
+        self.write_back(ref)
 
     def own_of_host(self, array: Host) -> Ref:
         """An array that is known now as one that is about to change."""
@@ -214,6 +215,7 @@ class Arrays(Sharing):
                 self.refuse_shared(array)
                 cell = self.state.cell(array)
                 self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
+                self.write_back(array)
             case View(base, Item(index)):
                 plain, shape = self.without_new_axes(base, index)
                 if shape is not None:
@@ -288,6 +290,7 @@ class Arrays(Sharing):
             else:
                 new = self.stored(self.pattern(current), index if parts == parts_of(index) else tuple(parts), value)
             self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
+            self.write_back(array)
             return
         if len(parts) > len(current.type.shape):
             raise self.refusal(
@@ -307,6 +310,7 @@ class Arrays(Sharing):
         self.emitter.append(ir.Store(name, tuple(each.name for each in places), self.lane(value).name, self.span()))
         now = self.state.cell(array)
         self.state.set_cell(array, version=now.version + 1)
+        self.write_back(array)
 
     def _are_pairs(self, parts: Sequence[Index]) -> bool:
         """Tell whether several arrays of numbers are among the parts of an index, or one of several axes."""
@@ -348,6 +352,7 @@ class Arrays(Sharing):
         lane = Lane(self.emitter.fresh(current.type, current.name), current.type)
         self.give(lane.name, current, current.type)
         self.state.set_cell(array, items=(lane,))
+        self.write_back(array)
         return lane.name
 
     def element_of(self, array: Value, value: Value, depth: int) -> Value:

@@ -335,7 +335,7 @@ class Calls(Libraries):
 
         def is_old(value: Value) -> bool:
             if isinstance(value, Ref):
-                return value.cell in before
+                return value.cell in before or self.state.heap[value.cell].is_held
             if isinstance(value, Lane) and _is_array(value):
                 return not arrays.isdisjoint({value.name, *self.state.origins.get(value.name, ())})
             return isinstance(value, Function | Generator | View)

@@ -191,7 +191,8 @@ class Crossing(Gathered):
         """A value of a kind, of these numbers and arrays."""
         match kind.form:
             case "lane" if kind.is_held:
-                array = self.new("array", (next(leaves),))
+                leaf = next(leaves)
+                array = leaf if isinstance(leaf, Ref) else self.new("array", (leaf,))
                 self.state.set_cell(array, is_held=True)
                 return array
             case "lane":

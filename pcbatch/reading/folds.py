@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gast
 
 from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.kinds import Kind
 from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.sequences import Sequences
@@ -272,28 +272,34 @@ class Folds(Sequences):
         mark = self.mark()
 
         def seen(so_far: Value, item: Value) -> Value:
-            raise FirstSeenError(self._blank_like(item), self._blank_like(keyed(item)))
+            raise FirstSeenError(*map(self.kind_of_item, (item, keyed(item))))
 
         try:
             over(NONE, seen)
         except FirstSeenError as found:
             self.back_to(mark)
-            return found.values
+            item, key = (self.made_of(kind, iter(_blanks(kind)), []) for kind in found.kinds)
+            return item, key
         return NONE, NONE
 
-    def _blank_like(self, value: Value) -> Value:
-        """Zeros of the kind of a value."""
-        value = self.read(self.known(value))
-        type_ = self.type_of(value)
-        if type_ is not None:
-            return blank(value) if isinstance(value, Lane) else value
-        if isinstance(value, Tuple):
-            return dataclasses.replace(value, items=tuple(map(self._blank_like, value.items)))
-        return value
+    def kind_of_item(self, value: Value) -> Kind:
+        """The kind of what a loop takes."""
+        return self.kind_of_element(value, [])
+
+
+def _blanks(kind: Kind) -> Iterator[Value]:
+    """Zeros for the numbers and arrays of a kind, and some word for each that differs by lane."""
+    if kind.form == "lane":
+        yield blank(Lane("", kind.type))
+    elif kind.form == "word":
+        yield Host(kind.keys[0])
+    else:
+        for item in kind.items:
+            yield from _blanks(item)
 
 
 class FirstSeenError(Exception):
     """A first item has been seen: no more of the loop is wanted."""
 
-    def __init__(self, *values: Value):
-        self.values: Any = values
+    def __init__(self, *kinds: Kind):
+        self.kinds = kinds

@@ -79,7 +79,9 @@ class Head:
         first: list[tuple[Path, Value]] = []
         for path, phi in self.phis.items():
             if path[0] == "h":
-                reader.state.heap[path[1]] = replace(reader.state.heap[path[1]], is_held=True)
+                cell = reader.state.heap[path[1]]
+                is_rows = reader.is_rows(Ref(path[1]))
+                reader.state.heap[path[1]] = replace(cell, is_held=not is_rows, is_spread=is_rows, home=None)
                 continue
             if path[0] == "v":
                 cell = reader.state.heap[path[1]]
@@ -295,7 +297,8 @@ class Head:
         if known == now.cell:
             return
         one, other = self.state.heap[head.cell], self.behind.heap[now.cell]
-        if known is not None or self.back.get(now.cell, head.cell) != head.cell:
+        are_values = one.is_held and other.is_held
+        if known is not None or (self.back.get(now.cell, head.cell) != head.cell and not are_values):
             self._several(path, head, now)
             return
         self.pairs[head.cell], self.back[now.cell], self.paths[head.cell] = now.cell, head.cell, path
@@ -303,7 +306,7 @@ class Head:
             self.reader.refuse_rows([one, other])
             self.changed_kind(path, head, sites_of([one, other]))
             return
-        if other.is_held and not one.is_held and ("h", head.cell) not in self.phis:
+        if ("h", head.cell) not in self.phis and _is_known_better(one, other):
             self.new["h", head.cell] = Stale()
         mine, theirs = dict(one.parts()), dict(other.parts())
         if one.kind == "object":
@@ -394,6 +397,12 @@ class Head:
             values.append((lane, found))
         for lane, found in values:
             reader.give(lane.name, found, lane.type)
+
+
+def _is_known_better(one: Cell, other: Cell) -> bool:
+    """Tell whether more is known of an object than after a turn: that it is no element, or of which rows it is one."""
+    is_free = not one.is_held and other.is_held
+    return is_free or (one.home is not None and one.home != other.home) or (other.is_spread and not one.is_spread)
 
 
 class NeedsTurnsError(NeedsConstantError):

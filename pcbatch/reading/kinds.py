@@ -32,6 +32,11 @@ class Kind:
     is_held: bool = False
     """Whether a list whose length differs by lane has it inside, as a value."""
 
+    @property
+    def sites(self) -> set[Any]:
+        """The places where containers in it were made."""
+        return {self.site}.union(*(item.sites for item in self.items))
+
     def leaves(self) -> Iterator[TensorType]:
         """The types of its numbers and arrays, in order."""
         if self.form == "lane":

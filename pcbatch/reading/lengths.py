@@ -16,6 +16,7 @@ import numpy as np
 from pcbatch.reading import lists_in_python
 from pcbatch.reading.arrays import LISTED
 from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.kinds import is_value
 from pcbatch.reading.lists_in_python import Dict, List, Set
 from pcbatch.reading.rows import Elements, ElementsInRows
 from pcbatch.reading.state import CellKind
@@ -149,7 +150,7 @@ class Lengths(ElementsInRows):
         """A list of a length that differs by lane, which has these elements."""
         with self.kept(items) as row:
             for each in items:
-                self._widen([site], self._kind_of_element(each, []))
+                self._widen([site], self.kind_of_element(each, []))
             self._make_room([site], len(items))
             rows = self._new_rows(site)
             for place in range(len(row)):
@@ -257,8 +258,12 @@ class Lengths(ElementsInRows):
             self._widen([site], elements.kind)
         if self.containers[site].room != elements.room:
             raise self.refusal("PCB301", "lists with room for different numbers of elements meet in one place")
+        if elements.kind is not None and not is_value(elements.kind):
+            self.state.set_cell(rows, is_spread=True)
         arrays = [self._gathered(rows, number, places) for number in self.state.cell(rows).items]
-        return self._listed(self._new_rows(site, arrays), length, site)
+        found = self._new_rows(site, arrays)
+        self.state.set_cell(found, is_spread=self.state.cell(rows).is_spread)
+        return self._listed(found, length, site)
 
     def _empty_of_rows(self, rows: Ref) -> Value:
         """An empty list, of any elements, with as much room."""

@@ -40,11 +40,11 @@ class List:
     def pop(self, index: Any = None) -> Any:
         """Take out the last element, or the one at `index`."""
         if index is None:
-            x = self.rows[self.rows.place(-1, self.length)]
+            x = self.rows.released(self.rows[self.rows.place(-1, self.length)])
             self.length = self.length - 1
             return x
         at = self.rows.place(index, self.length)
-        x = self.rows[at]
+        x = self.rows.released(self.rows[at])
         places = np.arange(self.rows.room)
         self.rows.reorder(np.where(places < at, places, np.minimum(places + 1, self.rows.room - 1)))
         self.length = self.length - 1

@@ -11,7 +11,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import Several, refs_of
-from pcbatch.reading.state import Cell, State, are_alike, computes_again, joined_twins, sites_of
+from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
     Bound,
@@ -169,7 +169,8 @@ class Meeting:
             return cells if are_objects else set()
         key = tuple(each.cell for each in values)  # type: ignore[union-attr]
         kinds = {state.heap[number].kind for state, number in zip(self.states, key, strict=True)}
-        return set() if len(cells) == 1 or self._is_one(key) or kinds == {"array"} else cells
+        are_values = all(state.heap[number].is_held for state, number in zip(self.states, key, strict=True))
+        return set() if len(cells) == 1 or are_values or self._is_one(key) or kinds == {"array"} else cells
 
     def _is_one(self, key: tuple[int, ...]) -> bool:
         """Tell whether objects that meet meet with nothing else, and so are one object behind."""
@@ -296,7 +297,9 @@ class Meeting:
         if numbers in self.cells:
             return self.cells[numbers]
         is_identical = len(set(numbers)) == 1
-        if not is_identical and not self._is_one(numbers):
+        cells = [state.heap[number] for state, number in zip(self.states, numbers, strict=True)]
+        are_values = all(cell.is_held for cell in cells) and are_alike(cells)
+        if not is_identical and not are_values and not self._is_one(numbers):
             if all(state.heap[number].kind == "array" for state, number in zip(self.states, numbers, strict=True)):
                 types = [
                     self.reader.in_state(state, lambda n=number: self.reader.type_of(Ref(n)))
@@ -304,7 +307,6 @@ class Meeting:
                 ]
                 return self.number([Ref(number) for number in numbers], types, what)
             return self._one_of([Ref(number) for number in numbers], what)
-        cells = [state.heap[number] for state, number in zip(self.states, numbers, strict=True)]
         if not are_alike(cells):
             return self.unlike(numbers, cells, what)
         if cells[0].kind == "object" and any(cell is not cells[0] for cell in cells):
@@ -324,9 +326,24 @@ class Meeting:
             return ref  # nobody has changed it
         version = max(cell.version for cell in cells) + (len({cell.version for cell in cells}) > 1)
         items = content if isinstance(cells[0].items, dict) else tuple(content.values())
-        is_held = any(cell.is_held for cell in cells)
-        self.out.heap[ref.cell] = replace(cells[0], items=items, version=version, is_held=is_held)
+        made = replace(cells[0], items=items, version=version)
+        is_held, is_spread = (any(each) for each in zip(*((c.is_held, c.is_spread) for c in cells), strict=True))
+        home = self._home([cell.home for cell in cells])
+        self.out.heap[ref.cell] = replace(made, is_held=is_held, is_spread=is_spread, home=home)
         return ref
+
+    def _home(self, homes: Sequence[Home | None]) -> Home | None:
+        """The place in rows of an element that has been read from there on all ways, and is there as it is now."""
+        first = homes[0]
+        if first is None:
+            return None
+        rows = [state.heap.get(first.rows.cell) for state in self.states]
+        places = zip(homes, rows, strict=True)
+        if not all(home == replace(first, version=cell.version) for home, cell in places if cell is not None):
+            return None
+        versions = [cell.version for cell in rows if cell is not None]
+        is_there = len(versions) == len(rows)
+        return replace(first, version=max(versions) + (len({*versions}) > 1)) if is_there else None
 
     def _completed(self, cells: Sequence[Cell], what: str) -> list[Cell]:
         """Objects of one class with all attributes that any has: what one lacks is the class's, or not assigned."""

@@ -113,6 +113,7 @@ def _settled(
             wanted = [site for site in error.wants if site not in widths.containers]
             if not wanted:
                 raise first if first is not None and not comes_later(error, first) else error from None
+            widths.forget(wanted)
             widths.containers.update(dict.fromkeys(wanted, Elements(None, room)))
             first = first or error
         except RecursionError:

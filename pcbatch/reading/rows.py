@@ -16,10 +16,10 @@ import numpy as np
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.crossing import Crossing
-from pcbatch.reading.kinds import Kind, is_alike, merged
+from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin
 from pcbatch.reading.specialisations import Widths
-from pcbatch.reading.state import Cell
+from pcbatch.reading.state import Cell, Home
 from pcbatch.reading.values import NONE, Bound, Host, Lane, Ref, Value, View
 from pcbatch.reading.views import Index, Sliced
 
@@ -88,7 +88,7 @@ class ElementsInRows(Crossing):
         found: Elements = cell.cls.elements  # type: ignore[attr-defined]
         return found
 
-    def _kind_of_element(self, value: Value, leaves: list[Value]) -> Kind:
+    def kind_of_element(self, value: Value, leaves: list[Value]) -> Kind:
         """The kind of an element; its numbers and arrays go to `leaves`."""
         before, self._is_result, self._is_apart = (self._is_result, self._is_apart), True, True
         try:
@@ -112,7 +112,10 @@ class ElementsInRows(Crossing):
 
     def _merged(self, one: Kind, other: Kind) -> Kind:
         if not is_alike(one, other):
-            raise self._unlike("they have no structure in common")
+            self.refuse_kinds(one, other)
+            error = self._unlike("they have no structure in common")
+            error.wants = sites_that_differ(one, other)
+            raise error
         return merged(one, other, self.joined)
 
     def _unlike(self, why: str) -> Any:
@@ -143,6 +146,7 @@ class ElementsInRows(Crossing):
             self._make_room(sites, elements.room)
             if elements.kind is not None:
                 self._widen(sites, elements.kind)
+        self.widths.forget(sites)
         raise LengthenError
 
     def refuse_kinds(self, one: Kind, other: Kind) -> None:
@@ -154,15 +158,47 @@ class ElementsInRows(Crossing):
 
     def put_row(self, rows: Ref, index: Value, value: Value) -> None:
         """`rows[index] = value`, at a place that is there."""
-        leaves: list[Value] = []
+        self._spread(rows, value)
         self._hold(value)
-        kind = self._kind_of_element(value, leaves)
+        self._put_leaves(rows, index, value)
+
+    def _put_leaves(self, rows: Ref, index: Value, value: Value) -> None:
+        leaves: list[Value] = []
+        kind = self.kind_of_element(value, leaves)
         cell = self.state.cell(rows)
         if self._widen([cell.site], kind) or self.containers[cell.site].key != self._elements(rows).key:
             raise LengthenError
         with self.kept(leaves) as row:
             for number in range(len(leaves)):
                 self.store_element(self.state.cell(rows).items[number], index, row[number])
+        self.state.set_cell(rows, version=self.state.cell(rows).version + 1)
+
+    def _spread(self, rows: Ref, value: Value) -> None:
+        """Note of rows that what can change in them may be in other ones, too, if it goes into a second place."""
+        for home in [cell.home for cell in self._cells_in(value) if cell.is_held]:
+            if home is None or home.rows == rows:
+                self.state.set_cell(rows, is_spread=True)
+            elif home.rows.cell in self.state.heap:
+                self.state.pair(rows.cell, home.rows.cell)
+            if home is None:  # it may be in any of them
+                for number in [number for number in self.state.heap if self.is_rows(Ref(number))]:
+                    self.state.set_cell(Ref(number), is_spread=True)
+
+    def _cells_in(self, value: Value) -> list[Cell]:
+        found = {each.cell for each in self.state.reachable(iter([value])) if isinstance(each, Ref)}
+        return [self.state.heap[number] for number in found if number in self.state.heap]
+
+    def write_back(self, ref: Ref) -> None:
+        """Put the element that an object is a part of back into its rows, as it is now."""
+        home = self.state.heap[ref.cell].home
+        if home is not None:
+            self._put_leaves(home.rows, home.index, home.whole)
+            self._at_home(replace(home, version=self.state.cell(home.rows).version))
+
+    def _at_home(self, home: Home) -> None:
+        for each in [*self.state.reachable(iter([home.whole]))]:
+            if isinstance(each, Ref) and each.cell in self.state.heap:
+                self.state.set_cell(each, is_held=True, home=home)
 
     def row_at(self, rows: Ref, index: Value) -> Value:
         """`rows[index]`, at a place that is there."""
@@ -172,22 +208,19 @@ class ElementsInRows(Crossing):
             return NONE
         found = self.made_of(kind, iter(self._numbers(rows, index)), [])
         self._hold(found)
+        self._at_home(Home(rows, index, self.state.cell(rows).version, found))
         return self.known(found)
 
     def _numbers(self, rows: Ref, index: Value) -> Iterator[Value]:
         kind, cell = self._elements(rows).kind, self.state.cell(rows)
         assert kind is not None
         for number, type_ in enumerate([*kind.leaves()]):
-            found = self.emit(GETITEM, [self.pattern(cell.items[number]), self.pattern(index)])
-            yield self.lane(found, type_)
+            found = self.lane(self.emit(GETITEM, [self.pattern(cell.items[number]), self.pattern(index)]), type_)
+            yield self.new("array", (found,)) if type_.shape else found
 
     def _hold(self, value: Value) -> None:
         """Note that a list has what can change in it by value: it must not change from now on."""
         for each in [*self.state.reachable(iter([value]))]:
-            import os
-
-            if os.environ.get("DBGL"):
-                print("HOLD", each)
             known = self.read(each) if isinstance(each, View) else each
             if isinstance(known, Lane) and known.name in self.types and known.type.shape:
                 each = self.celled(known)
@@ -195,6 +228,14 @@ class ElementsInRows(Crossing):
                 each = self.own_of_host(each)  # it could change otherwise
             if isinstance(each, Ref) and each.cell in self.state.heap:
                 self.state.set_cell(each, is_held=True)
+
+    def _released_of_rows(self, rows: Ref, value: Value) -> Value:
+        """An element that is taken out of rows: whoever gets it has it alone, if nobody else may have it."""
+        for each in [*self.state.reachable(iter([value]))]:
+            cell = self.cell(each)
+            if cell is not None and cell.home is not None and self.is_alone(each, cell.home):
+                self.state.set_cell(each, is_held=False, home=None)  # type: ignore[arg-type]
+        return value
 
     def _free_of_rows(self, rows: Ref, length: Value) -> Value:
         """The place behind the last of `length` rows; the lane fails where there is no room."""
@@ -220,6 +261,7 @@ class ElementsInRows(Crossing):
         """Have the rows at other places, from now on."""
         for number, array in self.state.cell(rows).items.items():
             self.write(array, self._gathered(rows, number, places))
+        self.state.set_cell(rows, version=self.state.cell(rows).version + 1)
         return NONE
 
     def _gathered(self, rows: Ref, number: int, places: Value) -> Lane:
@@ -229,7 +271,7 @@ class ElementsInRows(Crossing):
     def _equal_of_rows(self, rows: Ref, value: Value, length: Value) -> Value:
         """Tell of each row whether it is one of the first `length`, and equal to a value."""
         kind, leaves = self._elements(rows).kind, list[Value]()
-        own, length = self._kind_of_element(value, leaves), self.read(self.known(length))
+        own, length = self.kind_of_element(value, leaves), self.read(self.known(length))
         is_empty = isinstance(length, Host) and length.value == 0
         if is_empty or kind is None or not is_alike(kind, own):
             return Host(np.zeros(self._elements(rows).room, bool))

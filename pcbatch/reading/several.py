@@ -117,6 +117,10 @@ class Several(Words):
         """Return what objects of a class have under a name that they do not have themselves; see `objects`."""
         raise NotImplementedError
 
+    def is_rows(self, value: Value) -> bool:
+        """Tell whether a value is the rows of a list whose length differs by lane; see `rows`."""
+        raise NotImplementedError
+
     def own_of_host(self, array: Host) -> Ref:
         """An array that is known now as one that is about to change; see `arrays`."""
         raise NotImplementedError

@@ -8,6 +8,7 @@ from operator import eq, is_
 
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import RefusedError
+from pcbatch.reading.state import Home
 from pcbatch.reading.values import Lane, Ref, Value
 from pcbatch.reading.views import Views
 
@@ -20,15 +21,39 @@ class Sharing(Views):
         return iter(self.state.names.values())
 
     def refuse_held(self, value: Value) -> None:
-        """Refuse a change of what a list whose length differs by lane has by value."""
+        """Refuse a change of what a list whose length differs by lane has by value, unless it can be put back there."""
         cell = self.cell(value)
-        if cell is not None and cell.is_held:
-            name = self.users_name(partial(eq, value), "this")
-            raise self.refusal(
-                "PCB205",
-                f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
-                "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
-            )
+        if cell is None or not cell.is_held or self._is_at_home(value):
+            return
+        name = self.users_name(partial(eq, value), "this")
+        raise self.refusal(
+            "PCB205",
+            f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
+            "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
+        )
+
+    def _is_at_home(self, value: Value) -> bool:
+        """Tell whether an element of rows is what these have in one place, and in nobody's hands but those."""
+        cell = self.cell(value)
+        home = None if cell is None else cell.home
+        rows = None if home is None else self.state.heap.get(home.rows.cell)
+        is_there = home is not None and rows is not None and rows.version == home.version
+        return home is not None and is_there and self.is_alone(value, home)
+
+    def is_alone(self, value: Value, home: Home) -> bool:
+        """Tell whether nobody but some rows, and who has `value`, an element of these or a part of it, may have it."""
+        rows = self.state.heap[home.rows.cell]
+        own = {each.cell for each in self.state.reachable(iter([home.whole])) if isinstance(each, Ref)}
+        if rows.is_spread or not isinstance(value, Ref) or value.cell not in own:
+            return False
+        living = {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)} - own
+        if not living.isdisjoint(self.state.twins.get(home.rows.cell, ())):
+            return False
+        return not any(self.state.heap[each].is_held for each in living if each in self.state.heap)
+
+    def write_back(self, ref: Ref) -> None:
+        """Put an element that has changed back into its rows; see `rows`."""
+        raise NotImplementedError
 
     def refuse_twin(self, ref: Ref) -> None:
         """Refuse a change of an object that may be another one that is read later."""

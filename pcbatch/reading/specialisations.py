@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -99,6 +100,16 @@ class Widths:
     """The elements of containers whose length differs by lane, by the place where these are made; see `lengths`."""
     room: int = ROOM
     """How many elements these have room for, if no more are there when they are made."""
+
+    def forget(self, sites: Collection[Any]) -> None:
+        """Forget of which kind elements are that have containers in them which are made at some places."""
+        for site, elements in self.containers.items():
+            self.containers[site] = _without(elements, sites)
+
+
+def _without(elements: Any, sites: Collection[Any]) -> Any:
+    is_made = elements.kind is not None and not elements.kind.sites.isdisjoint(sites)
+    return replace(elements, kind=None) if is_made else elements
 
 
 def same_results(a: Kind | None, b: Kind | None) -> bool:

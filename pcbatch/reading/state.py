@@ -39,6 +39,16 @@ def array_name(number: int) -> Name:
     return 0, f"{GIVEN}array {number}"
 
 
+@dataclass(frozen=True)
+class Home:
+    """A place in rows, as they were: `version` counts what has been put into them, `whole` is the element there."""
+
+    rows: Ref
+    index: Value
+    version: int
+    whole: Value
+
+
 @dataclass(frozen=True, eq=False)
 class Cell:
     """An object that can change, as it is now. Nobody changes a Cell: the heap gets another one.
@@ -55,7 +65,11 @@ class Cell:
     site: Any = None
     """Where a container is made, if its length may come to differ by lane; see `lengths`."""
     is_held: bool = False
-    """Whether a list whose length differs by lane has it inside, as a value: it never changes any more."""
+    """Whether a list whose length differs by lane has it inside, as a value."""
+    home: Home | None = None
+    """The place in rows that it was read from: where a change of it is written back; None if nobody knows it."""
+    is_spread: bool = False
+    """Of rows, whether what can change in them may stand in two places: nothing is written back then."""
 
     def parts(self) -> Iterator[tuple[Any, Value]]:
         """The values inside, each with its key."""

@@ -333,8 +333,8 @@ class Untyped(Parts):
         self._refuse_unknown(self.known(value))
         return super().call_deepcopy(value)
 
-    def _blank_like(self, value: Value) -> Value:
-        return Host(0) if self.is_unknown(value) else super()._blank_like(value)
+    def kind_of_item(self, value: Value) -> Kind:
+        return Kind("host", value=Host(0)) if self.is_unknown(value) else super().kind_of_item(value)
 
     def _refuse_unknown(self, value: Value) -> None:
         if self.is_unknown(value):
