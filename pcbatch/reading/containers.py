@@ -9,9 +9,10 @@ from typing import Any
 import gast
 
 from pcbatch.errors import SHARED_ARGUMENT
+from pcbatch.ir.expressions import Attribute
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.entries import Entries
-from pcbatch.reading.operations import GETITEM, POSITION, Operation, builtin
+from pcbatch.reading.operations import GETITEM, POSITION, Operation, builtin, call_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     NONE,
@@ -31,7 +32,9 @@ from pcbatch.reading.values import (
 from pcbatch.reading.views import Index, Sliced
 
 COUNT = Operation(
-    "count", lambda given, named: f"{given[0]}.count({given[1]})", lambda ops, given, named: ops.count(*given)
+    "count",
+    lambda given, named: call_of(Attribute(given[0], "count"), given[1:], named),
+    lambda ops, given, named: ops.count(*given),
 )
 ONE_LENGTH = (
     "a list has the same length in all lanes: keep a flag beside each element, or take "
