@@ -34,6 +34,7 @@ from pcbatch.reading.operations import (
     key_of,
     lanes_in,
 )
+from pcbatch.reading.result_types import ResultTypes
 from pcbatch.reading.templates import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
 from pcbatch.reading.values import (
     Host,
@@ -49,6 +50,7 @@ from pcbatch.runtime.backends import noting
 _known_results: dict[Any, tuple[Template, bool]] = {}
 """What operations of libraries give for operands of some types: the same in every program."""
 
+_result_types = ResultTypes()
 MOST_KNOWN = 100_000
 ONE_SHAPE = (
     "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
@@ -163,6 +165,10 @@ class Emission(Core):
             key = self.backend.ops_module, operation.key, key_of(tuple(arguments)), key_of(dict(keywords))
             if key in _known_results:
                 return _known_results[key]
+            found = None if keywords else _result_types.of(self.backend.ops_module, operation.key, arguments)
+            if found is not None:
+                _known_results[key] = Template("lane", found[0]), found[1]
+                return _known_results[key]
         known = self._symbol if handed is None or self.connected is not None else self._own_symbol
         window = self.ops.window
         given_symbols: list[Any] = []
@@ -198,6 +204,7 @@ class Emission(Core):
             raise self.failed(error, [*arguments, *keywords.values()]) from None
         if key is not None and len(_known_results) < MOST_KNOWN:
             _known_results[key] = template, is_checked
+            _result_types.note(self.backend.ops_module, operation.key, arguments, template.type, is_checked)
         return template, is_checked
 
     def way_to(self, template: Template) -> Any:
