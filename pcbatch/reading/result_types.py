@@ -119,8 +119,10 @@ class ResultTypes:
 
     def _elementwise(self, module: str, key: Hashable, arguments: Sequence[Any]) -> Known | None:
         kinds, shape = _kinds(key, arguments)
-        found = None if shape is None else self._known.get((module, key, kinds))
-        if found is None or shape is None:
+        if kinds is None or shape is None:
+            return None
+        found = self._known.get((module, key, kinds)) or _promoted(key, kinds)
+        if found is None:
             return None
         dtype, weak, is_checked = found
         return TensorType(dtype, shape, weak), is_checked
@@ -130,6 +132,49 @@ class ResultTypes:
         kinds, shape = _kinds(key, arguments)
         if isinstance(result, TensorType) and result.shape == shape:
             self._known[module, key, kinds] = result.dtype, result.weak, is_checked
+
+
+def _promoted(key: Hashable, kinds: Sequence[Any]) -> tuple[str, bool, bool] | None:
+    """What the rules of promotion say of numbers of the usual dtypes; None for all others."""
+    if key == "[]":
+        return None
+    if key == "if":
+        yes, no = (_NUMBERS.get(kind[:2]) for kind in kinds[1:])
+        return (*yes, False) if kinds[0] == ("bool", False, False) and yes is not None and yes == no else None
+    numbers = [number for kind in kinds if (number := _NUMBERS.get(kind[:2])) is not None]
+    if len(numbers) < len(kinds):
+        return None
+    if len(numbers) == 1:
+        return (*numbers[0], False) if key in ("-x", "+x") else None
+    if key in _COMPARISONS:
+        return "bool", False, False
+    dtype, weak = _joined(*numbers)
+    is_float = dtype.startswith("float")
+    if key in ("+", "-", "*"):
+        return dtype, weak, False
+    if key == "/" and is_float and not weak:
+        return dtype, False, False
+    return (dtype, weak, kinds[1] != (int, "divides")) if key in ("//", "%") and not is_float else None
+
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_WIDTHS = {"int32": 1, "int64": 2, "float32": 3, "float64": 4}
+_NUMBERS: dict[Any, tuple[str, bool]] = {
+    **{(dtype, False): (dtype, False) for dtype in _WIDTHS},
+    **{(dtype, True): (dtype, True) for dtype in ("int32", "float64")},
+    **{(int, how): ("int32", True) for how in (False, True, "divides")},
+    **{(float, how): ("float64", True) for how in (False, True, "divides")},
+}
+"""The dtype of a kind of operand, and whether it is weak."""
+
+
+def _joined(a: tuple[str, bool], b: tuple[str, bool]) -> tuple[str, bool]:
+    """The dtype of two numbers that meet, and whether it is weak."""
+    if a[1] == b[1]:
+        return max(a, b, key=lambda each: _WIDTHS[each[0]])
+    (strong, _), (weak, _) = (b, a) if a[1] else (a, b)
+    is_cast = strong.startswith("int") and weak == "float64"
+    return ("float32" if is_cast else strong), False
 
 
 def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...] | None, tuple[int, ...] | None]:
@@ -157,8 +202,8 @@ def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...
                 kinds.append((type(each), repr(each)))
             case _:
                 return None, None
-    if key == "if" and len({shape for shape in shapes if shape}) > 1:
-        return None, None
+    if key == "if" and any(shapes) and len(arguments) == 3 and shapes != [(), shapes[-1], shapes[-1]]:
+        return None, None  # the two values have one shape
     try:
         return tuple(kinds), np.broadcast_shapes(*shapes)
     except ValueError:

@@ -125,4 +125,23 @@ def test_stores_give_what_a_trial_gives():
 
 
 def test_an_operator_that_nobody_has_tried_is_unknown():
-    assert ResultTypes().result("ops", BINARY[gast.Add].key, [lane("int32"), 1]) is None
+    assert ResultTypes().of("ops", BINARY[gast.Add].key, [lane("int8"), lane("bool")]) is None
+
+
+def test_the_rules_of_promotion_are_those_of_a_trial():
+    """What is known before anything has been tried."""
+    draw = random.Random(2)
+    usual = [lane(dtype, form) for dtype in ("int32", "int64", "float32", "float64") for form in ((), (3,))]
+    usual += [*WEAK, 0, 1, 5, -3, 0.0, 1.0, 0.5, -2.5]
+    known = 0
+    for _ in range(500):
+        operation = draw.choice([*BINARY.values(), *UNARY.values(), CHOICE])
+        count = 1 if operation in UNARY.values() else 2
+        arguments = [draw.choice(usual) for _ in range(count)]
+        if operation is CHOICE:
+            arguments = [lane("bool"), *arguments]
+        found = ResultTypes().of("ops", operation.key, arguments)
+        if found is not None:
+            known += 1
+            assert found == traced(operation, arguments), (operation.key, arguments)
+    assert known > 150
