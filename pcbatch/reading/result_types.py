@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.operations import WindowOf
-from pcbatch.reading.values import Lane
+from pcbatch.reading.operations import Record, WindowOf
+from pcbatch.reading.values import Lane, is_bounded_class
 
 _INTS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -34,6 +34,10 @@ def known_result(key: Hashable, arguments: Sequence[Any]) -> Known | None:
     match key, arguments:
         case "[]", (Lane(_, type_), index):
             return _element(type_, index)
+        case "[]", (Record(cls, _, (Lane(_, type_), Lane())), index) if is_bounded_class(cls.value):
+            is_one = _is_place(index) or type(index) is int
+            is_array = type_.dtype in _DTYPES and type_.shape and 0 not in type_.shape
+            return (TensorType(type_.dtype, type_.shape[1:]), True) if is_one and is_array else None
         case ("builtin", "__stored__"), (Lane(_, type_), value, *places):
             return _stored(type_, value, places)
     return None
@@ -137,7 +141,9 @@ class ResultTypes:
 def _promoted(key: Hashable, kinds: Sequence[Any]) -> tuple[str, bool, bool] | None:
     """What the rules of promotion say of numbers of the usual dtypes; None for all others."""
     if key == "[]":
-        return None
+        found = {_NUMBERS.get(kind[:2]) for kind in kinds[1]}
+        one = found.pop() if len(found) == 1 else None
+        return None if one is None else (*one, True)
     if key == "if":
         yes, no = (_NUMBERS.get(kind[:2]) for kind in kinds[1:])
         return (*yes, False) if kinds[0] == ("bool", False, False) and yes is not None and yes == no else None
@@ -180,10 +186,10 @@ def _joined(a: tuple[str, bool], b: tuple[str, bool]) -> tuple[str, bool]:
 def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...] | None, tuple[int, ...] | None]:
     """What the dtype depends on, and the shape of what an operator gives; None where it is not elementwise."""
     if key == "[]" and type(arguments[0]) is list and isinstance(arguments[1], Lane):
-        items, shape = _kinds("if", arguments[0])
+        items, shape = _kinds("if", [*arguments[0], arguments[1]])
         if items is None or shape != () or not _is_place(arguments[1]):
             return None, None
-        return ("one of", frozenset(items), arguments[1].type), ()
+        return ("one of", frozenset(items[:-1]), arguments[1].type), ()
     is_plain = key in _PLAIN
     if not is_plain and key not in _CHECKED:
         return None, None
@@ -204,6 +210,8 @@ def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...
                 return None, None
     if key == "if" and any(shapes) and len(arguments) == 3 and shapes != [(), shapes[-1], shapes[-1]]:
         return None, None  # the two values have one shape
+    if not any(isinstance(each, Lane) for each in arguments):
+        return None, None
     try:
         return tuple(kinds), np.broadcast_shapes(*shapes)
     except ValueError:
