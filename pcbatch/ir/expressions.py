@@ -131,7 +131,9 @@ Expression = Input | Name | Constant | Apply | Attribute | Items | Slice | Starr
 
 
 def constant_of(value: Any) -> Expression:
-    """A number or another constant, infinities and NaN among them."""
+    """A number or another constant, infinities and NaN among them, as one of Python's own classes."""
+    classes: tuple[Any, ...] = (bool, int, float, complex)
+    value = next((cls(value) for cls in classes if isinstance(value, cls)), value)
     if isinstance(value, float) and not math.isfinite(value):
         return call("float", Constant(str(value)))
     if isinstance(value, complex):
