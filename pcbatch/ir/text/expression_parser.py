@@ -81,6 +81,10 @@ def expression_of(node: ast.expr) -> Expression:
             return operation("and" if isinstance(junction, ast.And) else "or", *map(expression_of, values))
         case ast.Compare(left=left, ops=[comparison], comparators=[right]):
             return operation(_BINARY[type(comparison)], expression_of(left), expression_of(right))
+        case ast.Compare(comparators=others) if all(isinstance(e, ast.Name | ast.Constant) for e in others[:-1]):
+            operands = [expression_of(each) for each in (node.left, *others)]
+            links = zip(node.ops, operands, operands[1:], strict=False)
+            return operation("and", *(operation(_BINARY[type(op)], left, right) for op, left, right in links))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return operation("if", *map(expression_of, (test, body, orelse)))
         case ast.Subscript(value=value, slice=index):
