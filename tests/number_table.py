@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from pcbatch.errors import PcbatchError
-from pcbatch.ir.code import Code
+from pcbatch.ir.text.expression_parser import parse_expression
+from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.ir.types import TensorType
-from pcbatch.lowering.codegen.translate import translate
+from pcbatch.lowering.codegen.translate import Translation
 from pcbatch.runtime.backends.tensorflow import ops, private
 from pcbatch.runtime.backends.tensorflow.structures import type_of, wrap
 
@@ -39,13 +40,12 @@ REFUSED = "-"
 
 def _outcome(code: str, operands: dict[str, TensorType]) -> str:
     """The type of `code`, "int" and "float" for Python's numbers; `REFUSED` where it is an error."""
-    text = translate(Code(f"result = {code}"), lambda status, message: 0, {}, frozenset(operands))
+    text = print_expression(Translation(lambda status, message: 0).of(parse_expression(code)))
     with private.new_graph("piece").as_default(), ops.recording():
         placeholders = {n: wrap(tf.compat.v1.placeholder(t.dtype, ()), t) for n, t in operands.items()}
         scope = {"_ops": ops, **placeholders}
         try:
-            exec(text.text, scope)
-            found = type_of(scope["result"])
+            found = type_of(eval(text, scope))
         except (TypeError, ValueError, PcbatchError):
             return REFUSED
     assert isinstance(found, TensorType)

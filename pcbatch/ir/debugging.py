@@ -12,11 +12,12 @@ there, its sizes, and these elements; the rest is 0.
 
 from __future__ import annotations
 
-import ast
 import zlib
 
 from pcbatch.errors import Span
-from pcbatch.ir.program import Coded, Op, Primitive, Update, statement
+from pcbatch.ir.expressions import Apply, Constant, Name
+from pcbatch.ir.payload import Compute
+from pcbatch.ir.program import Op, Primitive, Update
 from pcbatch.ir.types import TensorType
 
 ENTRY, STORED, EMPTY = "__record__", "__recorded__", "__unrecorded__"
@@ -52,14 +53,9 @@ def text_of(op: Op) -> str | None:
     """The text of the entry that `op` makes, None where it makes none."""
     if not isinstance(op, Primitive | Update):
         return None
-    call = _call(op)
-    return None if call is None else str(ast.literal_eval(call.args[1]))
-
-
-def _call(op: Coded) -> ast.Call | None:
-    match statement(op).body:
-        case [ast.Assign(value=ast.Call(func=ast.Name(id=name)) as call)] if name == ENTRY:
-            return call
+    match op.code:
+        case Compute(Apply(Name(name), (_, Constant(text), *_))) if name == ENTRY:
+            return str(text)
     return None
 
 

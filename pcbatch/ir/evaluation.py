@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import records
-from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
+from pcbatch.ir.program import Coded, statement
 from pcbatch.ir.pseudo_builtins import BLANK
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
@@ -100,25 +100,26 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
 
 
 @lru_cache(maxsize=4096)
-def _compiled(code: Code) -> CodeType:
-    return compile(code.text, "<primitive>", "exec")
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<primitive>", "exec")
 
 
 def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
-    """An `evaluate` that executes statements as Python; free names are looked up in `namespaces[function_name]`.
+    """An `evaluate` that executes ops as the Python that they stand for.
 
+    Free names are looked up in `namespaces[function_name]`.
     A division by zero and an index out of range are faults of the lane.
     """
 
-    def evaluate(function: str, code: Code, inputs: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(function: str, op: Coded, inputs: dict[str, Any]) -> dict[str, Any]:
         scope = {**MEANINGS, **namespaces.get(function, NO_NAMES), **inputs}
         try:
-            exec(_compiled(code), scope)
+            exec(_compiled(statement(op)), scope)
         except ZeroDivisionError as error:
             raise LaneFaultError("ARITHMETIC", f"ZeroDivisionError: {error}") from error
         except IndexError as error:
             raise LaneFaultError("INDEX", f"IndexError: {error}") from error
-        return {name: scope[name] for name in code.writes if name in scope}
+        return {name: scope[name] for name in op.outputs if name in scope}
 
     return evaluate
 

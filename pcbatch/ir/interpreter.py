@@ -8,15 +8,14 @@ dialect's.
 
 from __future__ import annotations
 
-import ast
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.ir.code import Code
 from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, Status, StoreElement
+from pcbatch.ir.payload import Compute, Unpack
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -36,7 +35,6 @@ from pcbatch.ir.program import (
     Store,
     Terminator,
     Update,
-    statement,
 )
 
 CONTEXT = "_context"
@@ -96,10 +94,10 @@ class Lane:
         self.span = op.span
         match op:
             case Primitive(outputs, inputs) | Push(outputs, inputs) | Update(outputs, inputs):
-                values = self.evaluate(function, statement(op), {name: read(name) for name in inputs})
+                values = self.evaluate(function, op, {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
-            case Enter(outputs, inputs, code):
-                values = self.enter_context(function, code, {name: read(name) for name in inputs})
+            case Enter(outputs, inputs):
+                values = self.enter_context(function, op, {name: read(name) for name in inputs})
                 return {name: values[name] for name in outputs}
             case Exit():
                 self.managers.pop().__exit__(None, None, None)
@@ -108,15 +106,14 @@ class Lane:
                 return {array: self.store(read(array), tuple(map(read, indices)), read(value))}
         raise TypeError(f"not an op with a value: {op!r}")
 
-    def enter_context(self, function: str, code: Code, inputs: dict[str, Any]) -> Mapping[str, Any]:
+    def enter_context(self, function: str, op: Enter, inputs: dict[str, Any]) -> Mapping[str, Any]:
         """Begin a `with` block: what its target binds."""
-        ((item,),) = (statement.items for statement in code.body if isinstance(statement, ast.With))
-        context = Code(f"{CONTEXT} = {ast.unparse(item.context_expr)}")
-        self.managers.append(self.evaluate(function, context, inputs)[CONTEXT])
+        made = Primitive((CONTEXT,), op.inputs, Compute(op.code.expression))
+        self.managers.append(self.evaluate(function, made, inputs)[CONTEXT])
         entered = self.managers[-1].__enter__()
-        if item.optional_vars is None:
-            return {}
-        return self.evaluate(function, Code(f"{ast.unparse(item.optional_vars)} = {CONTEXT}"), {CONTEXT: entered})
+        if op.code.pattern is None:
+            return dict.fromkeys(op.outputs, entered)
+        return self.evaluate(function, Primitive(op.outputs, (CONTEXT,), Unpack(op.code.pattern)), {CONTEXT: entered})
 
     def can_call(self, depth: int) -> bool:
         """Whether so many calls may be live."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pcbatch.errors import Span
-from pcbatch.ir.code import Code
+from pcbatch.ir.program import Primitive, Push, Update
 
 Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
 """The names of what can become of a lane; the runtime gives them numbers."""
 
-Evaluate = Callable[[str, Code, dict[str, Any]], Mapping[str, Any]]
-"""`evaluate(function_name, code, inputs)` runs a statement: its outputs by name; may raise LaneFaultError."""
+Evaluate = Callable[[str, Primitive | Push | Update, dict[str, Any]], Mapping[str, Any]]
+"""`evaluate(function_name, op, inputs)` runs an op: its outputs by name; may raise LaneFaultError."""
 
 StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
 """`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""

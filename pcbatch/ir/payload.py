@@ -1,6 +1,6 @@
-"""What an op that assigns does: a statement of the user's (`Code`), or an operation that the compiler looks into.
+"""What an op that assigns does.
 
-    payload ::= Code                  the user's Python
+    payload ::= Compute expression    y = an expression of the inputs (`pcbatch.ir.expressions`); y.. = its parts
               | Copy                  y = x
               | Cast type             y = x, as a value of exactly this type
               | Truth                 y = whether x is true, as Python's `bool`
@@ -12,21 +12,34 @@
               | Field name            y = x.name
               | Replace part          y = x with another part v, of inputs x, v: an Index or a Field
 
-What is no Code says all about its operands by their places among an op's inputs and outputs, so that renaming these
-renames them. `statement` gives the Python that a payload stands for: what is evaluated, traced and generated.
-`explicit` goes the other way; it is called where code comes into the IR, and by passes that make code of code.
+A payload says all about its operands by their places among an op's inputs and outputs, so that renaming these renames
+them. `expression_of` gives the expression that a payload stands for: what is evaluated, traced and generated.
+`explicit` goes the other way; it is called by passes that take expressions apart.
 """
 
 from __future__ import annotations
 
-import ast
-import math
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Expression,
+    Input,
+    Items,
+    Name,
+    Names,
+    Operator,
+    call,
+    filled,
+    inputs_read,
+    operation,
+)
+from pcbatch.ir.expressions import Constant as Constant
+from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.ir.types import Type, leaves
 
 CAST = "__cast__"
@@ -35,7 +48,18 @@ WITH_FIELD, WITH_ITEM = "__with_field__", "__with_item__"
 """The pseudo-builtins that Replaces stand for: of a structure, the new part, and its name or key."""
 
 Pattern = tuple["Pattern | None", ...]
-"""The targets of an Unpack: None for a variable, a pattern for what is taken apart again."""
+"""Targets of what is taken apart: None for a variable, a pattern for what is taken apart again."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The value of an expression; with a pattern, its parts, in the order of the outputs.
+
+    An op without outputs is there for the expression's effect.
+    """
+
+    expression: Expression
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True)
@@ -58,17 +82,6 @@ class Truth:
 @dataclass(frozen=True)
 class Choose:
     """The second input where the first is true, else the third: all three are there before."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A number, True, False or None; `text` is how Python writes it: 1, 1.0 and True differ, and 0.0 and -0.0."""
-
-    value: bool | int | float | None = field(compare=False)
-    text: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", repr(self.value))
 
 
 @dataclass(frozen=True)
@@ -106,9 +119,11 @@ class Replace:
     part: Index | Field
 
 
-Explicit = Copy | Cast | Truth | Choose | Constant | Pack | Unpack | Index | Field | Replace
-Payload = Code | Explicit
-Names = tuple[str, ...]
+Payload = Compute | Copy | Cast | Truth | Choose | Constant | Pack | Unpack | Index | Field | Replace
+
+
+NEGATION = Compute(operation("not", Input(0)))
+"""`y = not x`."""
 
 
 def targets(pattern: Pattern) -> int:
@@ -116,134 +131,100 @@ def targets(pattern: Pattern) -> int:
     return sum(1 if part is None else targets(part) for part in pattern)
 
 
-# -- from payloads to Python -------------------------------------------------------------------------------------------
+# -- from payloads to expressions --------------------------------------------------------------------------------------
+
+
+def pattern_of(payload: Payload) -> Pattern | None:
+    """How what a payload gives is taken apart; None where it is given to one variable, or to none."""
+    return payload.pattern if isinstance(payload, Compute | Unpack) else None
 
 
 @lru_cache(maxsize=16384)
-def statement(payload: Payload, outputs: Names, inputs: Names) -> Code:
-    """The Python statement that an op with this payload and these operands stands for."""
-    if isinstance(payload, Code):
-        return payload
-    target, right = _assignment(payload, outputs, inputs)
-    return Code(ast.unparse(ast.fix_missing_locations(ast.Assign([target], right))))
-
-
-def assignment(payload: Payload, outputs: Names, inputs: Names) -> tuple[ast.expr, ast.expr] | None:
-    """Target and value of what an op assigns; None where it is no such statement. Nobody changes the trees."""
-    return payload.assignment if isinstance(payload, Code) else _assignment(payload, outputs, inputs)
-
-
-@lru_cache(maxsize=16384)
-def _assignment(payload: Explicit, outputs: Names, inputs: Names) -> tuple[ast.expr, ast.expr]:
-    names = iter(outputs)
-    target = _target(payload.pattern, names) if isinstance(payload, Unpack) else _stored(next(names))
-    return target, _value(payload, inputs)
-
-
-def _stored(name: str) -> ast.expr:
-    return ast.Name(name, ast.Store())
-
-
-def _target(pattern: Pattern, names: Iterator[str]) -> ast.expr:
-    parts = [_stored(next(names)) if part is None else _target(part, names) for part in pattern]
-    return ast.Tuple(parts, ast.Store())
-
-
-def _value(payload: Explicit, inputs: Names) -> ast.expr:
-    read: list[ast.expr] = [ast.Name(name, ast.Load()) for name in inputs]
+def expression_of(payload: Payload, inputs: int) -> Expression:
+    """What a payload with so many inputs gives, or takes apart."""
+    given = [Input(place) for place in range(inputs)]
     match payload:
+        case Compute(expression):
+            return expression
         case Copy() | Unpack():
-            return read[0]
+            return given[0]
         case Cast(type):
-            types = [ast.Constant(str(leaf)) for leaf in leaves(type)]
-            return ast.Call(ast.Name(CAST, ast.Load()), [read[0], *types], [])
+            return call(CAST, given[0], *(Constant(str(leaf)) for leaf in leaves(type)))
         case Truth():
-            return ast.Call(ast.Name("bool", ast.Load()), read, [])
+            return call("bool", *given)
         case Choose():
-            return ast.IfExp(*read)
-        case Constant(constant):
-            return ast.Constant(constant)
-        case Pack("tuple"):
-            return ast.Tuple(read, ast.Load())
-        case Pack("list"):
-            return ast.List(read, ast.Load())
+            return operation("if", *given)
+        case Constant():
+            return payload
+        case Pack(kind):
+            return Items(kind, tuple(given))
         case Index(key):
-            return ast.Subscript(read[0], ast.Constant(key), ast.Load())
+            return operation("[]", given[0], Constant(key))
         case Field(name):
-            return ast.Attribute(read[0], name, ast.Load())
+            return Attribute(given[0], name)
         case Replace(Field(name)):
-            return ast.Call(ast.Name(WITH_FIELD, ast.Load()), [*read, ast.Constant(name)], [])
+            return call(WITH_FIELD, *given, Constant(name))
         case Replace(Index(key)):
-            return ast.Call(ast.Name(WITH_ITEM, ast.Load()), [*read, ast.Constant(key)], [])
+            return call(WITH_ITEM, *given, Constant(key))
     raise TypeError(f"no payload: {payload!r}")
 
 
-# -- from Python to payloads -------------------------------------------------------------------------------------------
+def print_targets(pattern: Pattern | None, outputs: Names) -> str:
+    """`a, (b, c)`; a single part is followed by a comma."""
+    return ", ".join(outputs[:1]) if pattern is None else _targets(pattern, iter(outputs))
 
 
-def explicit(code: Code, variables: Collection[str], hidden: Collection[str] = ()) -> tuple[Payload, Names] | None:
-    """The payload and the inputs of an op that does what `code` does; None where only `code` says it.
+def _targets(pattern: Pattern, names: Iterator[str]) -> str:
+    # a program that the verifier refuses may lack some
+    parts = [next(names, "?") if part is None else f"({_targets(part, names)})" for part in pattern]
+    return ", ".join(parts) + ("," if len(parts) == 1 else "")
 
-    `variables` are the names that are variables, `hidden` those that are no built-in functions.
+
+def print_statement(payload: Payload, outputs: Names, inputs: Names) -> str:
+    """The Python statement that an op with this payload and these operands stands for."""
+    value = print_expression(expression_of(payload, len(inputs)), inputs)
+    return f"{print_targets(pattern_of(payload), outputs)} = {value}" if outputs else value
+
+
+# -- from expressions to payloads --------------------------------------------------------------------------------------
+
+
+def explicit(expression: Expression, inputs: Names, externs: Names = ()) -> tuple[Payload, Names]:
+    """The payload, and its inputs, that gives what an expression of `inputs` gives, as plainly as there is one.
+
+    `externs` are free names that are no built-in functions.
     """
-    match code.assignment:
-        case ast.Name(), right:
-            return _of_value(right, variables, "bool" in hidden)
-        case (ast.Tuple() | ast.List()) as target, ast.Name(id=name) if name in variables:
-            pattern = _pattern(target)
-            if pattern is not None and targets(pattern) == len(code.writes):
-                return Unpack(pattern), (name,)
-    return None
 
+    def read(*parts: Expression) -> Names | None:
+        places = [each.place for each in parts if isinstance(each, Input)]
+        return tuple(inputs[place] for place in places) if len(places) == len(parts) else None
 
-def _of_value(node: ast.expr, variables: Collection[str], is_bool_hidden: bool) -> tuple[Payload, Names] | None:
-    def are_variables(nodes: list[ast.expr]) -> bool:
-        return all(isinstance(each, ast.Name) and each.id in variables for each in nodes)
+    def is_key(key: int | str) -> bool:
+        return not isinstance(key, bool) and (isinstance(key, str) or key >= 0)
 
-    def names(nodes: list[ast.expr]) -> Names:
-        return tuple(each.id for each in nodes if isinstance(each, ast.Name))
-
-    match node:
-        case ast.Name():
-            return (Copy(), names([node])) if are_variables([node]) else None
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) if parts and are_variables(parts):
-            return Pack("tuple" if isinstance(node, ast.Tuple) else "list"), names(parts)
-        case ast.Subscript(value=whole, slice=ast.Constant(value=int() | str() as key)) if are_variables([whole]):
-            return (Index(key), names([whole])) if not isinstance(key, bool) else None
-        case ast.Attribute(value=whole, attr=name) if are_variables([whole]):
-            return Field(name), names([whole])
-        case ast.Call(func=ast.Name(id="bool"), args=[given], keywords=[]) if are_variables([given]):
-            return (Truth(), names([given])) if not is_bool_hidden and "bool" not in variables else None
-        case ast.Call(func=ast.Name(id="__with_field__"), args=[*parts, ast.Constant(value=str() as name)]):
-            return (Replace(Field(name)), names(parts)) if are_variables(parts) else None
-        case ast.Call(func=ast.Name(id="__with_item__"), args=[*parts, ast.Constant(value=int() | str() as key)]):
-            is_part = are_variables(parts) and not isinstance(key, bool)
-            return (Replace(Index(key)), names(parts)) if is_part else None
-        case ast.IfExp(test=test, body=true, orelse=false) if are_variables(parts := [test, true, false]):
-            return Choose(), names(parts)
-    constant = _constant(node)
-    return None if constant is None else (constant, ())
-
-
-def _constant(node: ast.expr) -> Constant | None:
-    match node:
-        case ast.Constant(value=bool() | int() | None as found):
-            return Constant(found)
-        case ast.Constant(value=float(found)) if math.isfinite(found):
-            return Constant(found)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as found)):
-            return Constant(-found) if type(found) is int or (type(found) is float and math.isfinite(found)) else None
-    return None
-
-
-def _pattern(target: ast.expr) -> Pattern | None:
-    """The pattern of a tuple of names and of tuples of such; None for other targets."""
-    if not isinstance(target, ast.Tuple | ast.List) or not target.elts:
-        return None
-    parts: list[Pattern | None] = []
-    for each in target.elts:
-        part = None if isinstance(each, ast.Name) else _pattern(each)
-        if part is None and not isinstance(each, ast.Name):
-            return None
-        parts.append(part)
-    return tuple(parts)
+    found: tuple[Payload, Names | None] | None = None
+    match expression:
+        case Input():
+            found = Copy(), read(expression)
+        case Constant(value=bool() | int() | float() | None):
+            found = expression, ()
+        case Items("tuple" | "list" as kind, items) if items:
+            found = Pack(kind), read(*items)
+        case Apply(Operator("[]"), (whole, Constant(int() | str() as key))) if is_key(key):
+            found = Index(key), read(whole)
+        case Attribute(whole, name):
+            found = Field(name), read(whole)
+        case Apply(Operator("if"), parts):
+            found = Choose(), read(*parts)
+        case Apply(Name("bool"), (given,), ()) if "bool" not in externs:
+            found = Truth(), read(given)
+        case Apply(Name("__with_field__"), (whole, part, Constant(str() as name))):
+            found = Replace(Field(name)), read(whole, part)
+        case Apply(Name("__with_item__"), (whole, part, Constant(int() | str() as key))) if is_key(key):
+            found = Replace(Index(key)), read(whole, part)
+    if found is not None and found[1] is not None:
+        return found[0], found[1]
+    read_ones = inputs_read(expression)
+    places = {place: Input(at) for at, place in enumerate(read_ones)}
+    own = filled(expression, [places.get(place, Input(place)) for place in range(len(inputs))])
+    return Compute(own), tuple(inputs[place] for place in read_ones)

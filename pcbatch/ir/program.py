@@ -11,7 +11,7 @@
     terminator ::= Jump b | Branch x b b | Return | Fault message            both dialects
                  | PushJump b, back to b                                     "stack" only
 
-What f is, and how it is printed, says an op's payload (`pcbatch.ir.payload`): either the user's Python or one of
+What f is, and how it is printed, says an op's payload (`pcbatch.ir.payload`): an expression, as Python, or one of
 
     y = copy x      y = cast x: float32[]     y = truth x     y = constant: 1.5     y = index x: 0     y = field x: n
     y = pack a, b   y = pack a, b: list       a, (b, c) = unpack x          y = choose c, a, b
@@ -33,15 +33,22 @@ goes to `b`; `Return` goes to the label that it pops.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pcbatch.errors import Span
-from pcbatch.ir import payload
-from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Copy, Payload
+from pcbatch.ir.expressions import Expression, free_names, own_names
+from pcbatch.ir.payload import (
+    Compute,
+    Copy,
+    Payload,
+    expression_of,
+    pattern_of,
+    print_statement,
+    print_targets,
+)
+from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.ir.types import Type
 
 Dialect = Literal["cfg", "stack"]
@@ -60,8 +67,8 @@ def _span() -> Span | None:
 class Primitive:
     """A straight-line statement without batched calls, e.g. code `a, b = b, a % b`: reads `inputs`, assigns `outputs`.
 
-    Where `code` is Python, `inputs` are the variables that it reads, in order of first appearance; other names in it
-    are free (globals, closures, builtins). Where it is explicit, they are its operands.
+    `inputs` are the operands of `code`; those of a Compute are its variables, each once, in the order in which the
+    expression reads them first. Other names in it are free (globals, closures, builtins).
     """
 
     outputs: tuple[str, ...]
@@ -72,7 +79,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Enter:
-    """A `with` block begins: `code` is its header with an empty body, of one context manager.
+    """A `with` block begins: `code` gives its context manager, and says how what that gives is taken apart.
 
     `outputs` are the variables that its target binds. What follows up to the matching Exit is inside it: no pass moves
     an op in or out, nor past an op that is there for its effect.
@@ -80,7 +87,7 @@ class Enter:
 
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
-    code: Code
+    code: Compute
     span: Span | None = _span()
 
 
@@ -324,33 +331,41 @@ def writes(node: Op | Terminator) -> tuple[str, ...]:
     raise TypeError(f"not an IR node: {node!r}")
 
 
-def statement(op: Coded) -> Code:
-    """The Python statement that `op` stands for; of an Enter the header of its `with`."""
-    return payload.statement(op.code, op.outputs, op.inputs)
+def statement(op: Coded) -> str:
+    """The Python statement that `op` stands for; of an Enter the header of its `with`, and an empty body."""
+    if not isinstance(op, Enter):
+        return print_statement(op.code, op.outputs, op.inputs)
+    return f"with {header(op)}:\n    pass"
 
 
-def assignment(op: Op) -> tuple[ast.expr, ast.expr] | None:
-    """Target and value of the assignment that `op` is, None where it is none. Nobody changes the trees."""
-    match op:
-        case Primitive(outputs, inputs, code) | Push(outputs, inputs, code) | Update(outputs, inputs, code):
-            return payload.assignment(code, outputs, inputs)
-    return None
+def header(op: Enter) -> str:
+    """`tf.GradientTape() as tape`."""
+    target = print_targets(op.code.pattern, op.outputs)
+    target = f"({target})" if op.code.pattern is not None else target
+    return print_expression(op.code.expression, op.inputs) + (f" as {target}" if target else "")
 
 
-def assigned_value(op: Op) -> ast.expr | None:
+def expression(op: Coded) -> Expression:
+    """What `op` computes of its inputs; of an Enter its context manager."""
+    return expression_of(op.code, len(op.inputs))
+
+
+def assigned_value(op: Op) -> Expression | None:
     """The right side of the assignment of a single name that `op` is, None where it is none."""
-    match assignment(op):
-        case (ast.Name(), value):
-            return value
-    return None
+    if not isinstance(op, Primitive | Push | Update) or len(op.outputs) != 1 or pattern_of(op.code) is not None:
+        return None
+    return expression(op)
 
 
-def explicit(op: Coded, variables: Collection[str], hidden: Collection[str] = ()) -> Coded:
-    """`op` with an explicit payload in place of code if that says the same; see `pcbatch.ir.payload.explicit`."""
-    if isinstance(op, Enter):
-        return op
-    found = payload.explicit(statement(op), variables, hidden)
-    return op if found is None else replace(op, code=found[0], inputs=found[1])
+def free(op: Coded) -> tuple[str, ...]:
+    """The free names that `op` reads, in the order in which it does."""
+    return free_names(op.code.expression) if isinstance(op.code, Compute) else ()
+
+
+def words(op: Coded) -> frozenset[str]:
+    """Every name in `op`, of whatever scope."""
+    own = own_names(op.code.expression) if isinstance(op.code, Compute) else frozenset()
+    return own.union(op.outputs, op.inputs, free_names(expression(op)))
 
 
 def is_copy(op: Op) -> bool:

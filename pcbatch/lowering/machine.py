@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pcbatch.errors import Span
 from pcbatch.ir import debugging, machine
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
 from pcbatch.ir.debugging import text_of
-from pcbatch.ir.payload import Copy
+from pcbatch.ir.expressions import Input, call
+from pcbatch.ir.payload import Compute, Copy
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.codegen.environment import Environment
@@ -91,7 +91,7 @@ class _Lowering:
     def _recording(self, record: str) -> machine.Block:
         """The first block of a program with a record."""
         function = self.source.entry
-        empty = ir.Primitive((record,), (), Code(f"{record} = {debugging.EMPTY}()"))
+        empty = ir.Primitive((record,), (), Compute(call(debugging.EMPTY)))
         (piece,) = self._piece(function, [empty], [], frozenset((record,)))
         return machine.Block("start", (piece,), machine.Jump(1), function=self.origin[function.name])
 
@@ -110,7 +110,7 @@ class _Lowering:
         place, head, count = names
         self.types |= dict.fromkeys(names, TensorType("int32"))
         self.types[entry] = TensorType("int32", (debugging.WORDS,))
-        code = Code(f"{place}, {head}, {count} = {debugging.STORED}({record})")
+        code = Compute(call(debugging.STORED, Input(0)), (None, None, None))
         made = ir.Primitive(op.outputs, op.inputs, op.code, op.span)
         stored = ir.Primitive(names, (record,), code, op.span)
         yield from self._piece(function, [*statements, made, stored], pushes, needed | {entry, *names})
@@ -198,8 +198,7 @@ class _Lowering:
             sites[number].append(self._site(ops[number].span, status, message))
             return sites[number][-1]
 
-        variables = frozenset(self.variables) | frozenset(outputs)
-        text = write_piece("piece", ops, writes, variables, self.environment, site)
+        text = write_piece("piece", ops, writes, self.environment, site)
         self._note_types((*writes, *text.reads, *outputs))
         yield machine.Piece(
             None,

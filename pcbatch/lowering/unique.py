@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pcbatch.ir import program as ir
-from pcbatch.lowering.captures.captured import code_of, free_roots, ordered_variables
+from pcbatch.lowering.captures.captured import free_roots, ordered_variables
 
 
 def unique_names(
@@ -14,14 +14,12 @@ def unique_names(
 ) -> dict[tuple[str, str], str]:
     """`(function, variable) -> unique name`.
 
-    A variable keeps its name unless two functions have it, some code reads that name as free, or a lambda has a
-    parameter of that name, by which it may be called (or it is `reserved`); then it is headed by its function's name.
-    Functions of one `result_class` share the names of their results.
+    A variable keeps its name unless two functions have it, or some code reads that name as free (or it is `reserved`);
+    then it is headed by its function's name. Functions of one `result_class` share the names of their results.
     """
     ordered = {function.name: ordered_variables(function) for function in program.functions}
     count = Counter(name for variables in ordered.values() for name in variables)
-    codes = [code for function in program.functions for code in code_of(function)]
-    clashing = free_roots(program).union(reserved, *(code.parameters for code in codes))
+    clashing = free_roots(program) | reserved
     clashing |= {name for name, times in count.items() if times > 1}
     taken = set(clashing)
     names: dict[tuple[str, str], str] = {}

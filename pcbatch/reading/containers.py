@@ -9,10 +9,11 @@ from typing import Any
 import gast
 
 from pcbatch.errors import SHARED_ARGUMENT
+from pcbatch.ir.expressions import Attribute
 from pcbatch.reading.arrays import LISTED
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.entries import Entries
-from pcbatch.reading.operations import GETITEM, POSITION, Operation, builtin
+from pcbatch.reading.operations import GETITEM, POSITION, Operation, builtin, call_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     NONE,
@@ -32,7 +33,9 @@ from pcbatch.reading.values import (
 from pcbatch.reading.views import Index, Sliced
 
 COUNT = Operation(
-    "count", lambda given, named: f"{given[0]}.count({given[1]})", lambda ops, given, named: ops.count(*given)
+    "count",
+    lambda given, named: call_of(Attribute(given[0], "count"), given[1:], named),
+    lambda ops, given, named: ops.count(*given),
 )
 
 

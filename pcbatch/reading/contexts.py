@@ -8,13 +8,14 @@ from typing import Any
 import gast
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import resolved
+from pcbatch.ir.payload import Compute, Pattern
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.builtins import Builtins
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.described import a
-from pcbatch.reading.operations import Held, Named, Operation, held_in, lanes_in, library, method_of_held, text_of
+from pcbatch.reading.operations import Held, Named, Operation, expressions_of, held_in, library, method_of_held
 from pcbatch.reading.templates import Template
 from pcbatch.reading.values import Bound, Host, Lane
 
@@ -99,28 +100,25 @@ class Contexts(Builtins):
         self, operation: Any, arguments: Sequence[Any], keywords: dict[str, Any], item: Any, found: Any
     ) -> None:
         """Write where a context manager is entered, and bind what it gives."""
-        texts = [text_of(each) for each in arguments]
-        text = operation.written(texts, {name: text_of(each) for name, each in keywords.items()})
-        lanes = [each for pattern in (*arguments, *keywords.values()) for each in lanes_in(pattern)]
+        made = operation.made(*expressions_of(operation, arguments, keywords))
         known = [each.text for pattern in (*arguments, *keywords.values()) for each in held_in(pattern)]
-        inputs = tuple(dict.fromkeys([*(each.name for each in lanes if each.name in self.types), *known]))
+        code, inputs = resolved(made, self.types.keys() | known)
         target = item.optional_vars
         if target is None:
-            self.emitter.append(ir.Enter((), inputs, Code(f"with {text}:\n    pass"), self.span(item.context_expr)))
+            self.emitter.append(ir.Enter((), inputs, Compute(code), self.span(item.context_expr)))
             return
         self._results: list[Any] = []
         template = self.template(found)
         lanes_of: list[Lane] = []
         held: dict[str, Any] = {}
-        given = self._given(template, target.id if isinstance(target, gast.Name) else "", lanes_of, held)
+        names: list[str] = []
+        pattern = self._given(template, target.id if isinstance(target, gast.Name) else "", names, lanes_of, held)
         assert self.connected is not None
         self.connected |= {lane.name: each for lane, each in zip(lanes_of, self._results, strict=True)}
-        names = (*(lane.name for lane in lanes_of), *held)
         block = self.emitter.current
         assert block is not None
         self._entered_at |= {name: (each, block, len(block.ops)) for name, each in held.items()}
-        code = Code(f"with {text} as {given}:\n    pass")
-        self.emitter.append(ir.Enter(names, inputs, code, self.span(item.context_expr)))
+        self.emitter.append(ir.Enter(tuple(names), inputs, Compute(code, pattern), self.span(item.context_expr)))
         values = iter([Host(each, Place("held", None, name, name)) for name, each in held.items()])
         self.store(target, self.built(template, iter(lanes_of), values))
 
@@ -138,17 +136,19 @@ class Contexts(Builtins):
                 )
         return found
 
-    def _given(self, template: Template, hint: str, lanes: list[Lane], held: dict[str, Any]) -> str:
-        """What a context manager gives as the target of a `with` statement: names of its arrays and of its objects."""
+    def _given(
+        self, template: Template, hint: str, names: list[str], lanes: list[Lane], held: dict[str, Any]
+    ) -> Pattern | None:
+        """How what a context manager gives is taken apart, and the names of its arrays and of its objects."""
         if template.type is not None:
             assert isinstance(template.type, TensorType)
             lanes.append(Lane(self.emitter.fresh(template.type, hint), template.type))
-            return lanes[-1].name
+            names.append(lanes[-1].name)
+            return None
         if template.kind == "host":
-            name = self.names.fresh(hint)
-            held[name] = template.value
-            return name
+            names.append(self.names.fresh(hint))
+            held[names[-1]] = template.value
+            return None
         if template.kind not in ("tuple", "list") or not template.items:
             raise self.refusal("PCB107", "what this context manager gives is no array, and no tuple or list of arrays")
-        parts = [self._given(each, "", lanes, held) for each in template.items]
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        return tuple(self._given(each, "", names, lanes, held) for each in template.items)

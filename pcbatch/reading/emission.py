@@ -15,8 +15,7 @@ from pcbatch.errors import CompileError, Diagnostic, MissingError, PieceRefusalE
 from pcbatch.installed import OWN, is_installed
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import inputs_and_outputs
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import Delayed, Expression, Name, call, constant_of, resolved
 from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import TensorType, Type
@@ -25,9 +24,19 @@ from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.leading import FUNCTION, is_function, leads
-from pcbatch.reading.operations import Applied, Operation, filled, held_in, key_of, lanes_in, text_of
+from pcbatch.reading.operations import (
+    Applied,
+    Operation,
+    expression_of,
+    expressions_of,
+    filled,
+    held_in,
+    key_of,
+    lanes_in,
+)
+from pcbatch.reading.result_types import ResultTypes
 from pcbatch.reading.sites import Sites
-from pcbatch.reading.templates import Template, struct_of, target_of, why_not_kept
+from pcbatch.reading.templates import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
 from pcbatch.reading.values import (
     Host,
     Lane,
@@ -42,6 +51,7 @@ from pcbatch.runtime.backends import noting
 _known_results: dict[Any, tuple[Template, bool]] = {}
 """What operations of libraries give for operands of some types: the same in every program."""
 
+_result_types = ResultTypes()
 MOST_KNOWN = 100_000
 ONE_SHAPE = (
     "arrays have the same shape in all lanes: take the largest length, a constant, and mask what is too much; or write "
@@ -84,23 +94,17 @@ class Emission(Sites):
             if template.kind == "host" and template.value is None and held:
                 self._effect(operation, arguments, named, held)
             return self.built(template, iter(()))
-        texts = [text_of(each, operation.key == "[]") for each in arguments]
-        text = operation.written(texts, {name: text_of(each) for name, each in named.items()})
-        lanes = [each for pattern in (*arguments, *named.values()) for each in lanes_in(pattern)]
-        inputs = self._inputs(text, lanes, held)
-        if is_checked and self.guard is not None:
-            text, inputs = self._guarded(text), tuple(dict.fromkeys((self.guard.name, *inputs)))
+        code, inputs = self._computing(operation.made(*expressions_of(operation, arguments, named)), held, is_checked)
         outputs = tuple(self.emitter.fresh(type_, hint or self.hint) for type_ in leaves)
         lanes = [Lane(name, type_) for name, type_ in zip(outputs, leaves, strict=True)]  # type: ignore[arg-type]
         span = self.span()
         if self.connected is not None:
             self.connected |= dict(zip(outputs, self._results, strict=True))
-        if template.type is not None:
-            self.emitter.append(ir.Primitive(outputs, inputs, Code(f"{outputs[0]} = {text}"), span))
-        elif (target := target_of(template, iter(outputs))) is not None:
-            self.emitter.append(ir.Primitive(outputs, inputs, Code(f"{target} = {text}"), span))
+        if is_taken_apart(template):
+            payload_ = payload.Compute(code, pattern_of(template))
+            self.emitter.append(ir.Primitive(outputs, inputs, payload_, span))
         else:
-            self._taken_apart(template, lanes, text, inputs, span)
+            self._taken_apart(template, lanes, payload.Compute(code), inputs, span)
         return self.built(template, iter(lanes))
 
     def _in_parts(self, applied: Applied, template: Template, is_checked: bool) -> Value:
@@ -113,12 +117,9 @@ class Emission(Sites):
                 return Part(here, part.value, is_function=part.value is FUNCTION)
             if part.kind == "lane":
                 assert isinstance(part.type, TensorType)
-                text = here.text()
-                inputs = self._inputs(text, lanes_in(here), held)
-                if is_checked and self.guard is not None:
-                    text, inputs = self._guarded(text), tuple(dict.fromkeys((self.guard.name, *inputs)))
+                code, inputs = self._computing(here.expression(), held, is_checked)
                 lane = Lane(self.emitter.fresh(part.type), part.type)
-                self.emitter.append(ir.Primitive((lane.name,), inputs, Code(f"{lane.name} = {text}"), self.span()))
+                self.emitter.assign(lane.name, inputs, payload.Compute(code), self.span())
                 return lane
             kind = "attribute" if part.kind == "object" else "item"
             steps = [(kind, key) for key in (part.keys or range(len(part.items)))]
@@ -131,19 +132,17 @@ class Emission(Sites):
         self, operation: Operation, arguments: Sequence[Any], named: Mapping[str, Any], held: Sequence[str]
     ) -> None:
         """Write an operation that is there for what it does to a context manager: `tape.watch(x)`."""
-        text = operation.written([*map(text_of, arguments)], {name: text_of(each) for name, each in named.items()})
-        lanes = [each for pattern in (*arguments, *named.values()) for each in lanes_in(pattern)]
-        self.emitter.append(ir.Primitive((), self._inputs(text, lanes, held), Code(text), self.span()))
+        code, inputs = self._computing(operation.made(*expressions_of(operation, arguments, named)), held, False)
+        self.emitter.append(ir.Primitive((), inputs, payload.Compute(code), self.span()))
 
-    def _inputs(self, text: str, lanes: Sequence[Lane], held: Sequence[str]) -> tuple[str, ...]:
-        """The variables that an operation reads, in the order in which its code does."""
-        names = dict.fromkeys(each.name for each in lanes if each.name in self.types)
-        return inputs_and_outputs(Code(text), {*names, *held})[0] if held else tuple(names)
+    def _computing(self, code: Expression, held: Sequence[str], is_checked: bool) -> tuple[Expression, tuple[str, ...]]:
+        """An expression of inputs, and these: the variables that an operation reads, and what contexts have given.
 
-    def _guarded(self, text: str) -> str:
-        """An operation that may fail only where what is around it counts."""
-        assert self.guard is not None
-        return f"__guarded__({self.guard.name}, lambda: {text})"
+        One that may fail does so only where what is around it counts.
+        """
+        if is_checked and self.guard is not None:
+            code = call("__guarded__", Name(self.guard.name), Delayed(code))
+        return resolved(code, self.types.keys() | held if held else self.types)
 
     def tried(
         self,
@@ -166,6 +165,10 @@ class Emission(Sites):
         if operation.key is not None and self.connected is None and handed is None:
             key = self.backend.ops_module, operation.key, key_of(tuple(arguments)), key_of(dict(keywords))
             if key in _known_results:
+                return _known_results[key]
+            found = None if keywords else _result_types.of(self.backend.ops_module, operation.key, arguments)
+            if found is not None:
+                _known_results[key] = Template("lane", found[0]), found[1]
                 return _known_results[key]
         known = self._symbol if handed is None or self.connected is not None else self._own_symbol
         window = self.ops.window
@@ -202,6 +205,7 @@ class Emission(Sites):
             raise self.failed(error, [*arguments, *keywords.values()]) from None
         if key is not None and len(_known_results) < MOST_KNOWN:
             _known_results[key] = template, is_checked
+            _result_types.note(self.backend.ops_module, operation.key, arguments, template.type, is_checked)
         return template, is_checked
 
     def way_to(self, template: Template) -> Any:
@@ -329,14 +333,19 @@ class Emission(Sites):
         return Host(template.value)
 
     def _taken_apart(
-        self, template: Template, lanes: Sequence[Lane], text: str, inputs: tuple[str, ...], span: Span | None
+        self,
+        template: Template,
+        lanes: Sequence[Lane],
+        code: payload.Compute,
+        inputs: tuple[str, ...],
+        span: Span | None,
     ) -> None:
         """Write an operation that gives a structure with more than arrays in it, and what is taken out of that."""
         whole = struct_of(template)
         if whole is None:
             raise self.refusal("PCB404", "what this gives is no value that a lane can keep")
         name = self.emitter.fresh(whole)
-        self.emitter.append(ir.Primitive((name,), inputs, Code(f"{name} = {text}"), span))
+        self.emitter.assign(name, inputs, code, span)
         waiting = iter(lanes)
 
         def take(part: Template, source: str) -> None:
@@ -378,7 +387,7 @@ class Emission(Sites):
         if isinstance(value, Host) and is_number(value.value) and own == type_:
             number = plain_number(value.value)
             if isinstance(number, complex) or not np.isfinite(number):
-                self.emitter.append(ir.Primitive((name,), (), Code(f"{name} = {text_of(number)}"), span))
+                self.emitter.assign(name, (), payload.Compute(constant_of(number)), span)
             else:
                 self.emitter.assign(name, (), payload.Constant(number), span)
             return
@@ -388,14 +397,15 @@ class Emission(Sites):
             if isinstance(value, Host) and is_number(value.value) and own is not None:
                 self.give(middle, value, own)
             else:
-                self.emitter.append(ir.Primitive((middle,), (), Code(f"{middle} = {text_of(source)}"), span))
+                code, inputs = resolved(expression_of(source), self.types)
+                self.emitter.assign(middle, inputs, payload.Compute(code), span)
             source = Lane(middle, own or type_)
         if source.name not in self.types:  # a shared operand, which is no variable
             if source.type == type_:
-                self.emitter.append(ir.Primitive((name,), (), Code(f"{name} = {source.name}"), span))
+                self.emitter.assign(name, (), payload.Compute(Name(source.name)), span)
                 return
             middle = self.emitter.fresh(source.type)
-            self.emitter.append(ir.Primitive((middle,), (), Code(f"{middle} = {source.name}"), span))
+            self.emitter.assign(middle, (), payload.Compute(Name(source.name)), span)
             source = Lane(middle, source.type)
         self.emitter.assign(name, (source.name,), payload.Copy() if source.type == type_ else payload.Cast(type_), span)
 

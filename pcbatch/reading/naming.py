@@ -9,7 +9,7 @@ from typing import Any
 from pcbatch.lowering.codegen.builtins import BUILTINS
 from pcbatch.reading.values import same_host
 
-RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM", *BUILTINS})
+RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM", "complex", "slice", *BUILTINS})
 """What code means by these names is known: no variable and no value of the user's has one."""
 
 

@@ -1,4 +1,4 @@
-"""Operations: what a lane's values are computed by, how they are written, and what of the backend stands for them."""
+"""Operations: what a lane's values are computed by, how they are said, and what of the backend stands for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Constant,
+    Expression,
+    Items,
+    Name,
+    Slice,
+    call,
+    constant_of,
+    dotted,
+    operation,
+)
 from pcbatch.ir.records import made
+from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.lowering.codegen.builtins import BUILTINS
 from pcbatch.lowering.codegen.failing import may_fail
 from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS, CHECKED_METHODS
@@ -17,7 +31,7 @@ from pcbatch.reading.values import Lane
 SITE = 0
 """Any fault site will do where an operation is only tried."""
 
-Written = Callable[[Sequence[str], Mapping[str, str]], str]
+Made = Callable[[Sequence[Expression], Mapping[str, Expression]], Expression]
 Called = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
 
 
@@ -25,11 +39,11 @@ Called = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
 class Operation:
     """One kind of operation: `key` tells it from others, or is None where it is not the same at each time.
 
-    `written(arguments, keywords)` is its text, `called(ops, arguments, keywords)` calls it on symbols.
+    `made(arguments, keywords)` is its expression, `called(ops, arguments, keywords)` calls it on symbols.
     """
 
     key: Hashable
-    written: Written
+    made: Made
     called: Called
 
 
@@ -37,7 +51,7 @@ def _binary(symbol: str, name: str, checked: bool) -> Operation:
     def called(ops: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         return getattr(ops, name)(*arguments, *([SITE] if checked else []))
 
-    return Operation(symbol, lambda given, named: f"{given[0]} {symbol} {given[1]}", called)
+    return Operation(symbol, lambda given, named: operation(symbol, *given), called)
 
 
 BINARY: dict[type, Operation] = {
@@ -69,10 +83,16 @@ BINARY: dict[type, Operation] = {
 """Operators of two operands, comparisons among them."""
 
 UNARY: dict[type, Operation] = {
-    gast.USub: Operation("-x", lambda given, named: f"-{given[0]}", lambda ops, given, named: ops.negative(*given)),
-    gast.UAdd: Operation("+x", lambda given, named: f"+{given[0]}", lambda ops, given, named: ops.positive(*given)),
-    gast.Invert: Operation("~x", lambda given, named: f"~{given[0]}", lambda ops, given, named: ~given[0]),
-    gast.Not: Operation("not", lambda given, named: f"not {given[0]}", lambda ops, given, named: ops.negate(*given)),
+    gast.USub: Operation(
+        "-x", lambda given, named: operation("-", *given), lambda ops, given, named: ops.negative(*given)
+    ),
+    gast.UAdd: Operation(
+        "+x", lambda given, named: operation("+", *given), lambda ops, given, named: ops.positive(*given)
+    ),
+    gast.Invert: Operation("~x", lambda given, named: operation("~", *given), lambda ops, given, named: ~given[0]),
+    gast.Not: Operation(
+        "not", lambda given, named: operation("not", *given), lambda ops, given, named: ops.negate(*given)
+    ),
 }
 
 
@@ -84,18 +104,18 @@ def _either(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
     return ops.either(given[0], lambda: given[1])
 
 
-AND = Operation("and", lambda given, named: f"{given[0]} and {given[1]}", _both)
-OR = Operation("or", lambda given, named: f"{given[0]} or {given[1]}", _either)
+AND = Operation("and", lambda given, named: operation("and", *given), _both)
+OR = Operation("or", lambda given, named: operation("or", *given), _either)
 CHOICE = Operation(
     "if",
-    lambda given, named: f"{given[1]} if {given[0]} else {given[2]}",
+    lambda given, named: operation("if", *given),
     lambda ops, given, named: ops.select(given[0], lambda: given[1], lambda: given[2]),
 )
 
 
-def call_text(function: str, given: Sequence[str], named: Mapping[str, str]) -> str:
-    """A call as it is written."""
-    return f"{function}({', '.join((*given, *(f'{name}={text}' for name, text in named.items())))})"
+def call_of(function: Expression, given: Sequence[Expression], named: Mapping[str, Expression]) -> Apply:
+    """A call."""
+    return Apply(function, tuple(given), tuple(named.items()))
 
 
 def builtin(name: str) -> Operation:
@@ -110,7 +130,7 @@ def builtin(name: str) -> Operation:
             options["site"] = SITE
         return getattr(ops, BUILTINS[name])(*given, **options)
 
-    return Operation(("builtin", name), lambda given, named: call_text(name, given, named), called)
+    return Operation(("builtin", name), lambda given, named: call_of(dotted(name), given, named), called)
 
 
 def library(function: Any, name: str, path: str | None, *, is_steady: bool) -> Operation:
@@ -131,7 +151,7 @@ def library(function: Any, name: str, path: str | None, *, is_steady: bool) -> O
         return getattr(getattr(ops, module), own)(*given, **options)
 
     key = ("function", id(function)) if is_steady else None
-    return Operation(key, lambda given, named: call_text(name, given, named), called)
+    return Operation(key, lambda given, named: call_of(dotted(name), given, named), called)
 
 
 def unread(function: Any, name: str) -> Operation:
@@ -140,14 +160,14 @@ def unread(function: Any, name: str) -> Operation:
     def called(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
         return (ops.checking(function, SITE, SITE) if may_fail(function) else function)(*given, **named)
 
-    return Operation(None, lambda given, named: call_text(name, given, named), called)
+    return Operation(None, lambda given, named: call_of(dotted(name), given, named), called)
 
 
 def method(name: str) -> Operation:
     """A method of an array."""
     return Operation(
         ("method", name),
-        lambda given, named: call_text(f"{given[0]}.{name}", given[1:], named),
+        lambda given, named: call_of(Attribute(given[0], name), given[1:], named),
         lambda ops, given, named: ops.member(given[0], name)(*given[1:], **named),
     )
 
@@ -156,7 +176,7 @@ def method_of_held(name: str) -> Operation:
     """A method of what a context manager has given."""
     return Operation(
         None,
-        lambda given, named: call_text(f"{given[0]}.{name}", given[1:], named),
+        lambda given, named: call_of(Attribute(given[0], name), given[1:], named),
         lambda ops, given, named: getattr(given[0], name)(*given[1:], **named),
     )
 
@@ -165,26 +185,28 @@ def attribute(name: str) -> Operation:
     """An attribute of an array."""
     return Operation(
         ("attribute", name),
-        lambda given, named: f"{given[0]}.{name}",
+        lambda given, named: Attribute(given[0], name),
         lambda ops, given, named: ops.member(given[0], name),
     )
 
 
 GETITEM = Operation(
     "[]",
-    lambda given, named: f"{given[0]}[{given[1]}]",
+    lambda given, named: operation("[]", *given),
     lambda ops, given, named: ops.getitem(given[0], given[1], SITE),
 )
 
 
 CALL = Operation(
     None,
-    lambda given, named: call_text(given[0], given[1:], named),
+    lambda given, named: call_of(given[0], given[1:], named),
     lambda ops, given, named: given[0](*given[1:], **named),
 )
 """A call of a function that an operation has made."""
 POSITION = Operation(
-    "position", lambda given, named: f"{given[0]}.index({given[1]})", lambda ops, given, named: ops.position(*given, 0)
+    "position",
+    lambda given, named: call_of(Attribute(given[0], "index"), given[1:], named),
+    lambda ops, given, named: ops.position(*given, 0),
 )
 
 
@@ -244,11 +266,12 @@ class Applied:
         """The patterns of its arguments."""
         return *self.arguments, *self.keywords.values()
 
-    def text(self) -> str:
-        """The expression that computes it."""
-        texts = [text_of(each, self.operation.key == "[]") for each in self.arguments]
-        text = self.operation.written(texts, {name: text_of(each) for name, each in self.keywords.items()})
-        return f"({text}){''.join(f'.{key}' if kind == 'attribute' else f'[{key!r}]' for kind, key in self.path)}"
+    def expression(self) -> Expression:
+        """What computes it."""
+        found = self.operation.made(*expressions_of(self.operation, self.arguments, self.keywords))
+        for kind, key in self.path:
+            found = Attribute(found, key) if kind == "attribute" else operation("[]", found, constant_of(key))
+        return found
 
     def computed(self, fill: Callable[[Any], Any]) -> Any:
         """Its value for what `fill` puts in the place of arguments."""
@@ -267,9 +290,9 @@ class Applied:
 
 @dataclass(frozen=True)
 class Spelled:
-    """An expression as it is written, and the variables that it reads."""
+    """An expression, and the variables that it reads."""
 
-    text: str
+    expression: Expression
     lanes: tuple[Lane, ...]
 
 
@@ -367,41 +390,52 @@ def key_of(pattern: Any) -> Hashable:
     return type(pattern), repr(pattern)
 
 
-def text_of(pattern: Any, in_index: bool = False) -> str:
-    """A pattern as it is written; inside of brackets slices are written with colons."""
+def expressions_of(
+    operation: Operation, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[list[Expression], dict[str, Expression]]:
+    """The expressions of the patterns that an operation gets."""
+    in_index = operation.key == "[]"
+    return (
+        [expression_of(each, in_index) for each in arguments],
+        {name: expression_of(each) for name, each in keywords.items()},
+    )
+
+
+def expression_of(pattern: Any, in_index: bool = False) -> Expression:
+    """A pattern as an expression; inside of brackets slices are written with colons."""
     match pattern:
         case Lane(name):
-            return name
-        case Named(text=text) | Spelled(text=text):
-            return text
+            return Name(name)
+        case Named(text=text):
+            return dotted(text)
+        case Spelled(expression=expression):
+            return expression
         case Applied():
-            return pattern.text()
+            return pattern.expression()
         case Record(cls, names, items):
-            return f"__object__({', '.join((cls.text, repr(names), *map(text_of, items)))})"
+            fields = Items("tuple", tuple(map(Constant, names)))
+            return call("__object__", dotted(cls.text), fields, *map(expression_of, items))
         case Closed(factory, items):
-            return f"{factory.text}({', '.join(map(text_of, items))})"
+            return Apply(dotted(factory.text), tuple(map(expression_of, items)))
         case WindowOf(start, length, step):
-            first = text_of(start)
-            return f"{first}:{first} + {length}" + ("" if step is None else f":{step}")
+            first = expression_of(start)
+            end = operation("+", first, Constant(length))
+            return Slice(first, end, None if step is None else Constant(step))
         case tuple() if hasattr(pattern, "_fields"):
             raise TypeError("a named tuple is written by its class")
-        case tuple() if in_index and pattern:
-            return ", ".join(text_of(each, True) for each in pattern) + ("," if len(pattern) == 1 else "")
-        case tuple():
-            return f"({', '.join(map(text_of, pattern))}{',' if len(pattern) == 1 else ''})"
-        case list():
-            return f"[{', '.join(map(text_of, pattern))}]"
+        case tuple() if in_index:
+            return Items("tuple", tuple(expression_of(each, True) for each in pattern))
+        case tuple() | list() | set():
+            return Items(type(pattern).__name__, tuple(map(expression_of, pattern)))
         case dict():
-            return "{" + ", ".join(f"{key!r}: {text_of(each)}" for key, each in pattern.items()) + "}"
+            return Items("dict", tuple(map(expression_of, pattern.values())), tuple(map(expression_of, pattern)))
         case slice():
-            parts = ["" if each is None else text_of(each) for each in (pattern.start, pattern.stop, pattern.step)]
+            parts = (pattern.start, pattern.stop, pattern.step)
             if in_index:
-                return ":".join(parts if parts[2] else parts[:2])
-            return f"slice({', '.join(part or 'None' for part in parts)})"
-        case float() if pattern != pattern or pattern in (float("inf"), float("-inf")):
-            return f"float({str(pattern)!r})"
+                return Slice(*(None if each is None else expression_of(each) for each in parts))
+            return call("slice", *map(expression_of, parts))
+        case str() | bytes() | bool() | int() | float() | complex() | None:
+            return constant_of(pattern)
         case _ if pattern is Ellipsis:
-            return "..."
-        case int() | float() | complex() if not isinstance(pattern, bool) and repr(pattern).startswith("-"):
-            return f"({pattern!r})"
-    return repr(pattern)
+            return Constant(...)
+    return parse_expression(repr(pattern))

@@ -10,10 +10,9 @@ from typing import Any
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names_read
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
-from pcbatch.lowering.captures.captured import code_of, ordered_variables
+from pcbatch.lowering.captures.captured import names_read, ordered_variables
 from pcbatch.lowering.captures.guards import Guards
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
@@ -209,7 +208,7 @@ class Assembly:
         names = ordered_variables(function)
         types = spec.emitter.types
         variables = tuple(ir.Variable(name, types.get(name)) for name in names)
-        externs = names_read(code_of(function)) & set(self.reader.bindings)
+        externs = names_read(function) & set(self.reader.bindings)
         return ir.Function(
             name,
             spec.parameters,

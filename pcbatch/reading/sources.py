@@ -15,9 +15,10 @@ import gast
 from pcbatch.frontend.check import syntax
 from pcbatch.frontend.source import live
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE
+from pcbatch.frontend.source.nodes import children, walk
 from pcbatch.frontend.source.parsing import parse_lines
 from pcbatch.frontend.source.refusal import Refusal
-from pcbatch.frontend.source.source import _use_character_columns
+from pcbatch.frontend.source.source import converted
 from pcbatch.installed import IN_PYTHON, OWN, is_installed
 
 SCOPES = (gast.FunctionDef, gast.Lambda, gast.AsyncFunctionDef, gast.ClassDef)
@@ -54,8 +55,7 @@ def tree_of(function: FunctionType) -> tuple[Any, str]:
             node, lines = _lambda(function)
         else:
             node, lines = live.found(function)
-        tree = gast.ast_to_gast(node)
-        _use_character_columns(tree, lines)
+        tree = converted(node, lines)
         _mangle(tree, getattr(code, "co_qualname", function.__qualname__))
         _trees[key] = ref(code, lambda _: _trees.pop(key, None)), tree
     return _trees[key][1], code.co_filename
@@ -69,7 +69,7 @@ def _mangle(tree: Any, qualified: str) -> None:
     cls = around[-1].lstrip("_") if around else ""
     if not cls:
         return
-    for node in gast.walk(tree):
+    for node in walk(tree):
         for field_name in ("id", "attr", "arg", "name"):
             name = getattr(node, field_name, None)
             if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
@@ -78,15 +78,19 @@ def _mangle(tree: Any, qualified: str) -> None:
             node.names = [f"_{cls}{n}" if n.startswith("__") and not n.endswith("__") else n for n in node.names]
 
 
+@lru_cache(maxsize=64)
+def _lambdas(module: ast.Module) -> tuple[ast.Lambda, ...]:
+    return tuple(node for node in ast.walk(module) if isinstance(node, ast.Lambda))
+
+
 def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
     code = function.__code__
     lines = live.lines_of(function)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = [
         node
-        for node in ast.walk(parse_lines(lines, code.co_filename))
-        if isinstance(node, ast.Lambda)
-        and node.lineno == code.co_firstlineno
+        for node in _lambdas(parse_lines(lines, code.co_filename))
+        if node.lineno == code.co_firstlineno
         and tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names
     ]
     if len(found) > 1 and hasattr(code, "co_positions"):
@@ -119,7 +123,7 @@ def scope_of(tree: Any) -> ScopeOf:
         stored -= {each.target.id for each in _own(tree) if isinstance(each, gast.NamedExpr)}
     if isinstance(tree, gast.FunctionDef | gast.Lambda):
         stored |= {each.id for each in parameters_of(tree)}
-    for inner in gast.walk(tree):
+    for inner in walk(tree):
         if isinstance(inner, gast.Name) and isinstance(inner.ctx, gast.Load):
             loads.setdefault(inner.id, []).append((inner.lineno, inner.col_offset))
     places = {name: tuple(sorted(set(found))) for name, found in loads.items()}
@@ -173,9 +177,9 @@ def _own(tree: Any) -> Iterator[Any]:
             continue
         if isinstance(node, COMPREHENSIONS):
             waiting.append(node.generators[0].iter)
-            waiting += [each for each in gast.walk(node) if isinstance(each, gast.NamedExpr)]
+            waiting += [each for each in walk(node) if isinstance(each, gast.NamedExpr)]
             continue
-        waiting += list(gast.iter_child_nodes(node))
+        waiting += children(node)
 
 
 def cost_of(live: Any) -> float | None:

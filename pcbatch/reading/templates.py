@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pcbatch.ir.payload import Pattern
 from pcbatch.ir.types import StructType, Type
 from pcbatch.reading.values import Value
 
@@ -35,16 +36,16 @@ class Template:
             yield from item.leaves()
 
 
-def target_of(template: Template, names: Iterator[str]) -> str | None:
-    """The target of an assignment that takes a structure of arrays apart; None where it holds anything else."""
+def is_taken_apart(template: Template) -> bool:
+    """Tell whether an assignment may take apart what is given: an array, or tuples and lists of nothing but arrays."""
     if template.type is not None:
-        return next(names)
-    if template.kind not in ("tuple", "list") or not template.items:
-        return None
-    parts = [target_of(each, names) for each in template.items]
-    if None in parts:
-        return None
-    return f"({', '.join(map(str, parts))}{',' if len(parts) == 1 else ''})"
+        return True
+    return template.kind in ("tuple", "list") and bool(template.items) and all(map(is_taken_apart, template.items))
+
+
+def pattern_of(template: Template) -> Pattern | None:
+    """The targets of such an assignment."""
+    return None if template.type is not None else tuple(map(pattern_of, template.items))
 
 
 def struct_of(template: Template) -> Type | None:

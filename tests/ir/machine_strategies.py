@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.machine_scope import with_inputs
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType
-from tests.ir.strategies import HEADERS, NAMES, codes, name_tuples, names, spans, types
+from tests.ir.strategies import NAMES, computing, name_tuples, names, spans, types
 
 ODD_NAMES = [
     *NAMES,
@@ -43,14 +42,9 @@ def sites() -> st.SearchStrategy[table.FaultSite]:
 
 @cache
 def statements() -> st.SearchStrategy[table.Statement]:
-    ops = st.one_of(
-        codes().map(lambda code: ir.Primitive(code.writes, (), code)),
-        codes(tuple(HEADERS)).map(lambda code: ir.Enter(code.writes, (), code)),
-        st.builds(ir.Exit),
-    )
-    placed = st.tuples(ops, spans()).map(lambda pair: replace(pair[0], span=pair[1]))
+    ops = st.one_of(computing(ir.Primitive), computing(ir.Enter), st.builds(ir.Exit, spans()))
     checks = st.lists(st.none() | numbers, max_size=3).map(tuple)
-    return st.builds(table.Statement, placed, checks)
+    return st.builds(table.Statement, ops, checks)
 
 
 @st.composite
@@ -107,7 +101,7 @@ def blocks(draw: st.DrawFn, label: str, count: int) -> table.Block:
 
 @st.composite
 def programs(draw: st.DrawFn) -> table.Program:
-    """A program that means nothing, but whose ops say rightly what their code reads and assigns."""
+    """A program that means nothing, but whose ops say rightly what they read."""
     labels = draw(st.lists(st.integers(0, 99).map("b{}".format) | st.sampled_from(ODD_NAMES), max_size=3, unique=True))
     kinds = st.sampled_from(["register", "stack", "cached stack"])
     storage = draw(st.dictionaries(names(), kinds, max_size=3))

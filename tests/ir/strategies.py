@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from functools import cache
 
@@ -11,8 +10,21 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import inputs_and_outputs, scope
-from pcbatch.ir.code import Code
+from pcbatch.ir.analysis.scope import scope, with_inputs
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Constant,
+    Delayed,
+    Expression,
+    Items,
+    Name,
+    Slice,
+    Starred,
+    operation,
+)
+from pcbatch.ir.text.expression_parser import parse_expression
+from pcbatch.ir.text.expression_printer import BINARY, UNARY
 from pcbatch.ir.types import StructType, TensorType
 
 # Names that look like words of the IR are names all the same.
@@ -43,17 +55,6 @@ NAMES = [
     "field",
     "made",
 ]
-EXPRESSIONS = ["{a} + {b}", "{a}[{b}]", "free({a}, lambda n: n + {b})", "[n for n in {a} if n]", "'# line 7'"]
-STATEMENTS = [
-    "{x} = {e}",
-    "{x}, {y} = ({e}, {a})",
-    "{x} = {y} = {e}",
-    "{x}, *{y} = {e}",
-    "{x} += {e}",
-    "{x}: int = {e}",
-    '{x} = f"""{{{a}}}\n  # line 3\n{{{b}}}\n"""',
-]
-HEADERS = ["with tape({e}) as {x}:\n    pass", "with {a}:\n    pass", "with {a} as ({x}, *{y}):\n    pass"]
 
 
 @cache
@@ -71,11 +72,67 @@ def spans() -> st.SearchStrategy[Span | None]:
     return st.none() | st.integers(1, 99).map(lambda line: Span("file.py", line, 0, line, 1))
 
 
+@cache
+def constants() -> st.SearchStrategy[Constant]:
+    numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    odd = st.sampled_from([None, True, -0.0, "# line 7", "a\nb", 2j, -1 + 2j, ..., b"x"])
+    return st.builds(Constant, numbers | odd)
+
+
+@cache
+def expressions() -> st.SearchStrategy[Expression]:
+    """Expressions of free names, each as Python would read it."""
+
+    def larger(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+        some = st.lists(inner, max_size=2).map(tuple)
+        starred = st.builds(Starred, inner)
+        bounds = st.none() | inner
+        slices = st.builds(Slice, bounds, bounds, bounds)
+        indices = inner | slices | st.lists(inner | slices, min_size=1, max_size=2).map(lambda i: Items("tuple", (*i,)))
+        negatives = inner.filter(lambda each: not (isinstance(each, Constant) and type(each.value) is not bool))
+        keywords = st.lists(st.tuples(names() | st.none(), inner), max_size=2, unique_by=lambda pair: pair[0])
+        return st.one_of(
+            st.builds(operation, st.sampled_from(sorted(BINARY - {"+", "-"})), inner, inner),
+            st.builds(operation, st.sampled_from("+-"), inner, inner.filter(_is_no_complex)),
+            st.builds(operation, st.sampled_from(sorted(UNARY)), negatives),
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: operation("and", *parts)),
+            st.builds(operation, st.just("or"), inner, inner),
+            st.builds(operation, st.just("if"), inner, inner, inner),
+            st.builds(operation, st.just("[]"), inner, indices),
+            st.builds(Apply, inner, st.lists(inner | starred, max_size=2).map(tuple), keywords.map(_ordered)),
+            st.builds(Attribute, inner, names()),
+            st.builds(Items, st.sampled_from(["tuple", "list"]), st.lists(inner | starred, max_size=2).map(tuple)),
+            st.builds(Items, st.just("set"), st.lists(inner, min_size=1, max_size=2).map(tuple)),
+            some.map(lambda items: Items("dict", items, tuple(Constant(str(at)) for at in range(len(items))))),
+            st.builds(Delayed, inner),
+        )
+
+    written = st.sampled_from(TEXTS).map(parse_expression)
+    return st.recursive(st.builds(Name, names()) | constants() | written, larger, max_leaves=5)
+
+
+TEXTS = ["[v for v in n if v]", "lambda w, *z: w + n", "f'{n}: {push!r}'", "{v: w for v in n for w in v}", "a < n < b"]
+
+
+def _is_no_complex(expression: Expression) -> bool:
+    return not (isinstance(expression, Constant) and isinstance(expression.value, complex))
+
+
+def _ordered(keywords: list[tuple[str | None, Expression]]) -> tuple[tuple[str | None, Expression], ...]:
+    return tuple(sorted(keywords, key=lambda pair: pair[0] is None))
+
+
 @st.composite
-def codes(draw: st.DrawFn, statements: tuple[str, ...] = tuple(STATEMENTS)) -> Code:
-    a, b, x, y = (draw(names()) for _ in range(4))
-    expression = draw(st.sampled_from(EXPRESSIONS)).format(a=a, b=b)
-    return Code(ast.unparse(ast.parse(draw(st.sampled_from(statements)).format(a=a, b=b, x=x, y=y, e=expression))))
+def computing(draw: st.DrawFn, kind: type[ir.Coded]) -> ir.Op:
+    """An op that computes something, whose inputs are free names as yet."""
+    pattern = draw(st.none() | patterns())
+    count = 1 if pattern is None else payload.targets(pattern)
+    outputs = tuple(draw(st.lists(names(), min_size=count, max_size=count)))
+    expression = draw(expressions())
+    if kind is ir.Enter or (pattern is None and kind is not ir.Push and draw(st.booleans())):
+        expression = Apply(Name(draw(names())), (expression,))
+        outputs = outputs if kind is ir.Enter else ()
+    return kind(outputs, (), payload.Compute(expression, pattern), draw(spans()))
 
 
 @cache
@@ -88,7 +145,7 @@ def patterns() -> st.SearchStrategy[payload.Pattern]:
 
 
 @cache
-def explicit_ops() -> st.SearchStrategy[tuple[tuple[str, ...], tuple[str, ...], payload.Explicit]]:
+def explicit_ops() -> st.SearchStrategy[tuple[tuple[str, ...], tuple[str, ...], payload.Payload]]:
     """Outputs, inputs and payload of an explicit operation."""
     one = st.tuples(names())
     numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([None, True, -0.0])
@@ -116,17 +173,14 @@ def explicit_ops() -> st.SearchStrategy[tuple[tuple[str, ...], tuple[str, ...], 
 
 @cache
 def ops() -> st.SearchStrategy[ir.Op]:
-    def coded(kind: type[ir.Primitive] | type[ir.Push] | type[ir.Update]) -> st.SearchStrategy[ir.Op]:
-        return st.builds(kind, st.just(()), st.just(()), codes(), spans())
-
     explicit = st.tuples(st.sampled_from([ir.Primitive, ir.Push, ir.Update]), explicit_ops(), spans())
     return st.one_of(
         explicit.map(lambda made: made[0](*made[1], made[2])),
-        coded(ir.Primitive),
-        st.builds(ir.Enter, st.just(()), st.just(()), codes(tuple(HEADERS)), spans()),
+        computing(ir.Primitive),
+        computing(ir.Enter),
         st.builds(ir.Exit, spans()),
-        coded(ir.Push),
-        coded(ir.Update),
+        computing(ir.Push),
+        computing(ir.Update),
         st.builds(ir.Store, names(), name_tuples(1), names(), spans()),
         st.builds(ir.Call, name_tuples(), st.sampled_from(["f", "call", "Model.step"]), name_tuples(), spans()),
         st.builds(ir.Pop, name_tuples(1), spans()),
@@ -197,26 +251,14 @@ def functions() -> st.SearchStrategy[ir.Function]:
 
 @st.composite
 def programs(draw: st.DrawFn) -> ir.Program:
-    """A program that means nothing, but whose ops say rightly what their code reads and assigns."""
+    """A program that means nothing, but whose ops say rightly what they read."""
     dialect = draw(st.sampled_from(["cfg", "stack"]))
     bare = ir.Program(dialect, tuple(draw(st.lists(functions(), min_size=1, max_size=2))))
-    assigned = _with_operands(bare, frozenset())  # outputs first: they are variables, which inputs depend on
-    every = [scope(assigned, function) for function in assigned.functions]
-    return replace(
-        assigned,
-        functions=tuple(_function(f, variables) for f, variables in zip(assigned.functions, every, strict=True)),
-    )
-
-
-def _with_operands(program: ir.Program, variables: frozenset[str]) -> ir.Program:
-    return replace(program, functions=tuple(_function(function, variables) for function in program.functions))
+    every = [scope(bare, function) for function in bare.functions]
+    functions_ = zip(bare.functions, every, strict=True)
+    return replace(bare, functions=tuple(_function(function, variables) for function, variables in functions_))
 
 
 def _function(function: ir.Function, variables: frozenset[str]) -> ir.Function:
-    def op(op: ir.Op) -> ir.Op:
-        if isinstance(op, ir.Coded) and isinstance(op.code, Code):
-            inputs, outputs = inputs_and_outputs(op.code, variables)
-            return replace(op, inputs=inputs, outputs=outputs)
-        return op
-
-    return replace(function, blocks=tuple(replace(b, ops=tuple(map(op, b.ops))) for b in function.blocks))
+    blocks = (replace(b, ops=tuple(with_inputs(op, variables) for op in b.ops)) for b in function.blocks)
+    return replace(function, blocks=tuple(blocks))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.cheap_code import is_cheap
-from pcbatch.ir.code import Code
+from tests.ir.ops import op_of
 
 PLAIN = ["x // 8", "x % 1", "x << 3", "x >> 40", "(x >> 1) ^ (x % 4)", "x / 3.0", "x ** 2"]
 NOT = ["x // 3", "x % 10", "x % 0", "x // y", "x % -2", "x >> y", "x << -1", "x >> 1.0", "x // 2.0", "x % True", "x[0]"]
@@ -12,5 +11,4 @@ NOT = ["x // 3", "x % 10", "x % 0", "x // y", "x % -2", "x >> y", "x << -1", "x 
 
 @pytest.mark.parametrize(("text", "cheap"), [*((text, True) for text in PLAIN), *((text, False) for text in NOT)])
 def test_operators_that_cannot_fail(text, cheap):
-    op = ir.Primitive(("z",), ("x", "y") if "y" in text else ("x",), Code(f"z = {text}"))
-    assert is_cheap(op, ()) == cheap
+    assert is_cheap(op_of(f"z = {text}"), ()) == cheap

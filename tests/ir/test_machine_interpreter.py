@@ -14,7 +14,6 @@ from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.machine_scope import with_inputs
-from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate, zero
 from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
@@ -23,6 +22,7 @@ from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.verify.machine import verify_machine
 from tests.ir import machine_programs, programs
+from tests.ir.ops import op_of
 
 
 @cache
@@ -171,10 +171,9 @@ def test_predicates_are_ifs(items, a, b):
 
 def machine_piece(line, predicate):
     """A piece of one statement, its inputs left out."""
-    code = Code(line)
-    reads = tuple(name for name in code.reads if name in NAMES)
-    statement = table.Statement(ir.Primitive(code.writes, (), code))
-    return table.Piece(None, reads, code.writes, statements=(statement,), predicate=predicate)
+    op = op_of(line, ())
+    reads = tuple(name for name in ir.free(op) if name in NAMES)
+    return table.Piece(None, reads, op.outputs, statements=(table.Statement(op),), predicate=predicate)
 
 
 def test_what_a_predicate_lets_through_may_fail():

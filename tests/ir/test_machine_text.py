@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.text.lines import IRSyntaxError
 from pcbatch.ir.text.machine_parser import parse_machine
@@ -17,6 +16,7 @@ from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.types import StructType, TensorType
 from tests.ir import machine_programs
 from tests.ir.machine_strategies import programs as any_program
+from tests.ir.ops import op_of
 
 INT, FLOAT, BOOL, VECTOR = TensorType("int32"), TensorType("float32"), TensorType("bool"), TensorType("float32", (3,))
 
@@ -48,7 +48,7 @@ def replace_body(block, body):
 
 def test_every_part_of_a_program_is_read():
     def statement(text, inputs, *sites):
-        return table.Statement(ir.Primitive((text.split(" ")[0],), inputs, Code(text)), sites)
+        return table.Statement(op_of(text, inputs), sites)
 
     first = table.Piece(
         None,
@@ -64,7 +64,7 @@ def test_every_part_of_a_program_is_read():
         (2,),
         tapes=True,
         statements=(
-            table.Statement(ir.Enter(("t",), ("x",), Code("with tape.record(x) as t:\n    pass"))),
+            table.Statement(op_of("enter tape.record(x) as t", "x")),
             statement("t0 = x * w[0]", ("x", "w"), None),
             statement("x = t0 / scale", ("t0", "scale"), 2, None),
             table.Statement(ir.Exit()),
@@ -189,8 +189,8 @@ def test_lines_of_the_source_as_comments():
 
 def test_a_line_of_a_statement_cannot_be_mistaken():
     # Each looks like another line of the dialect.
-    for text in ("push, = (saved,)", "x = '# line 7'", "check: int = 3", "piece = rows", "store = site[0]", "dead"):
-        body = (table.Statement(ir.Primitive(Code(text).writes, (), Code(text)), (None,)),)
+    for text in ("push, = (saved,)", "x = '# line 7'", "piece = rows", "store = site[0]", "dead"):
+        body = (table.Statement(op_of(text, ()), (None,)),)
         bare = table.Program("f", (), (), {}, {}, (table.Block("b0", (table.Piece(None, statements=body),), END),))
         assert parse_machine(print_machine(bare)) == bare
 

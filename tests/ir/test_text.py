@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import Apply, Attribute, Constant, Input, Items, Name, Operator, Written
+from pcbatch.ir.payload import Compute
 from pcbatch.ir.text.lines import IRSyntaxError
 from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
@@ -15,6 +16,8 @@ from pcbatch.ir.types import StructType, TensorType
 from tests.ir import programs
 from tests.ir.strategies import programs as any_program
 from tests.ir.strategies import types
+
+A, B = Input(0), Input(1)
 
 
 @pytest.mark.parametrize("text", programs.ALL.values(), ids=programs.ALL)
@@ -76,14 +79,18 @@ b4:
         "b0",
         (
             ir.Pop(("a", "b")),
-            ir.Primitive(("t0", "t1"), ("a", "b"), Code("t0, t1 = (a, np.sin(b))")),
-            ir.Enter(("tape",), (), Code("with tf.GradientTape() as tape:\n    pass")),
-            ir.Primitive((), ("tape", "a"), Code("tape.watch(a)")),
-            ir.Primitive(("t2",), ("a",), Code("t2 = a * a")),
+            ir.Primitive(
+                ("t0", "t1"),
+                ("a", "b"),
+                Compute(Items("tuple", (A, Apply(Attribute(Name("np"), "sin"), (B,)))), (None, None)),
+            ),
+            ir.Enter(("tape",), (), Compute(Apply(Attribute(Name("tf"), "GradientTape"), ()))),
+            ir.Primitive((), ("tape", "a"), Compute(Apply(Attribute(A, "watch"), (B,)))),
+            ir.Primitive(("t2",), ("a",), Compute(Apply(Operator("*"), (A, A)))),
             ir.Exit(),
             ir.Store("x", ("t0", "t1"), "t2"),
-            ir.Update(("x",), ("x",), Code("x = x + 1")),
-            ir.Push(("a", "b"), ("b", "a"), Code("a, b = (b, a)")),
+            ir.Update(("x",), ("x",), Compute(Apply(Operator("+"), (A, Constant(1))))),
+            ir.Push(("a", "b"), ("b", "a"), Compute(Items("tuple", (A, B)), (None, None))),
         ),
         ir.PushJump("b0", "b1"),
     )
@@ -124,10 +131,10 @@ def test_lines_of_the_source_as_comments():
     block = ir.Block(
         "b0",
         (
-            ir.Enter(("x",), ("n",), Code("with n as x:\n    pass"), at(12)),
-            ir.Primitive(("y",), ("x",), Code("y = x"), at(13)),
+            ir.Enter(("x",), ("n",), Compute(A), at(12)),
+            ir.Primitive(("y",), ("x",), Compute(A), at(13)),
             ir.Exit(at(12)),
-            ir.Primitive(("x",), (), Code("x = '# line 3'"), at(14)),
+            ir.Primitive(("x",), (), Compute(Constant("# line 3")), at(14)),
         ),
         ir.Return(at(15)),
     )
@@ -156,6 +163,11 @@ def test_lines_of_the_source_as_comments():
         ("program cfg\nfunction f()\nb0:\n  return\n  x = 1\n", 5, "goes on after its terminator"),
         ("program cfg\nfunction f()\nb0:\n  jump to b1\n", 4, "neither an op nor Python: 'jump to b1'"),
         ("program cfg\nfunction f()\nb0:\n  store a[0] = x\n  return\n", 4, "neither an op nor Python"),
+        ("program cfg\nfunction f()\nb0:\n  x = 1; y = 2\n  return\n", 4, "neither an op nor Python"),
+        ("program cfg\nfunction f()\nb0:\n  for x in y: pass\n  return\n", 4, "expected an expression, or its assignm"),
+        ("program cfg\nfunction f()\nb0:\n  x += 1\n  return\n", 4, "expected an expression, or its assignment"),
+        ("program cfg\nfunction f()\nb0:\n  x, *y = z\n  return\n", 4, "neither an op nor Python"),
+        ("program cfg\nfunction f()\nb0:\n  enter f(), g()\n  return\n", 4, "expected one context manager"),
         ("program cfg\nfunction f()\nb0:\n      x = 1\n  return\n", 4, "unexpected indentation"),
         ('program cfg\nfunction f()\nb0:\n  fault raise "\\q"\n', 4, "in the message"),
     ],
@@ -176,11 +188,15 @@ def test_what_is_no_type_is_refused(text):
 
 
 def test_a_string_over_several_lines_is_quoted():
-    # ast.unparse writes such f-strings on some Pythons; their lines cannot be told from the IR's own.
-    code = Code('x = f"""{n}\n  return  # line 3\n\n"""')
+    # Python writes such f-strings in some versions; their lines cannot be told from the IR's own.
+    code = Compute(Written(('f"""{', A, '}\n  return  # line 3\n\n"""')))
     block = ir.Block("b0", (ir.Primitive(("x",), ("n",), code), ir.Update(("x",), ("n",), code)), ir.Return())
     program = ir.Program("stack", (ir.Function("f", ("n",), ("x",), (block,)),))
     text = print_program(program)
     quoted = r'code "x = f\"\"\"{n}\n  return  # line 3\n\n\"\"\""'
     assert text.split("\n")[4:6] == [f"  {quoted}", f"  update {quoted}"]
-    assert parse_program(text) == program
+    read = [ir.statement(op) for op in parse_program(text).entry.blocks[0].ops]
+    for each in read:
+        scope = {"n": 3}
+        exec(each, scope)
+        assert scope["x"] == "3\n  return  # line 3\n\n"

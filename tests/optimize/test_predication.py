@@ -11,9 +11,10 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus
-from pcbatch.ir.code import Code
+from pcbatch.ir import program as ir
 from pcbatch.ir.machine import Jump, Piece
 from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
+from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.verify.machine import verify_machine
@@ -219,8 +220,7 @@ def _turned(piece):
 
 
 def _negated(statement):
-    (to,), (of,) = statement.op.outputs, statement.op.inputs
-    code = Code(f"{to} = {of}" if isinstance(statement.op.code, Code) else f"{to} = not {of}")
+    code = Copy() if statement.op.code == NEGATION else NEGATION
     return replace(statement, op=replace(statement.op, code=code))
 
 
@@ -274,5 +274,5 @@ def test_a_piece_knows_its_predicates_twice():
                 if isinstance(item, Piece) and item.statements:
                     for given in (True, False):
                         values = item.compiled(np.bool_(given))
-                        codes = [str(each.op.code) for each in item.statements]
+                        codes = [ir.statement(each.op) for each in item.statements]
                         assert [bool(v) for v in values] == [given != ("not" in code) for code in codes]

@@ -4,7 +4,6 @@ Each function runs on many examples at once, by pfor in a graph and under XLA. I
 floats are Python's to rounding; a lane fails exactly where Python raises.
 """
 
-import ast
 import math
 import struct
 
@@ -12,8 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.ir.code import Code
-from pcbatch.lowering.codegen.translate import translate
+from pcbatch.ir.text.expression_parser import parse_expression
+from pcbatch.ir.text.expression_printer import print_expression
+from pcbatch.lowering.codegen.translate import Translation
 from pcbatch.runtime.backends.tensorflow import equivalents, ops
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 from tests.runtime.lanes import for_all_lanes
@@ -141,19 +141,13 @@ def python(code, a, b):
 
 def compiled(code):
     """The function of `a` and `b` that `code` is in a piece."""
-    text = translate(
-        Code(f"result = {code}"),
-        lambda status, message: 0,
-        {},
-        frozenset({"a", "b"}),
-        lambda p: equivalents.equivalent(eval(p, NAMESPACE)),
+    translation = Translation(
+        lambda status, message: 0, equivalent=lambda path: equivalents.equivalent(eval(path, NAMESPACE))
     )
-    assert isinstance(text.body[0], ast.Assign)
+    text = print_expression(translation.of(parse_expression(code)))
 
     def function(a, b):
-        scope = {**NAMESPACE, "a": a, "b": b}
-        exec(text.text, scope)
-        return scope["result"]
+        return eval(text, {**NAMESPACE, "a": a, "b": b})
 
     return function
 

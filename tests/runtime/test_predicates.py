@@ -6,7 +6,6 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.ir.code import Code
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.machine import (
     Block,
@@ -23,13 +22,13 @@ from pcbatch.ir.machine import (
     Store,
 )
 from pcbatch.ir.machine_interpreter import interpret_machine
-from pcbatch.ir.program import Primitive
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.strategies.reference import run_reference
+from tests.ir.ops import op_of
 from tests.runtime import tables
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, at
 
@@ -328,10 +327,9 @@ def test_the_machine_equals_the_interpreter(items, mode):
 
 def as_piece(text, predicate, function):
     """A piece both as generated code and as the statement that it is generated from."""
-    code = Code(text)
+    op = op_of(text)
     sites = (0,) if "//" in text or "%" in text else ()
-    statement = Statement(Primitive(code.writes, code.reads, code), sites)
-    return Piece(function, code.reads, code.writes, sites=sites, statements=(statement,), predicate=predicate)
+    return Piece(function, op.inputs, op.outputs, sites=sites, statements=(Statement(op, sites),), predicate=predicate)
 
 
 @pytest.mark.parametrize("mode", ["masked, compiled", "masked, as a graph"])

@@ -11,12 +11,15 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import CompileError, PieceRefusalError
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import free_names
 from pcbatch.ir.machine import Block, FaultSite, Piece, Program, Return
 from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.text.expression_parser import parse_expression
+from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.ir.types import Type
+from pcbatch.lowering.codegen.builtins import OPS
 from pcbatch.lowering.codegen.pieces import execute
-from pcbatch.lowering.codegen.translate import OPS, translate
+from pcbatch.lowering.codegen.translate import Translation
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import ops, rules
 from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
@@ -139,7 +142,7 @@ def tried_with_shared(expression: str, names: tuple[str, ...], jit: bool) -> Ver
 
 def letters(expression: str) -> tuple[str, ...]:
     """The lane values that an expression reads."""
-    return tuple(name for name in Code(f"result = {expression}").reads if name in examples())
+    return tuple(name for name in free_names(parse_expression(expression)) if name in examples())
 
 
 def piece_of(expression: str, made_shared: tuple[str, ...], written: Mapping[str, Any] | None = None) -> Piece:
@@ -153,13 +156,14 @@ def piece_of(expression: str, made_shared: tuple[str, ...], written: Mapping[str
     read = letters(expression)
     written = written or {}
     lanes = tuple(name for name in read if name not in made_shared and name not in written)
-    loaded = Code(f"result = {expression}").reads
+    tree = parse_expression(expression)
+    loaded = free_names(tree)
     operands = tuple(name for name in shared() if name in loaded and name != "V")
-    code = translate(Code(f"result = {expression}"), site, {}, frozenset(), _equivalent)
-    source = f"def piece({', '.join((*lanes, *operands, *made_shared))}):\n    {code}\n    return (result,)\n"
+    code = print_expression(Translation(site, equivalent=_equivalent).of(tree))
+    source = f"def piece({', '.join((*lanes, *operands, *made_shared))}):\n    return ({code},)\n"
     namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"], **written}
     execute(source, namespace)
-    return Piece(namespace["piece"], lanes, ("result",), (*operands, *made_shared), tuple(sites), (None, None))
+    return Piece(namespace["piece"], lanes, ("result",), (*operands, *made_shared), tuple(sites), (None,))
 
 
 def _equivalent(path: str) -> str | None:

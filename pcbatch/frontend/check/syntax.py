@@ -5,14 +5,14 @@ A batched function with one of them is refused when it is decorated; a helper wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gast
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
-from pcbatch.frontend.source.nodes import assigned_in, parameters, span_of
+from pcbatch.frontend.source.nodes import assigned_in, children, parameters, span_of
 from pcbatch.frontend.source.parsing import PYTHON_2
 from pcbatch.frontend.source.refusal import Refusal
 
@@ -50,8 +50,10 @@ def _in_scope(tree: Any, around: frozenset[str]) -> Iterator[tuple[Any, Refusal]
     """As `unreadable`; the functions `around` have variables of these names."""
     if type(tree) in REFUSED:
         yield tree, REFUSED[type(tree)]
-    own = _variables(tree)
-    for node in _inside(tree):
+    nodes = _inside(tree)
+    has_functions = any(isinstance(each, gast.FunctionDef | gast.AsyncFunctionDef) for each in nodes)
+    own = _variables(tree, nodes) if has_functions else frozenset()
+    for node in nodes:
         match node:
             case gast.FunctionDef(decorator_list=decorators):
                 yield from ((decorator, refusals.DECORATED) for decorator in decorators)
@@ -66,20 +68,21 @@ def _in_scope(tree: Any, around: frozenset[str]) -> Iterator[tuple[Any, Refusal]
                 yield node, REFUSED[type(node)]
 
 
-def _variables(tree: Any) -> frozenset[str]:
-    """The variables of a function that functions inside of it may declare `nonlocal`."""
+def _variables(tree: Any, nodes: Sequence[Any]) -> frozenset[str]:
+    """The variables of a function, with these nodes, that functions inside of it may declare `nonlocal`."""
     body = tree.body if isinstance(tree.body, list) else []
-    nodes = list(_inside(tree))
     functions = {each.name for each in nodes if isinstance(each, gast.FunctionDef)}
     declared = {name for each in nodes if isinstance(each, gast.Nonlocal) for name in each.names}
     return frozenset(({each.id for each in parameters(tree.args)} | assigned_in(body) | functions) - declared)
 
 
-def _inside(tree: Any) -> Iterator[Any]:
+def _inside(tree: Any) -> list[Any]:
     """The nodes inside of a function, in order, without those of functions and classes inside of it."""
-    waiting = list(gast.iter_child_nodes(tree))
+    waiting = children(tree)[::-1]
+    found = []
     while waiting:
-        node = waiting.pop(0)
-        yield node
+        node = waiting.pop()
+        found.append(node)
         if not isinstance(node, gast.FunctionDef | gast.AsyncFunctionDef | gast.ClassDef):
-            waiting[:0] = gast.iter_child_nodes(node)
+            waiting += reversed(children(node))
+    return found

@@ -81,8 +81,18 @@ def lines_of(function: FunctionType) -> tuple[str, ...]:
     return tuple(linecache.getlines(file, function.__globals__))
 
 
-def _functions(module: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+@functools.lru_cache(maxsize=64)
+def _functions(module: ast.Module) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    """The definitions in a file."""
+    waiting: list[ast.AST] = [module]
+    for node in waiting:  # which grows
+        for name in _BODIES:
+            waiting += getattr(node, name, ())
+    return tuple(node for node in waiting if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+_BODIES = ("body", "handlers", "cases", "orelse", "finalbody")
+"""The fields of statements, and of their parts, that hold statements."""
 
 
 def _starts(node: ast.FunctionDef | ast.AsyncFunctionDef, code: Any) -> bool:

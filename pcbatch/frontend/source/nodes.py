@@ -11,6 +11,7 @@ import gast
 from pcbatch.errors import Span
 
 INNER_SCOPES = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+_SCOPES = (gast.FunctionDef, *INNER_SCOPES)
 
 
 def span_of(node: Any, file: str) -> Span:
@@ -64,12 +65,40 @@ def unparse(node: Any) -> str:
     return " = ".join([*bare, unparse(node.value)])
 
 
+def children(node: Any) -> list[Any]:
+    """The nodes right inside of one, in order, without those that only mark it: operators, and what names are for."""
+    found: list[Any] = []
+    for name in node._fields:
+        if name in _MARKS:
+            continue
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+_MARKS = frozenset({"ctx", "op", "ops"})
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all inside of it, outermost and leftmost first; see `children`."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += reversed(children(found))
+
+
 def walk_scope(node: Any) -> Iterator[Any]:
     """`node` and everything inside it that belongs to the same scope, outermost and leftmost first."""
-    yield node
-    is_scope = isinstance(node, (gast.FunctionDef, *INNER_SCOPES))
-    for child in evaluated_around(node) if is_scope else gast.iter_child_nodes(node):
-        yield from walk_scope(child)
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        is_scope = isinstance(found, _SCOPES)
+        waiting += reversed(evaluated_around(found) if is_scope else children(found))
 
 
 def evaluated_around(scope: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pcbatch.errors import Diagnostic, Span, UnsupportedSyntaxError
+from pcbatch.frontend.source.nodes import children
 from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.syntax import parse
 
@@ -48,4 +49,4 @@ def check_nesting(definition: ast.AST, file: str) -> None:
             )
             raise UnsupportedSyntaxError([Diagnostic("PCB152", message, Span.of_line(file, node.lineno), help=advice)])
         depth += 1.0 / (STATEMENTS if isinstance(node, ast.stmt) else EXPRESSIONS)
-        waiting.extend((child, depth) for child in ast.iter_child_nodes(node))
+        waiting += [(child, depth) for child in children(node)]

@@ -63,13 +63,12 @@ def from_tree(
 ) -> FunctionSource:
     """The FunctionSource of a parsed definition; its syntax is not checked here."""
     check_nesting(node, file)
-    tree = gast.ast_to_gast(node)
-    _use_character_columns(tree, lines)
+    tree = converted(node, lines)
     arguments = tree.args
     stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     parameters = parameters_of(arguments)
     locals_ = assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars}
-    source = FunctionSource(
+    return FunctionSource(
         name=node.name,
         qualname=qualname,
         file=file,
@@ -79,8 +78,6 @@ def from_tree(
         locals=locals_,
         scope=scope,
     )
-    tree.decorator_list = []
-    return source
 
 
 def parameters_of(arguments: Any) -> tuple[Parameter, ...]:
@@ -96,6 +93,23 @@ def parameters_of(arguments: Any) -> tuple[Parameter, ...]:
         *([] if arguments.vararg is None else [Parameter(arguments.vararg.id, "rest", gast.Tuple([], gast.Load()))]),
         *(Parameter(a.id, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
     )
+
+
+def converted(node: ast.AST, lines: Sequence[str]) -> Any:
+    """The gast tree of a definition or a lambda of Python's parser, with columns in characters: the same each time."""
+    if not hasattr(node, _CONVERTED):
+        tree = gast.ast_to_gast(node)
+        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        if not all(map(str.isascii, lines[first - 1 : last])):
+            _use_character_columns(tree, lines)
+        if isinstance(tree, gast.FunctionDef | gast.AsyncFunctionDef):
+            tree.decorator_list = []
+        setattr(node, _CONVERTED, tree)
+    return getattr(node, _CONVERTED)
+
+
+_CONVERTED = "pcbatch_tree"
+"""The attribute of a tree of Python's that has its gast tree."""
 
 
 def _use_character_columns(tree: Any, lines: Sequence[str]) -> None:

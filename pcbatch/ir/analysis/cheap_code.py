@@ -8,25 +8,24 @@ than a power of two `//` and `%` are some ten operators.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from functools import lru_cache
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Choose, Constant, Copy, Payload, Truth
+from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Items, Name, Operator, path_of, walk
+from pcbatch.ir.payload import Cast, Choose, Compute, Copy, Payload, Truth
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
 _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
-_BESIDE_LITERALS = (ast.Div, ast.Pow)
+_OPERATORS = frozenset({"+", "-", "*", "&", "|", "^"})
+_BESIDE_LITERALS = frozenset({"/", "**"})
 """Operators that cannot fail with a literal on their right that is not zero."""
-_BESIDE_POWERS_OF_TWO = (ast.FloorDiv, ast.Mod)
+_BESIDE_POWERS_OF_TWO = frozenset({"//", "%"})
 """Operators that cannot fail, and are a shift or a mask of an int, with a power of two on their right."""
-_SHIFTS = (ast.LShift, ast.RShift)
+_SHIFTS = frozenset({"<<", ">>"})
 """Operators that cannot fail with a literal on their right that is not negative."""
-_UNARY = (ast.Not, ast.USub, ast.UAdd, ast.Invert)
-_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_FREE = frozenset({"if", "[]"})
+"""Operators that compute nothing."""
 
 
 def is_cheap(op: ir.Op, externs: tuple[str, ...], *, never_fails: bool = False) -> bool:
@@ -36,8 +35,8 @@ def is_cheap(op: ir.Op, externs: tuple[str, ...], *, never_fails: bool = False) 
     by the types of its operands that it `never_fails`, a division, a shift and an index are operators like others.
     """
     match op:
-        case ir.Primitive(code=Code() as code):
-            return all(name not in externs for name in called(code)) and _is_plain(code, never_fails)
+        case ir.Primitive(code=Compute() as code):
+            return bool(op.outputs) and _is_plain(code, never_fails) and externs_apart(code.expression, externs)
         case ir.Primitive(code=Copy() | Cast() | Truth() | Choose()):
             return True
         case ir.Primitive(code=Constant(value)):
@@ -45,86 +44,82 @@ def is_cheap(op: ir.Op, externs: tuple[str, ...], *, never_fails: bool = False) 
     return False
 
 
+def externs_apart(expression: Expression, externs: tuple[str, ...]) -> bool:
+    """Whether an expression calls nothing that goes by one of these names."""
+    return all(name not in externs for name in called(expression))
+
+
 @lru_cache(maxsize=4096)
-def called(code: Code) -> tuple[str, ...]:
-    """The names that `code` calls, dotted ones and other expressions as text."""
-    return tuple(ast.unparse(node.func) for node in _nodes(code) if isinstance(node, ast.Call))
-
-
-def _nodes(code: Code) -> Iterator[ast.AST]:
-    return (node for statement in code.body for node in ast.walk(statement))
+def called(expression: Expression) -> tuple[str, ...]:
+    """What an expression calls: free names, dotted ones as text, and nothing for all else."""
+    functions = (each.function for each in walk(expression) if isinstance(each, Apply))
+    return tuple(path_of(each) or "" for each in functions if not isinstance(each, Operator))
 
 
 def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
     """Whether `op` calls something that nothing is known of, or multiplies matrices: what may be expensive."""
-    if not isinstance(op, ir.Primitive) or not isinstance(op.code, Code):
+    if not isinstance(op, ir.Primitive) or not isinstance(op.code, Compute):
         return False
-    names = [name for name in called(op.code) if name not in PSEUDO_BUILTINS]
+    names = [name for name in called(op.code.expression) if name not in PSEUDO_BUILTINS]
     return any(name in externs or name not in _BUILTINS for name in names) or any(
-        isinstance(node, ast.MatMult) for node in _nodes(op.code)
+        isinstance(node, Apply) and node.function == Operator("@") for node in walk(op.code.expression)
     )
 
 
 @lru_cache(maxsize=4096)
 def work(code: Payload) -> int:
     """How many operators `code` has: what it costs for each element."""
-    if not isinstance(code, Code):
+    if not isinstance(code, Compute):
         return 0
-    return sum(isinstance(node, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)) for node in _nodes(code))
+    functions = (each.function for each in walk(code.expression) if isinstance(each, Apply))
+    return sum(isinstance(each, Operator) and each.symbol not in _FREE for each in functions)
 
 
 @lru_cache(maxsize=4096)
-def _is_plain(code: Code, never_fails: bool) -> bool:
-    match code.assignment:
-        case ast.Name(), value:
+def _is_plain(code: Compute, never_fails: bool) -> bool:
+    match code:
+        case Compute(value, None):
             return _is_total(value, never_fails)
-        case ast.Tuple(elts=targets), ast.Tuple(elts=values):
-            return (
-                len(targets) == len(values)
-                and all(isinstance(t, ast.Name) for t in targets)
-                and all(_is_total(each, never_fails) for each in values)
-            )
+        case Compute(Items("tuple", values), pattern):
+            is_flat = pattern is not None and not any(pattern) and len(pattern) == len(values)
+            return is_flat and all(_is_total(each, never_fails) for each in values)
     return False
 
 
 def _is_beside(number: object, is_shift: bool) -> bool:
     """Whether a literal is one that an int may be shifted by, or divided by in a shift."""
-    return type(number) is int and (is_shift or number.bit_count() == 1)
+    return type(number) is int and number >= 0 and (is_shift or number.bit_count() == 1)
 
 
-def _is_total(node: ast.expr, never_fails: bool) -> bool:
+def _is_total(node: Expression, never_fails: bool) -> bool:
     """Whether evaluating `node` can neither fault nor call anything unknown."""
 
-    def are_total(*nodes: ast.expr) -> bool:
+    def are_total(*nodes: Expression) -> bool:
         return all(_is_total(each, never_fails) for each in nodes)
 
     match node:
-        case ast.Constant(value=value):
+        case Constant(value):
             return isinstance(value, (bool, int, float))
-        case ast.Name():
+        case Input() | Name():
             return True
-        case ast.BinOp(left=left, op=operator, right=right):
+        case Apply(Operator("[]"), (value, Constant())):
+            return never_fails and are_total(value)
+        case Apply(Operator("[]")):
+            return False
+        case Apply(Operator("if" | "and" | "or" | "not"), arguments) | Apply(Operator(), (_,) as arguments):
+            return are_total(*arguments)
+        case Apply(Operator(symbol), (left, right)):
             if not are_total(left, right):
                 return False
             if never_fails:
-                return not isinstance(operator, ast.MatMult)
-            if isinstance(operator, _BESIDE_LITERALS):
-                return isinstance(right, ast.Constant) and bool(right.value)
-            if isinstance(operator, (*_BESIDE_POWERS_OF_TWO, *_SHIFTS)):
-                return isinstance(right, ast.Constant) and _is_beside(right.value, isinstance(operator, _SHIFTS))
-            return isinstance(operator, _OPERATORS)
-        case ast.UnaryOp(op=operator, operand=operand):
-            return isinstance(operator, _UNARY) and are_total(operand)
-        case ast.BoolOp(values=values):
-            return are_total(*values)
-        case ast.Compare(left=left, ops=operators, comparators=others):
-            return all(isinstance(o, _COMPARISONS) for o in operators) and are_total(left, *others)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return are_total(test, body, orelse)
-        case ast.Subscript(value=value, slice=ast.Constant()):
-            return never_fails and are_total(value)
-        case ast.Call(func=ast.Name(id="__free__" | "__index__" | "__place__"), args=arguments, keywords=[]):
+                return symbol not in ("@", "in", "not in")
+            if symbol in _BESIDE_LITERALS:
+                return isinstance(right, Constant) and bool(right.value)
+            if symbol in _BESIDE_POWERS_OF_TWO | _SHIFTS:
+                return isinstance(right, Constant) and _is_beside(right.value, symbol in _SHIFTS)
+            return symbol in _OPERATORS | _COMPARISONS
+        case Apply(Name("__free__" | "__index__" | "__place__"), arguments, ()):
             return never_fails and are_total(*arguments)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+        case Apply(Name(name), arguments, ()):
             return name in _BUILTINS and are_total(*arguments)
     return False

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcbatch.ir.analysis.scope import inputs_and_outputs
-from pcbatch.ir.code import Code
+from pcbatch.ir.analysis import scope as of_ops
 from pcbatch.ir.machine import Block, Piece, Program, Statement, Store
-from pcbatch.ir.program import Coded, writes
+from pcbatch.ir.program import writes
 
 
 def variables_of(program: Program) -> frozenset[str]:
@@ -30,9 +29,7 @@ def with_inputs(program: Program) -> Program:
     variables = variables_of(program)
 
     def statement(each: Statement, names: frozenset[str]) -> Statement:
-        if isinstance(each.op, Coded) and isinstance(each.op.code, Code):
-            return replace(each, op=replace(each.op, inputs=inputs_and_outputs(each.op.code, names)[0]))
-        return each
+        return replace(each, op=of_ops.with_inputs(each.op, names))  # type: ignore[arg-type]
 
     def item(each: Piece | Store) -> Piece | Store:
         if not isinstance(each, Piece) or not each.statements:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
-from pcbatch.ir.code import Code
-from pcbatch.ir.program import Coded, Function, Program, reads, writes
+from pcbatch.ir.expressions import resolved
+from pcbatch.ir.payload import Compute
+from pcbatch.ir.program import Coded, Function, Op, Program, reads, writes
 
 
 def variables_of(function: Function) -> tuple[str, ...]:
@@ -28,6 +30,9 @@ def scope(program: Program, function: Function) -> frozenset[str]:
     return frozenset(name for each in functions for name in variables_of(each))
 
 
-def inputs_and_outputs(code: Code, variables: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """`(inputs, outputs)` of an op with this code where `variables` are in scope; SyntaxError if it is not Python."""
-    return tuple(name for name in code.reads if name in variables), code.writes
+def with_inputs(op: Op, variables: Collection[str]) -> Op:
+    """`op`, as it is read from a text, with the names that are `variables` as its inputs."""
+    if not isinstance(op, Coded) or not isinstance(op.code, Compute):
+        return op
+    expression, inputs = resolved(op.code.expression, variables)
+    return replace(op, inputs=inputs, code=Compute(expression, op.code.pattern))

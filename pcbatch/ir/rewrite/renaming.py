@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TypeVar, overload
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import merged
+from pcbatch.ir.payload import Compute
 
 Names = tuple[str, ...]
 NodeT = TypeVar("NodeT", bound=ir.Op)
@@ -22,7 +23,7 @@ def renamed(node: ir.Op | ir.Terminator, reads: Mapping[str, str], writes: Mappi
     """`node` with the variables that it reads renamed by `reads` and those that it writes by `writes`.
 
     Names that a mapping lacks stay. A Store reads and writes its array under one name: ValueError if the mappings
-    differ about it. CaptureError where code cannot be renamed so (`pcbatch.ir.code`).
+    differ about it.
     """
 
     def read(names: Names) -> Names:
@@ -34,10 +35,10 @@ def renamed(node: ir.Op | ir.Terminator, reads: Mapping[str, str], writes: Mappi
     match node:
         case ir.Primitive() | ir.Enter() | ir.Push() | ir.Update():
             outputs, inputs = written(node.outputs), read(node.inputs)
-            if not isinstance(node.code, Code):
+            if not isinstance(node.code, Compute) or len(set(inputs)) == len(inputs):
                 return replace(node, outputs=outputs, inputs=inputs)
-            code = node.code.renamed(reads, writes)
-            return replace(node, outputs=outputs, inputs=tuple(dict.fromkeys(inputs)), code=code)
+            expression, inputs = merged(node.code.expression, inputs)
+            return replace(node, outputs=outputs, inputs=inputs, code=Compute(expression, node.code.pattern))
         case ir.Store(array, indices, value):
             if read((array,)) != written((array,)):
                 raise ValueError(f"{array} would be read as {read((array,))} and written as {written((array,))}")

@@ -1,7 +1,7 @@
 """Reads a program back from the text that `pcbatch.ir.text.printer` writes: `parse_program(print_program(p)) == p`.
 
-Spans are not in the text. What a piece of code reads and assigns is not in it either, but follows from the code and
-from which names are variables (`pcbatch.ir.analysis.scope`).
+Spans are not in the text. Nor is it which names in an expression are inputs: that follows from which are variables
+(`pcbatch.ir.analysis.scope`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast, get_args
 
-from pcbatch.ir.analysis.scope import inputs_and_outputs, scope
-from pcbatch.ir.code import Code
+from pcbatch.ir.analysis.scope import scope, with_inputs
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -50,7 +49,7 @@ from pcbatch.ir.text.lines import (
     take,
     without_comment,
 )
-from pcbatch.ir.text.payload_parser import explicit_at
+from pcbatch.ir.text.payload_parser import computed_at, entered_at, explicit_at
 from pcbatch.ir.text.type_parser import parse_type_at
 from pcbatch.ir.types import Type
 
@@ -70,17 +69,13 @@ def parse_program(text: str) -> Program:
 
 
 def _with_inputs(program: Program) -> Program:
-    """`program` with the inputs of its code filled in, which needs the whole scope."""
-
-    def op(op: Op, variables: frozenset[str]) -> Op:
-        if isinstance(op, Coded) and isinstance(op.code, Code):
-            return replace(op, inputs=inputs_and_outputs(op.code, variables)[0])
-        return op
-
+    """`program` with the inputs of its expressions told from free names, which needs the whole scope."""
     functions = []
     for function in program.functions:
         variables = scope(program, function)
-        blocks = (replace(block, ops=tuple(op(each, variables) for each in block.ops)) for block in function.blocks)
+        blocks = (
+            replace(block, ops=tuple(with_inputs(each, variables) for each in block.ops)) for block in function.blocks
+        )
         functions.append(replace(function, blocks=tuple(blocks)))
     return replace(program, functions=tuple(functions))
 
@@ -216,7 +211,7 @@ def parse_op(number: int, text: str) -> Op:
         if not issubclass(kind, Enter) and (explicit := explicit_at(text)) is not None:
             return kind(*explicit)
         text = json.loads(match[1]) if (match := _QUOTED.fullmatch(text)) else text
-        code = Code(f"with {text}:\n    pass" if kind is Enter else text)
-        return kind(code.writes, (), code)
+        outputs, code = entered_at(text) if kind is Enter else computed_at(text)
+        return kind(outputs, (), code)
     except (SyntaxError, ValueError) as error:
         raise IRSyntaxError(number, f"neither an op nor Python: {text!r} ({error})") from None

@@ -1,4 +1,4 @@
-"""Reads explicit operations back from text: `y = copy x`, `y = cast x: float32[]`, `a, (b, c) = unpack x`."""
+"""Reads payloads back from text: `y = copy x`, `y = cast x: float32[]`, `a, (b, c) = unpack x`, and Python."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from collections.abc import Callable
 from pcbatch.ir.payload import (
     Cast,
     Choose,
+    Compute,
     Constant,
     Copy,
-    Explicit,
     Field,
     Index,
     Pack,
     Pattern,
+    Payload,
     Replace,
     Truth,
     Unpack,
 )
+from pcbatch.ir.text.expression_parser import expression_of
 from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.syntax import parse
 
@@ -28,7 +30,7 @@ Names = tuple[str, ...]
 
 _NAME = r"[^\W\d]\w*"
 _NAMES = rf"{_NAME}(?:, {_NAME})*"
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Explicit]], ...] = tuple(
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Payload]], ...] = tuple(
     (re.compile(rf"(?P<outputs>{_NAME}) = {form}"), build)
     for form, build in (
         (rf"copy (?P<inputs>{_NAME})", lambda m: Copy()),
@@ -47,7 +49,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Explicit]], ...] 
 _UNPACK = re.compile(rf"(?P<targets>[\w(), ]+) = unpack (?P<inputs>{_NAME})")
 
 
-def explicit_at(text: str) -> tuple[Names, Names, Explicit] | None:
+def explicit_at(text: str) -> tuple[Names, Names, Payload] | None:
     """Outputs, inputs and payload of the explicit operation that `text` denotes; None where it is none.
 
     ValueError or SyntaxError for what begins as one and goes on wrongly.
@@ -63,9 +65,38 @@ def explicit_at(text: str) -> tuple[Names, Names, Explicit] | None:
     return None
 
 
+def computed_at(text: str) -> tuple[Names, Compute]:
+    """Outputs and payload of the statement that `text` is, whose variables are free names as yet.
+
+    SyntaxError or ValueError where it is none that an op may be.
+    """
+    match parse(text).body:
+        case [ast.Assign(targets=[target], value=value)]:
+            outputs: list[str] = []
+            pattern = None if isinstance(target, ast.Name) else _pattern(target, outputs)
+            return tuple(outputs) or (target.id,), Compute(expression_of(value), pattern)  # type: ignore[attr-defined]
+        case [ast.Expr(value)]:
+            return (), Compute(expression_of(value))
+    raise ValueError("expected an expression, or its assignment to names")
+
+
+def entered_at(text: str) -> tuple[Names, Compute]:
+    """Outputs and payload of an Enter, `tf.GradientTape() as tape`; see `computed_at`."""
+    match parse(f"with {text}:\n    pass").body:
+        case [ast.With(items=[ast.withitem(value, None)])]:
+            return (), Compute(expression_of(value))
+        case [ast.With(items=[ast.withitem(value, ast.Name(id=name))])]:
+            return (name,), Compute(expression_of(value))
+        case [ast.With(items=[ast.withitem(value, ast.expr() as target)])]:
+            outputs: list[str] = []
+            pattern = _pattern(target, outputs)
+            return tuple(outputs), Compute(expression_of(value), pattern)
+    raise ValueError("expected one context manager")
+
+
 def _pattern(node: ast.expr, outputs: list[str]) -> Pattern:
     """The pattern of `a, (b, c)`, whose names go to `outputs`."""
-    if not isinstance(node, ast.Tuple) or not node.elts:
+    if not isinstance(node, ast.Tuple | ast.List) or not node.elts:
         raise ValueError("expected targets, with commas between them")
     parts: list[Pattern | None] = []
     for each in node.elts:

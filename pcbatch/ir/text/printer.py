@@ -7,7 +7,7 @@
       made t0, result                            variables that the compiler has named
       var a: int32[]  register  -- why           once types or storage are known
     b0:
-      t0 = b != 0                                a primitive, as the user's Python
+      t0 = b != 0                                a primitive, as Python
       t1 = copy a                                an explicit operation (`pcbatch.ir.program` lists them)
       branch t0 b1 b2
     b1:
@@ -26,22 +26,21 @@ bad {}" x` and `pushjump b0, back to b3`. None of them can be mistaken for Pytho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from pcbatch.errors import Span
-from pcbatch.ir.code import Code
 from pcbatch.ir.payload import (
     Cast,
     Choose,
+    Compute,
     Constant,
     Copy,
     Field,
     Index,
     Pack,
-    Pattern,
     Replace,
     Truth,
     Unpack,
+    print_targets,
 )
 from pcbatch.ir.program import (
     Block,
@@ -63,6 +62,8 @@ from pcbatch.ir.program import (
     Terminator,
     Update,
     Variable,
+    header,
+    statement,
 )
 from pcbatch.ir.text.lines import INDENT, LINE_COMMENT
 
@@ -108,8 +109,8 @@ def print_op(op: Op) -> str:
     match op:
         case Primitive():
             return _assignment(op)
-        case Enter(code=code):
-            return f"enter {_code(header_of(code))}"
+        case Enter():
+            return f"enter {_code(header(op))}"
         case Exit():
             return "exit"
         case Store(array, indices, value):
@@ -127,13 +128,13 @@ def print_op(op: Op) -> str:
 
 
 def _assignment(op: Primitive | Push | Update) -> str:
-    """The user's Python, or what cannot be mistaken for Python: `y = copy x`, `a, (b, c) = unpack x`."""
+    """Python, or what cannot be mistaken for Python: `y = copy x`, `a, (b, c) = unpack x`."""
     names = ", ".join(op.inputs)
     match op.code:
-        case Code(text):
-            return _code(text)
+        case Compute():
+            return _code(statement(op))
         case Unpack(pattern):
-            return f"{_targets(pattern, iter(op.outputs))} = unpack {names}"
+            return f"{print_targets(pattern, op.outputs)} = unpack {names}"
         case Copy():
             right = f"copy {names}"
         case Cast(type_):
@@ -159,13 +160,6 @@ def _assignment(op: Primitive | Push | Update) -> str:
     return f"{', '.join(op.outputs)} = {right}"
 
 
-def _targets(pattern: Pattern, names: Iterator[str]) -> str:
-    """`a, (b, c)`; a single part is followed by a comma."""
-    # a program that the verifier refuses may lack some
-    parts = [next(names, "?") if part is None else f"({_targets(part, names)})" for part in pattern]
-    return ", ".join(parts) + ("," if len(parts) == 1 else "")
-
-
 def print_terminator(terminator: Terminator) -> str:
     """The text of one terminator, without indentation."""
     match terminator:
@@ -183,16 +177,11 @@ def print_terminator(terminator: Terminator) -> str:
     raise TypeError(f"not a terminator: {terminator!r}")
 
 
-def header_of(code: Code) -> str:
-    """`tf.GradientTape() as tape` for the code of an Enter."""
-    return code.text.removeprefix("with ").removesuffix(":\n    pass")
-
-
 def _code(code: str) -> str:
     """`code` as it stands, or, where it could not be told from the IR's own text, as a string: `code "x = .."`.
 
     The latter takes a string that looks like a comment, or one that spans lines: a triple-quoted f-string, which
-    ast.unparse writes on some Pythons.
+    Python itself writes in some versions.
     """
     if "\n" not in code and "\r" not in code and not LINE_COMMENT.search(code):
         return code

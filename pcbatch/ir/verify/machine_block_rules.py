@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from pcbatch.ir.analysis.effects import written
 from pcbatch.ir.analysis.forks import groups
 from pcbatch.ir.analysis.machine_scope import scope, variables_of
-from pcbatch.ir.code import Code
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -28,7 +27,7 @@ from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
 from pcbatch.ir.text.machine_printer import print_push, print_statement
 from pcbatch.ir.types import NONE, TensorType, leaves
 from pcbatch.ir.verify.machine_rules import at, at_end
-from pcbatch.ir.verify.rules import Violations, about_code, about_explicit, repeated
+from pcbatch.ir.verify.rules import Violations, about_payload, repeated
 
 
 def values(program: Program) -> Violations:
@@ -218,10 +217,7 @@ def statements(program: Program) -> Violations:
 def _about(program: Program, statement: Statement, names: frozenset[str]) -> Violations:
     """What is wrong with one statement, where `names` are in scope."""
     if isinstance(statement.op, Coded):
-        if isinstance(statement.op.code, Code):
-            yield from about_code(statement.op, names)
-        else:
-            yield from about_explicit(statement.op, program.types)
+        yield from about_payload(statement.op, names, program.types)
 
 
 def contexts(program: Program) -> Violations:

@@ -5,7 +5,6 @@ First part of `pcbatch.ir.verify.verifier`.
 
 from __future__ import annotations
 
-import ast
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,9 +12,9 @@ from keyword import iskeyword
 from string import Formatter
 
 from pcbatch.ir.analysis.callgraph import owners
-from pcbatch.ir.analysis.scope import inputs_and_outputs, scope, variables_of
-from pcbatch.ir.code import Code
-from pcbatch.ir.payload import Cast, Choose, Constant, Pack, Replace, Unpack, targets
+from pcbatch.ir.analysis.scope import scope, variables_of
+from pcbatch.ir.expressions import free_names, inputs_read
+from pcbatch.ir.payload import Cast, Choose, Compute, Constant, Pack, Replace, Unpack, targets
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -35,7 +34,6 @@ from pcbatch.ir.program import (
     Terminator,
     Update,
     Variable,
-    statement,
     successors,
     writes,
 )
@@ -167,9 +165,7 @@ def operands(program: Program) -> Violations:
                 yield f"{at(function, block, node)}: {name} is given two values"
             match node:
                 case Primitive() | Enter() | Push() | Update():
-                    types = listed if isinstance(node.code, Cast) else {}
-                    is_code = isinstance(node.code, Code)
-                    complaints = about_code(node, variables) if is_code else about_explicit(node, types)
+                    complaints = about_payload(node, variables, listed if isinstance(node.code, Cast) else {})
                 case Fault(message, arguments):
                     complaints = about_message(message, len(arguments))
                 case _:
@@ -178,17 +174,12 @@ def operands(program: Program) -> Violations:
                 yield f"{at(function, block, node)}: {complaint}"
 
 
-_STATEMENTS: dict[type[Coded], tuple[type[ast.stmt], ...]] = {
-    Primitive: (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr),
-    Enter: (ast.With,),
-    Push: (ast.Assign,),
-    Update: (ast.Assign, ast.Expr),
-}
-
-
-def about_explicit(op: Coded, types: Mapping[str, Type | None]) -> Violations:
-    """An explicit operation has the operands that it needs; a Cast gives the type of its variable."""
+def about_payload(op: Coded, variables: frozenset[str], types: Mapping[str, Type | None]) -> Violations:
+    """What is wrong with the payload of one op, where `variables` are in scope; a Cast gives the variable's type."""
     match op.code:
+        case Compute():
+            yield from _about_expression(op, op.code, variables)
+            return
         case Constant():
             expected = (1, 0)
         case Choose():
@@ -204,29 +195,25 @@ def about_explicit(op: Coded, types: Mapping[str, Type | None]) -> Violations:
     if (len(op.outputs), len(op.inputs)) != expected:
         yield f"{len(op.outputs)} outputs and {len(op.inputs)} inputs, not {expected[0]} and {expected[1]}"
     if isinstance(op, Enter):
-        yield "a `with` block begins with code"
+        yield "a `with` block begins with an expression"
     if isinstance(op.code, Cast) and types.get(op.outputs[0]) not in (None, op.code.type):
         yield f"{op.outputs[0]} is {types[op.outputs[0]]}"
 
 
-def about_code(op: Coded, variables: frozenset[str]) -> Violations:
-    """What is wrong with the code of one op, where `variables` are in scope."""
-    code = statement(op)
-    try:
-        body = code.body
-    except SyntaxError as error:
-        yield f"not Python: {error}"
-        return
-    allowed = _STATEMENTS[type(op)]
-    if len(body) != 1 or not isinstance(body[0], allowed):
-        yield f"the code is not one {' or '.join(kind.__name__ for kind in allowed)}"
-    elif isinstance(body[0], ast.With) and (len(body[0].items) > 1 or not isinstance(body[0].body[0], ast.Pass)):
-        yield "the code is not the header of one `with`, with an empty body"
-    inputs, outputs = inputs_and_outputs(code, variables)
-    if inputs != op.inputs:
-        yield f"the code reads {inputs}, the op says {op.inputs}"
-    if outputs != op.outputs:
-        yield f"the code assigns {outputs}, the op says {op.outputs}"
+def _about_expression(op: Coded, code: Compute, variables: frozenset[str]) -> Violations:
+    """An expression reads each input, in their order, and no variable by its name; what it gives has targets."""
+    if inputs_read(code.expression) != tuple(range(len(op.inputs))):
+        yield f"the expression reads inputs {inputs_read(code.expression)}, the op has {len(op.inputs)}"
+    for name in repeated(op.inputs):
+        yield f"{name} is two inputs"
+    for name in sorted(variables.intersection(free_names(code.expression))):
+        yield f"{name} is a variable, and no input of the op"
+    if code.pattern is not None and targets(code.pattern) != len(op.outputs):
+        yield f"{len(op.outputs)} outputs, not {targets(code.pattern)}"
+    elif code.pattern is None and len(op.outputs) > 1:
+        yield f"{len(op.outputs)} outputs of one value"
+    if not op.outputs and isinstance(op, Push):
+        yield "nothing is pushed"
 
 
 def about_message(message: str, arguments: int) -> Violations:

@@ -7,13 +7,11 @@ values are static: they are part of the compiled program and of its cache key.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 from pcbatch.ir.types import Type
 from pcbatch.ir.values import flatten
@@ -38,9 +36,14 @@ class Captured:
         return replace(self, values={}, leaves={})
 
 
-def code_of(function: ir.Function) -> Iterator[Code]:
-    """The Python of a function's ops."""
-    return (ir.statement(op) for block in function.blocks for op in block.ops if isinstance(op, ir.Coded))
+def coded_ops(function: ir.Function) -> Iterator[ir.Coded]:
+    """A function's ops with payloads."""
+    return (op for block in function.blocks for op in block.ops if isinstance(op, ir.Coded))
+
+
+def names_read(function: ir.Function) -> frozenset[str]:
+    """The free names that a function's ops read."""
+    return frozenset(name for op in coded_ops(function) for name in ir.free(op))
 
 
 def function_variables(function: ir.Function) -> frozenset[str]:
@@ -54,33 +57,6 @@ def ordered_variables(function: ir.Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*function.parameters, *written, *function.results)))
 
 
-def free_paths(function: ir.Function) -> tuple[str, ...]:
-    """The longest free paths (`tf.nn.relu`, `W`, `params['w']`) that a function's code reads, in their order."""
-    variables = function_variables(function)
-    found: dict[str, None] = {}
-    for code in code_of(function):
-        free = frozenset(code.reads) - variables - PSEUDO_BUILTINS
-        found.update(dict.fromkeys(path for statement in code.body for path in _paths(statement, free)))
-    return tuple(found)
-
-
 def free_roots(program: ir.Program) -> frozenset[str]:
-    """The names that the code of some function reads as free."""
-    return frozenset(
-        path.split(".")[0].split("[")[0] for function in program.functions for path in free_paths(function)
-    )
-
-
-def _paths(node: ast.AST, free: frozenset[str]) -> Iterator[str]:
-    if isinstance(node, (ast.Attribute, ast.Subscript, ast.Name)) and isinstance(node.ctx, ast.Load):
-        root: ast.AST = node
-        while isinstance(root, ast.Attribute) or (
-            isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)
-        ):
-            root = root.value
-        if isinstance(root, ast.Name):
-            if root.id in free:
-                yield ast.unparse(node)
-            return
-    for child in ast.iter_child_nodes(node):
-        yield from _paths(child, free)
+    """The names that some function reads as free, pseudo-builtins apart."""
+    return frozenset(name for function in program.functions for name in names_read(function)) - PSEUDO_BUILTINS

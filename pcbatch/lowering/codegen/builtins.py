@@ -41,5 +41,3 @@ BUILTINS = {
 
 OPS = "_ops"
 """The name by which generated code knows the backend's operations; no user's variable may have it."""
-MIDDLE = "_middle"
-"""Begins the names by which generated code knows middle operands of chained comparisons."""

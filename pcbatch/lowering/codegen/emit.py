@@ -57,15 +57,7 @@ def _text(program: Program, piece: Piece, environment: Environment, name: str) -
         found = next(sites[number])
         return NO_SITE if found is None else found
 
-    operands = set(environment.operand_types)
-    text = write_piece(
-        name,
-        [statement.op for statement in piece.statements],
-        piece.writes,
-        frozenset(program.types) | (frozenset(program.shared) - operands),
-        environment,
-        site,
-    )
+    text = write_piece(name, [statement.op for statement in piece.statements], piece.writes, environment, site)
     return replace(text, reads=piece.reads, shared=piece.shared)
 
 
@@ -101,7 +93,7 @@ class _Emission:
         renamed = {name: fresh for name, value in values.items() if (fresh := self._binding(name, value)) != name}
         if not renamed:
             return text
-        statements = tuple(replace(each, code=each.code.renamed(renamed)) for each in text.statements)
+        statements = tuple(each.renamed(renamed) for each in text.statements)
         return replace(text, statements=statements)
 
     def _binding(self, name: str, value: Any) -> str:

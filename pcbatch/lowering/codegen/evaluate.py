@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.status import LaneStatus
@@ -16,13 +15,12 @@ from pcbatch.lowering.codegen.pieces import compile_piece, write_piece
 
 def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
     """An `evaluate` for `pcbatch.ir.interpreter.interpret` of `program` in either dialect; pieces are compiled once."""
-    compiled: dict[tuple[Code, tuple[str, ...]], tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
+    compiled: dict[ir.Op, tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
 
-    def evaluate(function: str, code: Code, inputs: dict[str, Any]) -> dict[str, Any]:
-        key = (code, tuple(inputs))
-        if key not in compiled:
-            compiled[key] = _compile(code, inputs, environment)
-        piece, faults = compiled[key]
+    def evaluate(function: str, op: ir.Primitive | ir.Push | ir.Update, inputs: dict[str, Any]) -> dict[str, Any]:
+        if op not in compiled:
+            compiled[op] = _compile(ir.Primitive(op.outputs, op.inputs, op.code), environment)
+        piece, faults = compiled[op]
         values = environment.captured.values
         outputs, site = environment.backend.evaluate(
             piece, [inputs[name] for name in piece.reads], [values[name] for name in piece.shared]
@@ -35,25 +33,14 @@ def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
     return evaluate
 
 
-def _compile(
-    code: Code, inputs: Mapping[str, Any], environment: Environment
-) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
+def _compile(op: ir.Primitive, environment: Environment) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
     faults: list[tuple[LaneStatus, str]] = []
 
     def site(number: int, status: LaneStatus, message: str) -> int:
         faults.append((status, message))
         return len(faults) - 1
 
-    writes = code.writes
-    statement = ir.Primitive(writes, tuple(inputs), code)
-    text = write_piece(
-        "statement",
-        [statement],
-        writes,
-        frozenset((*inputs, *writes)),
-        environment,
-        site,
-    )
+    text = write_piece("statement", [op], op.outputs, environment, site)
     return compile_piece(text, environment, tuple(range(len(faults)))), faults
 
 

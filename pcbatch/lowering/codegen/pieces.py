@@ -6,7 +6,7 @@ import itertools
 import linecache
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import indent
 from types import FunctionType
@@ -14,11 +14,12 @@ from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import renamed_free
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.payload import Compute, pattern_of
 from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.translate import translate
+from pcbatch.lowering.codegen.translate import Translation
 
 SiteOf = Callable[[int, LaneStatus, str], int]
 """From the number of a statement in its piece, and how and with what message a check of it fails, to the fault site."""
@@ -27,15 +28,27 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a piece, and the user's source that it comes from.
+    """One statement of a piece: an op whose expression is translated; None for what closes a `with` block."""
 
-    One that `opens` is the header of a `with` block, which goes on up to the statement, without code, that `closes` it.
-    """
-
-    code: Code
+    op: ir.Coded | None
     span: Span | None = None
-    opens: bool = False
-    closes: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its text; a `with` block has an empty body."""
+        return "" if self.op is None else ir.statement(self.op)
+
+    @property
+    def opens(self) -> bool:
+        """Whether it is the header of a `with` block, which goes on up to the statement that closes it."""
+        return isinstance(self.op, ir.Enter)
+
+    def renamed(self, names: Mapping[str, str]) -> Statement:
+        """The statement with other free names."""
+        if self.op is None or not isinstance(self.op.code, Compute):
+            return self
+        code = replace(self.op.code, expression=renamed_free(self.op.code.expression, names))
+        return replace(self, op=replace(self.op, code=code))
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,8 @@ class PieceText:
     def _lines(self) -> list[tuple[str, Span | None]]:
         """The lines of the body, those inside `with` blocks indented, each with the user's source."""
         each = self.statements
-        texts = [statement.code.text for statement in each]
-        lines = _indented([s.opens for s in each], [s.closes for s in each], texts)
+        texts = [statement.text for statement in each]
+        lines = _indented([s.opens for s in each], [s.op is None for s in each], texts)
         return [(line, statement.span) for statement, own in zip(each, lines, strict=True) for line in own]
 
 
@@ -88,43 +101,45 @@ def write_piece(
     name: str,
     statements: Sequence[ir.Primitive | ir.Enter | ir.Exit],
     writes: tuple[str, ...],
-    variables: frozenset[str],
     environment: Environment,
     site: SiteOf,
 ) -> PieceText:
     """The piece that runs `statements` of the user's and gives `writes`.
 
-    `variables` are the names that are variables there; the others are free, captured arrays (`environment`) apart.
+    Of their free names, those of captured arrays (`environment`) are shared operands.
     """
-    operands = {name: name for name in environment.operand_types}
-    written = frozenset(name for op in statements for name in ir.writes(op))
-    own = variables | written | environment.hidden_builtins
-
-    def translated_op(number: int, op: ir.Primitive | ir.Enter | ir.Exit) -> Statement:
-        if isinstance(op, ir.Exit):
-            return Statement(Code(""), op.span, closes=True)
-        at = partial(site, number)
-        code = translate(ir.statement(op), at, operands, own, environment.equivalent, environment.may_fail)
-        return Statement(code, op.span, opens=isinstance(op, ir.Enter))
-
-    translated = tuple(translated_op(number, op) for number, op in enumerate(statements))
+    operands = environment.operand_types.keys()
+    hidden = environment.hidden_builtins
+    translated: list[Statement] = []
     read: dict[str, None] = {}
     shared: dict[str, None] = {}
     free: dict[str, None] = {}
     assigned: set[str] = set()
-    for statement in translated:
-        for each in statement.code.reads:
-            if each in operands.values() and each not in variables:
-                shared[each] = None
-            elif each in variables and each not in assigned:
+    for number, op in enumerate(statements):
+        if isinstance(op, ir.Exit):
+            translated.append(Statement(None, op.span))
+            continue
+        translation = Translation(partial(site, number), operands, hidden, environment.equivalent, environment.may_fail)
+        found = translated_op(op, translation)
+        translated.append(Statement(found, op.span))
+        for each in op.inputs:
+            if each not in assigned:
                 read[each] = None
-            elif each not in variables and each not in assigned:
-                free[each] = None
-        assigned |= set(statement.code.writes)
+        for each in ir.free(found):
+            (shared if each in operands else free)[each] = None
+        assigned |= set(op.outputs)
     read.update(dict.fromkeys(each for each in writes if each not in assigned))
     while name in free:  # the user's code reads something of that name
         name += "_"
-    return PieceText(name, tuple(read), tuple(shared), writes, translated, tuple(free))
+    return PieceText(name, tuple(read), tuple(shared), writes, tuple(translated), tuple(free))
+
+
+def translated_op(op: ir.Primitive | ir.Enter, translation: Translation) -> ir.Primitive | ir.Enter:
+    """An op whose expression is of calls of `ops`."""
+    expression, pattern = ir.expression(op), pattern_of(op.code)
+    if pattern is None or isinstance(op, ir.Enter):
+        return replace(op, code=Compute(translation.of(expression), pattern))
+    return replace(op, code=Compute(translation.taken_apart(expression, pattern), pattern))
 
 
 def execute(source: str, namespace: dict[str, Any]) -> None:

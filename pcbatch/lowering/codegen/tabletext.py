@@ -23,11 +23,11 @@ from pcbatch.ir.machine import (
     Terminator,
 )
 from pcbatch.ir.types import Type
-from pcbatch.lowering.codegen.builtins import MIDDLE, OPS
+from pcbatch.lowering.codegen.builtins import OPS
 from pcbatch.lowering.codegen.pieces import PieceText
 
 INDENT = "    "
-_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*|{MIDDLE}\d+")
+_RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*")
 
 
 def is_reserved(name: str) -> bool:

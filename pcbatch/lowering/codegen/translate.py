@@ -6,15 +6,29 @@ batch) for traced values. The rewriting is purely syntactic; `ops` decides by th
 
 from __future__ import annotations
 
-import ast
-import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 
-from pcbatch.ir.code import Code, Scoped
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Constant,
+    Delayed,
+    Expression,
+    Input,
+    Items,
+    Name,
+    Operator,
+    Slice,
+    call,
+    mapped,
+    path_of,
+    walk,
+)
 from pcbatch.ir.members import MEMBERS
-from pcbatch.ir.slices import length_of
+from pcbatch.ir.payload import Pattern
 from pcbatch.ir.status import LaneStatus
-from pcbatch.lowering.codegen.builtins import BUILTINS, MIDDLE, OPS
+from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.faults import (
     CHECKED_BUILTINS,
     CHECKED_METHODS,
@@ -30,24 +44,35 @@ from pcbatch.lowering.codegen.faults import (
     SHORT_SLICE,
     ZERO_DIVISION,
 )
-from pcbatch.lowering.codegen.truth import asked_for_truth, is_bool
-from pcbatch.syntax import parse
 
-OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.MatMult: "matrix_product",
-    ast.BitAnd: "bit_and",
-    ast.BitOr: "bit_or",
-    ast.BitXor: "bit_xor",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
+UNARY = {"-": "negative", "+": "positive", "not": "negate"}
+OPERATORS = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "@": "matrix_product",
+    "&": "bit_and",
+    "|": "bit_or",
+    "^": "bit_xor",
+    "==": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+    "in": "contains",
+    "not in": "lacks",
 }
-"""Operators that are TensorFlow's own where that has them for the operands, and otherwise these functions of `ops`."""
+CHECKED = {
+    "/": ("divide", DIVISION),
+    "//": ("floordiv", ZERO_DIVISION),
+    "%": ("mod", ZERO_DIVISION),
+    "**": ("power", NEGATIVE_POWER),
+    "<<": ("left_shift", NEGATIVE_SHIFT),
+    ">>": ("right_shift", NEGATIVE_SHIFT),
+}
+"""Operators that may fail a lane: what stands for them, and what they fail it with."""
+WINDOW = Attribute(Name(OPS), "window")
 
 SiteOf = Callable[[LaneStatus, str], int]
 EquivalentOf = Callable[[str], "str | None"]
@@ -57,317 +82,154 @@ def no_equivalent(path: str) -> None:
     """For code that calls none of `math`'s and NumPy's functions."""
 
 
-def translate(
-    code: Code,
-    site: SiteOf,
-    operands: Mapping[str, str],
-    own: frozenset[str],
-    equivalent: EquivalentOf = no_equivalent,
-    may_fail: Callable[[str], bool] = lambda path: False,
-) -> Code:
-    """`code` with its operators and built-ins replaced by calls of `ops`.
+@dataclass
+class Translation:
+    """What the operators and built-ins of an expression are replaced by: calls of `ops`.
 
-    `site(status, message)` numbers a place that may fault. `operands` maps the text of a captured path (`W`,
-    `model.w`) to the name under which it is handed in. Names in `own` (variables, and globals that hide a built-in)
-    are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without tensors,
-    `may_fail` whether it is a helper in which operators may fail a lane. Operators and attributes are those of
-    NumPy's arrays, and indices written as numbers are checked like all others.
+    `site(status, message)` numbers a place that may fault. `operands` are the free names of captured arrays. Names in
+    `hidden` are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without
+    tensors, `may_fail` whether it is a helper in which operators may fail a lane. Operators and attributes are those of
+    NumPy's arrays, and indices that are constants are checked like all others.
     """
-    tree = parse(code.text)
-    asked = asked_for_truth(tree, lambda name: name == "bool" and name not in own)
-    translated = _Translator(site, operands, own, equivalent, may_fail, asked).visit(tree)
-    return Code(ast.unparse(ast.fix_missing_locations(translated)))
 
+    site: SiteOf
+    operands: Collection[str] = frozenset()
+    hidden: Collection[str] = frozenset()
+    equivalent: EquivalentOf = field(default=no_equivalent)
+    may_fail: Callable[[str], bool] = field(default=lambda path: False)
 
-def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(ast.Name(OPS, ast.Load()), name, ast.Load()), list(arguments), [])
+    def of(self, node: Expression) -> Expression:
+        """The expression that stands for `node`."""
+        match node:
+            case Apply(Operator("[]"), (whole, index)):
+                return self._item(whole, index)
+            case Apply(Operator(symbol), arguments):
+                return self._operator(symbol, tuple(map(self.of, arguments)))
+            case Apply():
+                return self._call(node)
+            case Attribute(value, name):
+                found = self.of(value)
+                is_value = not (path := path_of(value)) or path.partition(".")[0] in self.operands
+                return _ops("member", found, Constant(name)) if name in MEMBERS and is_value else Attribute(found, name)
+        return mapped(node, self.of)
 
+    def taken_apart(self, value: Expression, pattern: Pattern) -> Expression:
+        """What gives the values of targets: a tensor does not unpack itself while it is traced."""
+        is_flat = isinstance(value, Items) and value.kind == "tuple" and not any(pattern)
+        return self.of(value) if is_flat else _ops("unpacked", self.of(value), _pattern(pattern))
 
-def _thunk(body: ast.expr) -> ast.Lambda:
-    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
+    def _checked(self, name: str, fault: tuple[LaneStatus, str], *arguments: Expression) -> Apply:
+        return _ops(name, *arguments, Constant(self.site(*fault)))
 
+    def _operator(self, symbol: str, given: tuple[Expression, ...]) -> Expression:
+        match symbol, given:
+            case "if", (condition, true, false):
+                return _ops("select", condition, Delayed(true), Delayed(false))
+            case "and" | "or", (*others, found):
+                for value in reversed(others):
+                    found = _ops("both" if symbol == "and" else "either", value, Delayed(found))
+                return found
+            case _, (value,) if symbol in UNARY:
+                return _ops(UNARY[symbol], value)
+            case _, (left, right) if symbol in CHECKED:
+                return self._checked(*CHECKED[symbol], left, right)
+            case _, (left, right) if symbol in OPERATORS:
+                return _ops(OPERATORS[symbol], left, right)
+        return Apply(Operator(symbol), given)
 
-class _Translator(Scoped):
-    def __init__(
-        self,
-        site: SiteOf,
-        operands: Mapping[str, str],
-        own: frozenset[str],
-        equivalent: EquivalentOf,
-        may_fail: Callable[[str], bool],
-        asked: frozenset[int],
-    ):
-        super().__init__()
-        self.equivalent = equivalent
-        self.may_fail = may_fail
-        self.site = site
-        self.operands = operands
-        self.own = own
-        self.asked = asked
-        self.kept = 0  # middle operands of chained comparisons kept so far
-        self.iterables = 0  # how many iterables of comprehensions are around: Python takes no `:=` there
+    # -- indices -------------------------------------------------------------------------------------------------------
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
-            name = self.operands.get(ast.unparse(node))
-            if name is not None and not self.hidden(_root(node)):
-                return ast.Name(name, ast.Load())
-        return super().visit(node)
+    def _item(self, whole: Expression, index: Expression) -> Expression:
+        value, given = self.of(whole), self._index(index)
+        if _is_static(index) and not _has_position(index):
+            return Apply(Operator("[]"), (value, mapped(index, self.of)))
+        is_window = any(isinstance(each, Apply) and each.function == WINDOW for each in walk(given))
+        return self._checked("getitem", SHORT_SLICE if is_window else OUT_OF_RANGE, value, given)
 
-    def _checked(self, name: str, fault: tuple[LaneStatus, str], *arguments: ast.expr) -> ast.Call:
-        return _call(name, *arguments, ast.Constant(self.site(*fault)))
+    def _index(self, index: Expression) -> Expression:
+        """An index as an argument: slices are calls of `slice`, or of `ops.window` if their length is fixed."""
+        match index:
+            case Slice(lower, upper, step):
+                parts = [Constant(None) if each is None else self.of(each) for each in (lower, upper, step)]
+                match upper:
+                    case Apply(Operator("+"), (start, Constant() as length)) if start == lower:
+                        return Apply(WINDOW, (*parts, length))
+                return call("slice", *parts)
+            case Items("tuple", elements):
+                return Items("tuple", tuple(map(self._index, elements)))
+        return self.of(index)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.generic_visit(node)
-        patterns = [_pattern(t) for t in node.targets if isinstance(t, (ast.Tuple, ast.List))]
-        flat = isinstance(node.value, ast.Tuple) and not any(_nested(pattern) for pattern in patterns)
-        if patterns and not flat:  # a tensor does not unpack itself while it is traced
-            node.value = _call("unpacked", node.value, patterns[0])
-        return node
+    # -- calls ---------------------------------------------------------------------------------------------------------
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        match node.op:
-            case ast.Mult():
-                return _call("multiply", node.left, node.right)
-            case ast.Div():
-                return self._checked("divide", DIVISION, node.left, node.right)
-            case ast.LShift():
-                return self._checked("left_shift", NEGATIVE_SHIFT, node.left, node.right)
-            case ast.RShift():
-                return self._checked("right_shift", NEGATIVE_SHIFT, node.left, node.right)
-            case ast.FloorDiv():
-                return self._checked("floordiv", ZERO_DIVISION, node.left, node.right)
-            case ast.Mod():
-                return self._checked("mod", ZERO_DIVISION, node.left, node.right)
-            case ast.Pow():
-                return self._checked("power", NEGATIVE_POWER, node.left, node.right)
-            case other if type(other) in OPERATORS:
-                return _call(OPERATORS[type(other)], node.left, node.right)
-        return node
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        given = self._as_truths(node, node.values)
-        self.generic_visit(node)
-        name = "both" if isinstance(node.op, ast.And) else "either"
-        *others, result = given(node.values)
-        for value in reversed(others):
-            result = _call(name, value, _thunk(result))
-        return result
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        match node.op:
-            case ast.Not():
-                return _call("negate", node.operand)
-            case ast.UAdd():
-                return _call("positive", node.operand)
-            case ast.USub():
-                return _call("negative", node.operand)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
-        root = _root(node)
-        is_value = not root or root in self.own or root in self.operands.values() or self.hidden(root)
-        if node.attr in MEMBERS and isinstance(node.ctx, ast.Load) and is_value:
-            return _call("member", node.value, ast.Constant(node.attr))
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        given = self._as_truths(node, [node.body, node.orelse])
-        self.generic_visit(node)
-        return _call("select", node.test, *map(_thunk, given([node.body, node.orelse])))
-
-    def _as_truths(self, node: ast.expr, operands: list[ast.expr]) -> Callable[[list[ast.expr]], list[ast.expr]]:
-        """What makes bools of the translated `operands` of a choice, as far as they are none, if its truth is asked."""
-        if id(node) not in self.asked:
-            return lambda translated: translated
-        known = [id(each) in self.asked or is_bool(each, self._is_builtin) for each in operands]
-        return lambda translated: [
-            each if is_known else _call("to_bool", each) for each, is_known in zip(translated, known, strict=True)
-        ]
-
-    def _is_builtin(self, name: str) -> bool:
-        return name not in self.own and not self.hidden(name)
-
-    def visit_iterable(self, node: ast.expr) -> ast.expr:
-        self.iterables += 1
-        result = super().visit_iterable(node)
-        self.iterables -= 1
-        return result
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
-        if len(node.ops) == 1:
-            return self._comparison(node.left, node.ops[0], node.comparators[0])
-        if self.iterables:
-            return self._chain_of_lambdas(node.left, list(zip(node.ops, node.comparators, strict=True)))
-        links: list[ast.expr] = []
-        left = node.left
-        for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            last = place == len(node.ops) - 1
-            if last or isinstance(right, (ast.Name, ast.Constant)):
-                kept = right
-            else:  # evaluated once, read twice
-                name = f"{MIDDLE}{self.kept}"
-                self.kept += 1
-                right = ast.NamedExpr(ast.Name(name, ast.Store()), right)
-                kept = ast.Name(name, ast.Load())
-            links.append(self._comparison(left, op, right))
-            left = kept
-        result = links.pop()
-        for link in reversed(links):
-            result = _call("both", link, _thunk(result))
-        return result
-
-    def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
-        if isinstance(op, (ast.In, ast.NotIn)):
-            return _call("contains" if isinstance(op, ast.In) else "lacks", left, right)
-        if type(op) in OPERATORS:
-            return _call(OPERATORS[type(op)], left, right)
-        return ast.Compare(left, [op], [right])
-
-    def _chain_of_lambdas(self, left: ast.expr, links: list[tuple[ast.cmpop, ast.expr]]) -> ast.expr:
-        """A chained comparison without `:=`: `(lambda a, b: both(a < b, lambda: b < c))(x, y)`."""
-        (op, right), *others = links
-        if not others:
-            return self._comparison(left, op, right)
-        names = [f"{MIDDLE}{self.kept}", f"{MIDDLE}{self.kept + 1}"]
-        self.kept += 2
-        low, high = (ast.Name(name, ast.Load()) for name in names)
-        body = _call("both", self._comparison(low, op, high), _thunk(self._chain_of_lambdas(high, others)))
-        parameters = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        return ast.Call(ast.Lambda(parameters, body), [left, right], [])
-
-    def visit_Starred(self, node: ast.Starred) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            node.value = _call("spread", node.value)
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        super().visit_Lambda(node)
-        return _call("as_written", node)
-
-    def visit_Slice(self, node: ast.Slice) -> ast.AST:
-        """How long the slice is is seen from the operators that its bounds are written with."""
-        length = length_of(node.lower, node.upper)
-        if length is not None:
-            node.lasting = self.visit(copy.deepcopy(length))  # type: ignore[attr-defined]
-        return self.generic_visit(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
-            return node
-        if _static(node.slice) and not _has_position(node.slice):
-            return node
-        index = _index(node.slice)
-        fault = SHORT_SLICE if any(_is_window(part) for part in ast.walk(index)) else OUT_OF_RANGE
-        return self._checked("getitem", fault, node.value, index)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        match node.func:
-            case ast.Name(id=name) if name in BUILTINS and name not in self.own and not self.hidden(name):
-                node.func = ast.Attribute(ast.Name(OPS, ast.Load()), BUILTINS[name], ast.Load())
-                if name in CHECKED_BUILTINS:
-                    node.keywords.append(self._site(CHECKED_BUILTINS[name]))
-                if name in ("__changed__", "__taken__") and node.args[1].value in CHECKED_METHODS:  # type: ignore[attr-defined]
-                    node.keywords.append(self._site(CHECKED_METHODS[node.args[1].value]))  # type: ignore[attr-defined]
-            case ast.Attribute(value=whole, attr="index" | "count" as name) if _is_search(node):
+    def _call(self, node: Apply) -> Expression:
+        match node:
+            case Apply(Attribute(whole, "index" | "count" as name), (given,), ()):
                 if name == "index":
-                    return self._checked("position", NOT_IN_LIST, whole, *node.args)
-                return _call("count", whole, *node.args)
-            case ast.Name() | ast.Attribute() if (root := _root(node.func)) and not self.hidden(root):
-                self._equivalent(node)
-        return node
+                    return self._checked("position", NOT_IN_LIST, self.of(whole), self.of(given))
+                return _ops("count", self.of(whole), self.of(given))
+        found = mapped(node, self.of)
+        assert isinstance(found, Apply)
+        path = path_of(node.function)
+        if path is None or path.partition(".")[0] in self.operands:
+            return found
+        if path in BUILTINS and path not in self.hidden:
+            return self._builtin(path, found)
+        return self._free(path, node, found)
 
-    def _equivalent(self, node: ast.Call) -> None:
-        """Call what stands for a function that takes no tensors, if the call is of one."""
-        path = ast.unparse(node.func)
-        name = None if _root(node.func) in self.own else self.equivalent(path)
+    def _builtin(self, name: str, found: Apply) -> Expression:
+        fault = CHECKED_BUILTINS.get(name)
+        if name in ("__changed__", "__taken__") and isinstance(found.arguments[1], Constant):
+            fault = CHECKED_METHODS.get(found.arguments[1].value)
+        return self._with_site(Apply(Attribute(Name(OPS), BUILTINS[name]), found.arguments, found.keywords), fault)
+
+    def _free(self, path: str, node: Apply, found: Apply) -> Expression:
+        """A call of a function of the world, or of what stands for one that takes no tensors."""
+        name = None if path.partition(".")[0] in self.hidden else self.equivalent(path)
         if name is None:
-            given = [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
-            if any(map(self._is_failing, given)):
+            given = (node.function, *node.arguments, *(value for _, value in node.keywords))
+            if any(isinstance(each, Name | Attribute) and self._is_failing(each) for each in given):
                 sites = [self.site(*HELPER_DIVISION), self.site(*HELPER_INDEX)]
                 if any(site != NO_SITE for site in sites):
-                    node.func = _call("checking", node.func, *map(ast.Constant, sites))
-            return
+                    checking = _ops("checking", found.function, *map(Constant, sites))  # type: ignore[arg-type]
+                    return Apply(checking, found.arguments, found.keywords)
+            return found
         if name == "without_equivalent":
-            node.func = _call(name, node.func)
-            return
+            return Apply(_ops(name, found.function), found.arguments, found.keywords)  # type: ignore[arg-type]
         module, _, function = name.partition(".")
-        node.func = ast.Attribute(ast.Attribute(ast.Name(OPS, ast.Load()), module, ast.Load()), function, ast.Load())
-        if module == "math":
-            node.keywords.append(self._site(DOMAIN))
-        if name == "numpy.take":
-            node.keywords.append(self._site(OUT_OF_RANGE))
+        fault = DOMAIN if module == "math" else OUT_OF_RANGE if name == "numpy.take" else None
+        stands_for = Attribute(Attribute(Name(OPS), module), function)
+        return self._with_site(Apply(stands_for, found.arguments, found.keywords), fault)
 
-    def _is_failing(self, node: ast.expr) -> bool:
+    def _is_failing(self, node: Expression) -> bool:
         """Whether this is a helper that may fail a lane, to be called or handed on."""
-        root = _root(node)
-        return bool(root) and root not in self.own and not self.hidden(root) and self.may_fail(ast.unparse(node))
+        path = path_of(node)
+        return path is not None and path.partition(".")[0] not in self.hidden and self.may_fail(path)
 
-    def _site(self, fault: tuple[LaneStatus, str]) -> ast.keyword:
-        return ast.keyword("site", ast.Constant(self.site(*fault)))
-
-
-def _is_search(node: ast.Call) -> bool:
-    """Whether a call has the arguments of `xs.index(v)`; of what that is called is known when it runs."""
-    return len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
+    def _with_site(self, found: Apply, fault: tuple[LaneStatus, str] | None) -> Apply:
+        if fault is None:
+            return found
+        return Apply(found.function, found.arguments, (*found.keywords, ("site", Constant(self.site(*fault)))))
 
 
-def _root(path: ast.AST) -> str:
-    """The name that a path such as `model.w` starts with; nothing for what is no path."""
-    while isinstance(path, (ast.Attribute, ast.Subscript)):
-        path = path.value
-    return path.id if isinstance(path, ast.Name) else ""
+def _ops(name: str, *arguments: Expression) -> Apply:
+    return Apply(Attribute(Name(OPS), name), arguments)
 
 
-def _pattern(target: ast.expr) -> ast.expr:
-    """The form of an assignment's target: None for a name, ... for a starred one, a tuple of forms for a tuple."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return ast.Tuple([_pattern(element) for element in target.elts], ast.Load())
-    return ast.Constant(... if isinstance(target, ast.Starred) else None)
+def _pattern(pattern: Pattern) -> Expression:
+    """The form of targets: None for a name, a tuple of forms for what is taken apart again."""
+    return Items("tuple", tuple(Constant(None) if part is None else _pattern(part) for part in pattern))
 
 
-def _nested(pattern: ast.expr) -> bool:
-    return isinstance(pattern, ast.Tuple) and any(isinstance(part, ast.Tuple) for part in pattern.elts)
-
-
-def _static(index: ast.expr) -> bool:
+def _is_static(index: Expression) -> bool:
     """Whether an index is made of constants alone, so that Python's own indexing serves."""
-    fixed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
-    return all(isinstance(node, fixed) for node in ast.walk(index))
-
-
-def _has_position(index: ast.expr) -> bool:
-    """Whether a static index names a position, which may be out of range; slices may not, and keys are no positions."""
-    if isinstance(index, ast.Tuple):
-        return any(map(_has_position, index.elts))
-    constant = index.operand if isinstance(index, ast.UnaryOp) else index
-    return isinstance(constant, ast.Constant) and type(constant.value) is int
-
-
-def _index(index: ast.expr) -> ast.expr:
-    """An index as an argument: slices written as calls of `slice`, or of `ops.window` if their length is fixed."""
     match index:
-        case ast.Slice(lower, upper, step):
-            length = getattr(index, "lasting", None) or length_of(lower, upper)
-            parts = [part or ast.Constant(None) for part in (lower, upper, step)]
-            if length is not None:
-                return _call("window", *parts, length)
-            return ast.Call(ast.Name("slice", ast.Load()), parts, [])
-        case ast.Tuple(elts=elements):
-            return ast.Tuple([_index(element) for element in elements], ast.Load())
-    return index
-
-
-def _is_window(node: ast.AST) -> bool:
-    """Whether `node` is a call that `_index` made for a slice of fixed length."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="window")):
-            return name == OPS
+        case Constant() | Slice() | Items("tuple"):
+            return not any(isinstance(each, Input | Name | Apply | Attribute) for each in walk(index))
     return False
+
+
+def _has_position(index: Expression) -> bool:
+    """Whether a static index names a position, which may be out of range; slices may not, and keys are no positions."""
+    if isinstance(index, Items):
+        return any(map(_has_position, index.items))
+    return isinstance(index, Constant) and type(index.value) is int

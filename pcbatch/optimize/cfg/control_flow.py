@@ -66,7 +66,7 @@ class Graph:
         """Names `t0, t1, ..` that nothing in the function has."""
         ops = [op for block in self.function.blocks for op in block.ops]
         taken = {*variables_of(self.function), *self.function.externs, *(name for op in ops for name in ir.reads(op))}
-        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in ir.statement(op).words)
+        taken.update(word for op in ops if isinstance(op, ir.Coded) for word in ir.words(op))
         return (name for name in (f"t{number}" for number in count()) if name not in taken)
 
     def rebuilt(self, blocks: Iterable[ir.Block], types: Mapping[str, Type | None] | None = None) -> ir.Function:

@@ -16,13 +16,13 @@ block: it is made anew there, too, or what reads it stays where it is.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.cheap_code import calls_opaque
+from pcbatch.ir.expressions import Constant, Expression, Items
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.optimize.cfg.control_flow import Graph, settled_at
@@ -148,12 +148,12 @@ def _constants(arm: Sequence[ir.Op]) -> Constants:
     return found
 
 
-def _is_literal(value: ast.expr | None) -> bool:
+def _is_literal(value: Expression | None) -> bool:
     match value:
-        case ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+        case Constant():
             return True
-        case ast.Tuple(elts=parts):
-            return all(map(_is_literal, parts))
+        case Items("tuple", items):
+            return all(map(_is_literal, items))
     return False
 
 
@@ -184,32 +184,13 @@ def _pairs(graph: Graph, op: ir.Op, other: ir.Op) -> tuple[tuple[str, str], ...]
     pairs = tuple(zip(op.inputs, other.inputs, strict=True))
     if any(types.get(a) is None or types[a] != types.get(b) for a, b in pairs):
         return None
-    return pairs if _do_alike(op, other) else None
+    return pairs if op.code == other.code and len(op.outputs) == len(other.outputs) else None
 
 
 def _chooses_constant(found: Diamond, pairs: tuple[tuple[str, str], ...]) -> bool:
     """Tell whether two arms have different constants for an operand, which may be a size, or a variable there."""
     true, false = _constants(found.true), _constants(found.false)
     return any(true.get(a) != false.get(b) and (a in true or b in false) for a, b in pairs)
-
-
-def _do_alike(op: ir.Primitive, other: ir.Primitive) -> bool:
-    """Tell whether two ops differ only in the names of their operands, which can be told from those of their results.
-
-    Operands then stand at the same places, so that the ops are equal under names by places.
-    """
-    codes = [ir.statement(each) for each in (op, other)]
-    if len(op.outputs) != len(other.outputs) or not all(code.is_separable for code in codes):
-        return False
-    mark = "_"
-    while any(word.startswith(mark) for code in codes for word in code.words):
-        mark += "_"
-
-    def by_places(each: ir.Primitive) -> ir.Primitive:
-        reads = {name: f"{mark}operand{place}" for place, name in enumerate(each.inputs)}
-        return renamed(each, reads, {name: f"{mark}result{place}" for place, name in enumerate(each.outputs)})
-
-    return by_places(op) == by_places(other)
 
 
 def _may_be_cut(graph: Graph, block: ir.Block, found: Diamond, rest: Diamond) -> bool:

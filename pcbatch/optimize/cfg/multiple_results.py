@@ -14,15 +14,14 @@ functions that return each other's results.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import inputs_and_outputs, variables_of
-from pcbatch.ir.code import assign
-from pcbatch.ir.payload import Cast, Copy, Unpack
+from pcbatch.ir.analysis.scope import variables_of
+from pcbatch.ir.expressions import Expression, Items, Starred
+from pcbatch.ir.payload import Cast, Copy, Payload, Unpack, explicit
 from pcbatch.ir.types import StructType, Type
 from pcbatch.optimize.cfg.control_flow import Graph, is_own_cast, may_be_cast
 
@@ -79,7 +78,6 @@ def _gives(op: ir.Op, result: str, parts: tuple[Type, ...]) -> bool:
 def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Function:
     """The function with results, and calls, part by part."""
     function, results = graph.function, graph.function.results
-    known = frozenset(variables_of(function))
     types = dict(zip(_names(graph, parts), parts.get(function.name, ()), strict=True))
     new = tuple(types)
 
@@ -94,11 +92,12 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
         own[name] = type_
         return name
 
-    def is_sure(element: ast.expr, type_: Type, old: tuple[ir.Op, ...]) -> bool:
+    def is_sure(element: tuple[Payload, tuple[str, ...]], type_: Type, old: tuple[ir.Op, ...]) -> bool:
         """Tell whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
-        if not isinstance(element, ast.Name) or graph.types.get(element.id) != type_:
+        payload, inputs = element
+        if payload != Copy() or graph.types.get(inputs[0]) != type_:
             return False
-        return not any(is_own_cast(op, element.id) for op in old)
+        return not any(is_own_cast(op, inputs[0]) for op in old)
 
     def ops(old: tuple[ir.Op, ...]) -> Iterator[ir.Op]:
         weaker: list[str] = []
@@ -117,12 +116,10 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
             elif new and is_own_cast(op, *results):
                 yield from (ir.Primitive((name,), (name,), Cast(types[name]), op.span) for name in weaker)
             elif new and ir.writes(op) == results:
-                made = dict(zip(new, _elements(op), strict=True))
+                elements = [explicit(each, op.inputs, function.externs) for each in _elements(op)]  # type: ignore[union-attr]
+                made = dict(zip(new, elements, strict=True))
                 weaker = [n for n, each in made.items() if may_be_cast(types[n]) and not is_sure(each, types[n], old)]
-                for name, element in made.items():
-                    code = assign(name, element)
-                    inputs, outputs = inputs_and_outputs(code, known)
-                    yield ir.explicit(ir.Primitive(outputs, inputs, code, op.span), known, function.externs)
+                yield from (ir.Primitive((name,), inputs, code, op.span) for name, (code, inputs) in made.items())
             else:
                 yield op
 
@@ -151,9 +148,9 @@ def _targets(op: ir.Op | None, whole: str) -> tuple[str, ...]:
     return ()
 
 
-def _elements(op: ir.Op) -> list[ast.expr]:
+def _elements(op: ir.Op) -> tuple[Expression, ...]:
     """The elements of the tuple that `op` makes; nothing if it does anything else."""
     match ir.assigned_value(op):
-        case ast.Tuple(elts=elements) if len(ir.writes(op)) == 1:
-            return [] if any(isinstance(element, ast.Starred) for element in elements) else elements
-    return []
+        case Items("tuple", elements):
+            return () if any(isinstance(element, Starred) for element in elements) else elements
+    return ()

@@ -16,7 +16,6 @@ from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.analysis.effects import onward, written
 from pcbatch.ir.analysis.forks import Step, arms, course
 from pcbatch.ir.analysis.live_tops import live_at_start
-from pcbatch.ir.code import Code
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -29,7 +28,7 @@ from pcbatch.ir.machine import (
     Store,
     targets,
 )
-from pcbatch.ir.payload import Copy
+from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
@@ -187,7 +186,7 @@ class Finder:
             group.conditions[number, True] = condition
             group.conditions[number, False] = fails = self._fresh(group, asked)
             group.types[fails] = TensorType("bool")
-            op = Primitive((fails,), (condition,), Code(f"{fails} = not {condition}"))
+            op = Primitive((fails,), (condition,), NEGATION)
             scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
             group.statements.append((Piece(None, (condition,), (fails,), scope=scope), Statement(op), None))
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Block, Branch, Item, Jump, Piece, Push, Statement, Store
-from pcbatch.ir.payload import Copy
+from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive
 
 Fresh = Callable[[str], str]
@@ -67,10 +66,9 @@ class Joining:
         assert isinstance(block.terminator, Branch)
         condition = asked or block.terminator.condition
         scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
-        for holds, payload in ((True, None), (False, "{} = not {}")):
+        for holds, code in ((True, Copy()), (False, NEGATION)):
             if (number, holds) in taken:
                 name = self.fresh(block.terminator.condition)
-                code = Copy() if payload is None else Code(payload.format(name, condition))
                 statement = Statement(Primitive((name,), (condition,), code))
                 self._do([Piece(None, (condition,), (name,), statements=(statement,), scope=scope)])
                 self.predicates[number, holds] = name

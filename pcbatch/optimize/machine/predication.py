@@ -27,7 +27,6 @@ from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.machine_scope import variables_of
-from pcbatch.ir.code import Code
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -43,7 +42,7 @@ from pcbatch.ir.machine import (
     fork_of,
     targets,
 )
-from pcbatch.ir.payload import Copy
+from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
@@ -246,7 +245,7 @@ def _conditions(condition: str, holds: str | None, fails: str | None, scope: str
     if holds is not None:
         ops.append(Primitive((holds,), (condition,), Copy()))
     if fails is not None:
-        ops.append(Primitive((fails,), (condition,), Code(f"{fails} = not {condition}")))
+        ops.append(Primitive((fails,), (condition,), NEGATION))
 
     def function(found: Any) -> tuple[Any, ...]:
         return tuple(found if isinstance(op.code, Copy) else found ^ True for op in ops)

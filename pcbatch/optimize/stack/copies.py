@@ -5,10 +5,11 @@ The parts of a structure are paths into it: after `a, (b, c) = x` the value of `
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.expressions import Apply, Attribute, Constant, Expression, Input, Items, Names, Operator
+from pcbatch.ir.payload import Pattern, pattern_of
 from pcbatch.ir.types import StructType, Type
 
 Path = tuple[str | int, ...]
@@ -21,12 +22,11 @@ def parts_of(op: ir.Op, types: Mapping[str, Type | None]) -> dict[str, Type | No
     """
     if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.inputs) != 1:
         return None
-    found = ir.assignment(op)
-    if found is None:
+    if not op.outputs:
         return None
-    target, value = found
+    names = iter(op.outputs)
     try:
-        return dict(_targets(target, _type(value, types)))
+        return dict(_targets(pattern_of(op.code), names, _type(ir.expression(op), op.inputs, types)))
     except _ComputesError:
         return None
 
@@ -35,33 +35,30 @@ class _ComputesError(Exception):
     """A value that is no plain part of a structure."""
 
 
-def _type(node: ast.expr, types: Mapping[str, Type | None]) -> Type | None:
+def _type(node: Expression, inputs: Names, types: Mapping[str, Type | None]) -> Type | None:
     match node:
-        case ast.Name(id=name) if name in types:
-            return types[name]
-        case ast.Attribute(value=value, attr=field):
-            whole = _type(value, types)
+        case Input(place) if inputs[place] in types:
+            return types[inputs[place]]
+        case Attribute(value, field):
+            whole = _type(value, inputs, types)
             if isinstance(whole, StructType) and whole.kind != "dict" and field in whole.keys:
                 return whole.items[whole.keys.index(field)]
-        case ast.Subscript(value=value, slice=ast.Constant(value=int(number))):
-            items = _items(_type(value, types))
-            if items is not None and number < len(items):
+        case Apply(Operator("[]"), (value, Constant(int(number)))):
+            items = _items(_type(value, inputs, types))
+            if items is not None and 0 <= number < len(items):
                 return items[number]
     raise _ComputesError
 
 
-def _targets(node: ast.expr, type_: Type | None) -> Iterator[tuple[str, Type | None]]:
-    match node:
-        case ast.Name(id=name):
-            yield name, type_
-        case ast.Tuple(elts=elements) if type_ is None:
-            for element in elements:
-                yield from _targets(element, None)
-        case ast.Tuple(elts=elements) if len(elements) == len(items := _items(type_) or ()):
-            for element, item in zip(elements, items, strict=True):
-                yield from _targets(element, item)
-        case _:
-            raise _ComputesError
+def _targets(pattern: Pattern | None, names: Iterator[str], type_: Type | None) -> Iterator[tuple[str, Type | None]]:
+    if pattern is None:
+        yield next(names), type_
+        return
+    items = (None,) * len(pattern) if type_ is None else _items(type_)
+    if items is None or len(items) != len(pattern):
+        raise _ComputesError
+    for part, item in zip(pattern, items, strict=True):
+        yield from _targets(part, names, item)
 
 
 def _items(type_: Type | None) -> tuple[Type, ...] | None:
@@ -94,43 +91,39 @@ class _Values:
         """Tell whether `op` gives its only output the value that it has."""
         if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.outputs) != 1:
             return False
-        found = ir.assignment(op)
-        return (
-            found is not None
-            and isinstance(found[0], ast.Name)
-            and self._path(found[1]) == self.paths.get(op.outputs[0], op.outputs)
-        )
+        if pattern_of(op.code) is not None:
+            return False
+        return self._path(ir.expression(op), op.inputs) == self.paths.get(op.outputs[0], op.outputs)
 
     def note(self, op: ir.Op) -> None:
         """Take in what `op` writes."""
-        found = ir.assignment(op)
-        path = None if found is None else self._path(found[1])
+        is_one = isinstance(op, ir.Primitive | ir.Push | ir.Update)
+        path = self._path(ir.expression(op), op.inputs) if is_one else None  # type: ignore[union-attr, arg-type]
         written = set(ir.writes(op))
         self.paths = {name: p for name, p in self.paths.items() if written.isdisjoint((name, p[0]))}
         self.lengths = {p: length for p, length in self.lengths.items() if p[0] not in written}
-        if found is not None and path is not None and path[0] not in written:
-            self._take_apart(found[0], path)
+        if path is not None and path[0] not in written and written:
+            self._take_apart(pattern_of(op.code), iter(op.outputs), path)  # type: ignore[union-attr]
 
-    def _take_apart(self, target: ast.expr, path: Path) -> None:
-        match target:
-            case ast.Name(id=name):
-                self.paths[name] = path
-            case ast.Tuple(elts=elements) if not any(isinstance(element, ast.Starred) for element in elements):
-                self.lengths[path] = len(elements)
-                for number, element in enumerate(elements):
-                    self._take_apart(element, (*path, number))
+    def _take_apart(self, pattern: Pattern | None, names: Iterator[str], path: Path) -> None:
+        if pattern is None:
+            self.paths[next(names)] = path
+            return
+        self.lengths[path] = len(pattern)
+        for number, part in enumerate(pattern):
+            self._take_apart(part, names, (*path, number))
 
-    def _path(self, node: ast.expr) -> Path | None:
+    def _path(self, node: Expression, inputs: Names) -> Path | None:
         """The part of a variable that the value of `node` is."""
         match node:
-            case ast.Name(id=name):
-                return self.paths.get(name, (name,))
-            case ast.Attribute(value=value, attr=key) | ast.Subscript(value=value, slice=ast.Constant(value=int(key))):
-                whole = self._path(value)
+            case Input(place):
+                return self.paths.get(inputs[place], (inputs[place],))
+            case Attribute(value, key) | Apply(Operator("[]"), (value, Constant(int(key)))):
+                whole = self._path(value, inputs)
                 return None if whole is None else (*whole, key)
-            case ast.Tuple(elts=[first, *_] as elements):
-                whole = (self._path(first) or ())[:-1]
-                paths = [self._path(element) for element in elements]
+            case Items("tuple", (first, *_) as elements):
+                whole = (self._path(first, inputs) or ())[:-1]
+                paths = [self._path(element, inputs) for element in elements]
                 same = paths == [(*whole, number) for number in range(len(elements))]
                 return whole if same and self.lengths.get(whole) == len(elements) else None
         return None

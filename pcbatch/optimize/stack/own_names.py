@@ -17,7 +17,7 @@ class OwnNames:
         for block in program.blocks():
             for op in block.ops:
                 if isinstance(op, ir.Coded):
-                    self.taken |= ir.statement(op).words
+                    self.taken |= ir.words(op)
         self.own: dict[str, str] = {}
 
     def name(self, name: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 from typing import Any
 
 import gast
 
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import Attribute, free_names
+from pcbatch.ir.text.expression_parser import expression_of as tree_expression
+from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.reading.core import RefusedError
-from pcbatch.reading.operations import Named, Operation, Spelled, builtin, lanes_in, text_of
+from pcbatch.reading.operations import Named, Operation, Spelled, builtin, expression_of, lanes_in
 from pcbatch.reading.recovery import Recovery
 from pcbatch.reading.sources import COMPREHENSIONS, parameters_of, scope_of
 from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, Value
@@ -37,10 +38,10 @@ class AsWritten(Recovery):
         tree = written.scoped(node) if isinstance(node, SCOPED) else written.parts(node)
         if not any(map(self.has_unknown, written.values)) or any(map(self.is_counted, written.values)):
             raise error
-        text = ast.unparse(gast.gast_to_ast(tree))
+        found = tree_expression(gast.gast_to_ast(tree))
         lanes = {lane.name: lane for each in written.patterns for lane in lanes_in(each)}
-        operation = Operation(None, lambda given, named: text, lambda ops, given, named: ops.as_it_stands())
-        return self.emit(operation, [lanes[name] for name in Code(f"_ = {text}").reads if name in lanes])
+        operation = Operation(None, lambda given, named: found, lambda ops, given, named: ops.as_it_stands())
+        return self.emit(operation, [lanes[name] for name in free_names(found) if name in lanes])
 
     def calls_batched(self, node: Any) -> bool:
         """Tell whether a comprehension names a batched function."""
@@ -70,7 +71,7 @@ class AsWritten(Recovery):
                 return super().closure(value)
             receiver = self.pattern(value.receiver)
             name = value.function if isinstance(value.function, str) else value.function.name
-            return Spelled(f"{text_of(receiver)}.{name}", tuple(lanes_in(receiver)))
+            return Spelled(Attribute(expression_of(receiver), name), tuple(lanes_in(receiver)))
         if value.frame is None or value.batched is not None:
             return super().closure(value)
         if not isinstance(value.tree, gast.Lambda):
@@ -82,7 +83,7 @@ class AsWritten(Recovery):
         finally:
             self.spelled.pop()
         lanes = (lane for each in written.patterns for lane in lanes_in(each))
-        return Spelled(ast.unparse(gast.gast_to_ast(tree)), tuple(dict.fromkeys(lanes)))
+        return Spelled(tree_expression(gast.gast_to_ast(tree)), tuple(dict.fromkeys(lanes)))
 
     def has_unknown(self, value: Value) -> bool:
         """Tell whether something that is unknown is in a value; see `untyped`."""
@@ -137,7 +138,7 @@ class _Written:
             pattern = self._renamed(pattern, bound)
         self.values.append(value)
         self.patterns.append(pattern)
-        return gast.ast_to_gast(parse(text_of(pattern), mode="eval")).body
+        return gast.ast_to_gast(parse(print_expression(expression_of(pattern)), mode="eval")).body
 
     def _renamed(self, lane: Lane, bound: frozenset[str]) -> Lane:
         """A variable that a text reads which binds its name."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import names_read
 from pcbatch.ir.rewrite.relabel import relabel
-from pcbatch.lowering.captures.captured import code_of
+from pcbatch.lowering.captures.captured import names_read
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.reading import Assembly
@@ -65,5 +64,5 @@ def _function(reader: Untyped, spec: Specialisation) -> ir.Function:
     blocks = spec.emitter.finished()
     function = ir.Function(spec.name, spec.parameters, spec.results, blocks, cost=spec.cost, span=spec.span)
     known = {name for name, value in reader.bindings.items() if vars(builtins).get(name) is not value}
-    externs = tuple(sorted(names_read(code_of(function)) & known))
+    externs = tuple(sorted(names_read(function) & known))
     return ir.Function(spec.name, spec.parameters, spec.results, blocks, externs, (), spec.cost, (), spec.span)

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import gast
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import Attribute, Name, call, operation, resolved
+from pcbatch.ir.payload import Compute
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import Here, RefusedError
 from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.operations import BINARY, Operation, call_text, lanes_in, method, text_of
+from pcbatch.reading.operations import BINARY, Operation, call_of, expression_of, method
 from pcbatch.reading.sequences import VIEWS_OF_DICTS
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.untyped.as_written import CHANGED
@@ -32,13 +33,13 @@ from pcbatch.runtime.backends.untyped import TRUTH, UNKNOWN, VARYING
 T = TypeVar("T")
 CALL = Operation(
     "call",
-    lambda given, named: call_text(given[0], given[1:], named),
+    lambda given, named: call_of(given[0], given[1:], named),
     lambda ops, given, named: ops.call(*given, **named),
 )
 SUPER = CALL.called
 PLAIN = (int, float, complex, str, bytes, tuple, list, dict, set, range, type(None))
 """Classes of the world's values that may be a lane's where they are handed to a function."""
-IS = Operation("is", lambda given, named: f"{given[0]} is {given[1]}", lambda ops, given, named: ops.equal(*given))
+IS = Operation("is", lambda given, named: operation("is", *given), lambda ops, given, named: ops.equal(*given))
 
 
 class Untyped(Parts):
@@ -97,7 +98,7 @@ class Untyped(Parts):
         if node.args or receiver is None or not self.is_unknown(receiver):
             return super()._super(node)
         given = [self.pattern(receiver)]
-        return self.emit(Operation(None, lambda given, named: f"super({given[0]})", SUPER), given)
+        return self.emit(Operation(None, lambda given, named: call("super", *given), SUPER), given)
 
     def visit_Expr(self, node: Any) -> None:
         match node.value:
@@ -159,10 +160,10 @@ class Untyped(Parts):
             return
         given = [self.pattern(each) for each in arguments]
         named = {key: self.pattern(each) for key, each in keywords.items()}
-        text = call_text(f"{receiver.name}.{name}", [*map(text_of, given)], {k: text_of(v) for k, v in named.items()})
-        lanes = [receiver, *(lane for each in (*given, *named.values()) for lane in lanes_in(each))]
-        inputs = tuple(dict.fromkeys(each.name for each in lanes if each.name in self.types))
-        self.emitter.append(ir.Primitive((), inputs, Code(text), self.span()))
+        of = {key: expression_of(each) for key, each in named.items()}
+        made = call_of(Attribute(Name(receiver.name), name), [*map(expression_of, given)], of)
+        code, inputs = resolved(made, self.types)
+        self.emitter.append(ir.Primitive((), inputs, Compute(code), self.span()))
 
     def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(function, Lane | Ref) and self.is_unknown(function):

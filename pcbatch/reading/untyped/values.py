@@ -9,13 +9,14 @@ types it may be known.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from pcbatch.ir import payload
-from pcbatch.ir import program as ir
-from pcbatch.ir.code import Code
+from pcbatch.ir.expressions import resolved
+from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import FilteredError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import Counted
@@ -23,7 +24,16 @@ from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
 from pcbatch.reading.loops import MOST_TURNS, Turns
 from pcbatch.reading.meeting import End, Meeting
-from pcbatch.reading.operations import CHOICE, GETITEM, Named, Operation, Spelled, builtin, lanes_in, library, text_of
+from pcbatch.reading.operations import (
+    CHOICE,
+    GETITEM,
+    Named,
+    Operation,
+    Spelled,
+    builtin,
+    expression_of,
+    library,
+)
 from pcbatch.reading.phis import Path, Phi
 from pcbatch.reading.state import Cell, State
 from pcbatch.reading.templates import Template
@@ -134,15 +144,15 @@ class Unknowns(AsWritten):
         value = self.read(self.known(value))
         if isinstance(value, Host) and (value.value is None or is_number(value.value)):
             number = value.value
-            if not isinstance(number, complex) and not text_of(number).startswith("float("):  # an infinity, or NaN
+            if not isinstance(number, complex) and math.isfinite(number or 0):  # no infinity, and not NaN
                 self.emitter.assign(name, (), payload.Constant(number), self.span())
                 return
         pattern = self.pattern(value)
         if isinstance(pattern, Lane) and pattern.name in self.types:
             self.emitter.assign(name, (pattern.name,), payload.Copy(), self.span())
             return
-        inputs = tuple(dict.fromkeys(each.name for each in lanes_in(pattern) if each.name in self.types))
-        self.emitter.append(ir.Primitive((name,), inputs, Code(f"{name} = {text_of(pattern)}"), self.span()))
+        code, inputs = resolved(expression_of(pattern), self.types)
+        self.emitter.assign(name, inputs, payload.Compute(code), self.span())
 
     def tried(
         self,
@@ -181,7 +191,7 @@ class Unknowns(AsWritten):
 
     def host_pattern(self, value: Host, host: Any) -> Any:
         if isinstance(host, range):
-            return Spelled(repr(host), ())
+            return Spelled(parse_expression(repr(host)), ())
         return self.bound(value) if self.is_opaque(value) else super().host_pattern(value, host)
 
     def pattern(self, value: Value) -> Any:

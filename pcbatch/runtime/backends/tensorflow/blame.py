@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 from collections import deque
@@ -21,7 +22,6 @@ from pcbatch.errors import (
 )
 from pcbatch.installed import OWN, is_installed, is_rewritten
 from pcbatch.ir import records
-from pcbatch.ir.code import Code
 from pcbatch.ir.machine import Piece
 from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
@@ -33,6 +33,7 @@ from pcbatch.runtime.backends.tensorflow.wording import (
     plainly,
     reason,
 )
+from pcbatch.syntax import parse
 
 _NO_RULE = (
     "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "
@@ -283,8 +284,13 @@ def _line_that_assigns(piece: Piece, name: str) -> int | None:
     found = None
     for line in range(code.co_firstlineno + 1, code.co_firstlineno + 1 + len(piece.spans)):
         try:
-            stored = Code(linecache.getline(code.co_filename, line).strip()).writes
+            stored = _assigned(linecache.getline(code.co_filename, line).strip())
         except SyntaxError:  # a line of a longer statement, or the header of a `with` block
             continue
         found = line if name in stored else found
     return found
+
+
+def _assigned(text: str) -> set[str]:
+    names = (node for node in ast.walk(parse(text)) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}

@@ -51,6 +51,9 @@ def joined_type(a: Any, b: Any) -> Type:
     return type_
 
 
+WEAK_FLOAT, WEAK_INT = TensorType("float64", (), True), TensorType("int32", (), True)
+
+
 def type_of(value: Any) -> Type:
     """The type of a value of one example.
 
@@ -61,6 +64,10 @@ def type_of(value: Any) -> Type:
     if isinstance(value, bool):
         return TensorType("bool")
     if is_number(value):
+        if isinstance(value, float):
+            return WEAK_FLOAT
+        if isinstance(value, int) and -(2**31) <= value < 2**31:
+            return WEAK_INT
         return TensorType(weak(value).value.dtype.name, (), weak=True)
     if is_committed(value) or isinstance(value, tf.IndexedSlices):
         return _tensor_type(value)

@@ -1,0 +1,132 @@
+"""Expressions as Python's text, with parentheses where Python needs them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Constant,
+    Delayed,
+    Expression,
+    Inner,
+    Input,
+    Items,
+    Name,
+    Names,
+    Operator,
+    Slice,
+    Starred,
+    Written,
+)
+
+_TEST, _OR, _AND, _NOT, _COMPARISON, _BITS, _POWER, _ATOM = 0, 1, 2, 3, 4, 5, 12, 13
+_FACTOR = 11
+_BINARY = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"), _COMPARISON),
+    "|": _BITS,
+    "^": 6,
+    "&": 7,
+    **dict.fromkeys(("<<", ">>"), 8),
+    **dict.fromkeys(("+", "-"), 9),
+    **dict.fromkeys(("*", "/", "//", "%", "@"), 10),
+    "**": _POWER,
+}
+BINARY, UNARY = frozenset(_BINARY), frozenset({"+", "-", "~", "not"})
+"""The symbols of operators of two operands, and of one."""
+
+
+@lru_cache(maxsize=16384)
+def print_expression(expression: Expression, inputs: Names = ()) -> str:
+    """The text of an expression of `inputs`."""
+    return _Printer(inputs).text(expression)
+
+
+class _Printer:
+    def __init__(self, inputs: Names):
+        self.inputs = inputs
+
+    def text(self, node: Expression, least: int = _TEST) -> str:
+        """The text of what stands where something that binds at `least` so tightly has to."""
+        found, binds = self._bound(node)
+        return found if binds >= least else f"({found})"
+
+    def _bound(self, node: Expression) -> tuple[str, int]:
+        """A text, and how tightly it binds."""
+        match node:
+            case Input(place):
+                return self.inputs[place] if place < len(self.inputs) else "?", _ATOM
+            case Name(name):
+                return name, _ATOM
+            case Constant(text=text):
+                return text, _FACTOR if text.startswith("-") else _ATOM
+            case Apply(Operator(symbol), arguments):
+                return self._operator(symbol, arguments)
+            case Apply(function, arguments, keywords) if not isinstance(function, Operator):
+                named = [f"**{self.text(v)}" if name is None else f"{name}={self.text(v)}" for name, v in keywords]
+                return f"{self.text(function, _ATOM)}({', '.join([*map(self.text, arguments), *named])})", _ATOM
+            case Attribute(Constant(text=text), name) if text.isdigit():
+                return f"({text}).{name}", _ATOM
+            case Attribute(value, name):
+                return f"{self.text(value, _ATOM)}.{name}", _ATOM
+            case Items("tuple", items):
+                return f"({self._listed(items)})", _ATOM
+            case Items(kind, items, keys):
+                return self._bracketed(kind, items, keys), _ATOM
+            case Slice(start, stop, step):
+                parts = ["" if each is None else self.text(each) for each in (start, stop, step)]
+                return ":".join(parts if step is not None else parts[:2]), _TEST
+            case Starred(value):
+                return f"*{self.text(value, _BITS)}", _TEST
+            case Delayed(value):
+                return f"lambda: {self.text(value)}", _TEST
+            case Written(parts, is_closed):
+                return self._written(parts), _ATOM if is_closed else _TEST
+        raise TypeError(f"no expression: {node!r}")
+
+    def _operator(self, symbol: str, arguments: tuple[Expression, ...]) -> tuple[str, int]:
+        match arguments:
+            case (condition, true, false) if symbol == "if":
+                return f"{self.text(true, _OR)} if {self.text(condition, _OR)} else {self.text(false)}", _TEST
+            case (whole, index) if symbol == "[]":
+                is_bare = isinstance(index, Items) and index.kind == "tuple" and index.items
+                return f"{self.text(whole, _ATOM)}[{self._listed(index.items) if is_bare else self.text(index)}]", _ATOM  # type: ignore[union-attr]
+            case _ if symbol in ("and", "or"):
+                binds = _AND if symbol == "and" else _OR
+                return f" {symbol} ".join(self.text(each, binds + 1) for each in arguments), binds
+            case (value,) if symbol == "not":
+                return f"not {self.text(value, _NOT)}", _NOT
+            case (value,):
+                return f"{symbol}{self.text(value, _FACTOR)}", _FACTOR
+            case (left, right) if symbol == "**":
+                return f"{self.text(left, _ATOM)} ** {self.text(right, _FACTOR)}", _POWER
+            case (left, right):
+                binds = _BINARY[symbol]
+                is_chain = binds == _COMPARISON
+                return f"{self.text(left, binds + is_chain)} {symbol} {self.text(right, binds + 1)}", binds
+        raise TypeError(f"no operator: {symbol} of {len(arguments)}")
+
+    def _listed(self, items: tuple[Expression, ...]) -> str:
+        return ", ".join(map(self.text, items)) + ("," if len(items) == 1 else "")
+
+    def _bracketed(self, kind: str, items: tuple[Expression, ...], keys: tuple[Expression | None, ...]) -> str:
+        texts = [self.text(each) for each in items]
+        if kind == "dict":
+            named = zip(keys, texts, strict=True)
+            texts = [f"**{text}" if key is None else f"{self.text(key)}: {text}" for key, text in named]
+        brackets = "[]" if kind == "list" else "{}"
+        return f"{brackets[0]}{', '.join(texts)}{brackets[1]}"
+
+    def _written(self, parts: tuple[str | Input | Name | Inner, ...]) -> str:
+        """A text, whose own variables have names that it does not read."""
+        found = [each if isinstance(each, str | Inner) else self.text(each) for each in parts]
+        read = {text for text, each in zip(found, parts, strict=True) if isinstance(each, Input | Name)}
+        own: dict[int, str] = {}
+        for each in parts:
+            if isinstance(each, Inner) and each.number not in own:
+                name = each.name
+                while name in read or name in own.values():
+                    name += "_"
+                own[each.number] = name
+        return "".join(own[each.number] if isinstance(each, Inner) else each for each in found)

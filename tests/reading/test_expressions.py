@@ -1,0 +1,61 @@
+"""Names and constants of the user's in the expressions that a program computes."""
+
+import enum
+
+import numpy as np
+
+import pcbatch
+from pcbatch.ir import program as ir
+from pcbatch.ir.payload import Compute
+from pcbatch.ir.text.parser import parse_program
+from pcbatch.ir.text.printer import print_program
+
+X = np.array([0.5, -1.5], np.float32)
+N = np.array([0, 2], np.int32)
+M = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+class Color(enum.IntEnum):
+    RED = 1
+    BLUE = 2
+
+
+def names_that_generated_code_reads(m, i, x):
+    slice = x + 1.0
+    complex = m[i, 1:3]
+    return slice + complex
+
+
+def constants_of_other_classes(x, n):
+    return x * np.float64(2.0) + Color.RED, (n + Color.BLUE) % 3, [1.0, x, -0.0][n % 3], -0.0 * x
+
+
+def negative_constants(x, n):
+    return x - -1.5, -(2**2) * x, (-2) ** 2 * x, max(-3, n), x * -1.0 / -2.0, -(x + 1.0) * (x - (2.0 - x))
+
+
+def test_expressions_give_what_python_gives():
+    for function, arguments in (
+        (names_that_generated_code_reads, (M, N, X)),
+        (constants_of_other_classes, (X, N)),
+        (negative_constants, (X, N)),
+    ):
+        found = pcbatch.autobatch(function)(*arguments)
+        found = found if isinstance(found, tuple) else (found,)
+        for lane in range(2):
+            wanted = function(*(each[lane] for each in arguments))
+            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(np.asarray(one)[lane], np.float32(other))
+
+
+def test_what_a_program_computes_is_explicit_and_reads_back():
+    """Nothing in it is text that somebody would have to parse."""
+    batched = pcbatch.autobatch(negative_constants)
+    for stage in ("cfg", "optimized"):
+        text = batched.ir(stage, X, N)
+        program = batched.program(stage, X, N)
+        ops = [op for function in program.functions for block in function.blocks for op in block.ops]
+        assert any(isinstance(op, ir.Coded) and isinstance(op.code, Compute) for op in ops)
+        assert print_program(program) == text
+        assert parse_program(text) == program
