@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.version import __version__
 
 if TYPE_CHECKING:
-    from pcbatch import nuts, random, saving
+    from pcbatch import exported, nuts, random, saving
     from pcbatch.api import autobatch
     from pcbatch.caching import cache
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
@@ -41,6 +41,7 @@ __all__ = [
     "cost",
     "debug",
     "explain",
+    "exported",
     "fallback",
     "map",
     "nuts",
@@ -80,7 +81,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used: the command line's static answers must not wait for TensorFlow."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("nuts", "random", "saving"):
+    if name in ("exported", "nuts", "random", "saving"):
         return import_module(f"pcbatch.{name}")
     raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")
 

@@ -30,6 +30,11 @@ class StayedBehind:
     name: str
     interrupted: bool = False
     """True if Ctrl-C ended the run."""
+    origin: str = "a pickle"
+    """Where the run comes from."""
+    has: str = "values, statuses, errors and counts"
+    """What came with it."""
+    help: str = "ask for it in the process that made the run, before it is pickled"
 
     def save(self, path: Any) -> None:
         """Raises UsageError PCB576."""
@@ -42,8 +47,8 @@ class StayedBehind:
         """The error of somebody who has asked for `what`."""
         return UsageError(
             "PCB576",
-            f"this run of {self.name} comes out of a pickle, which has values, statuses, errors and counts: {what} "
-            "needs the program; ask for it in the process that made the run, before it is pickled",
+            f"this run of {self.name} comes out of {self.origin}, which has {self.has}: {what} "
+            f"needs the program; {self.help}",
         )
 
 

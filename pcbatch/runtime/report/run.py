@@ -242,8 +242,9 @@ class Run:
         at_once = self._concrete.native_lanes
         if at_once:
             return f"{ended}, {'one after another' if at_once == 1 else f'{at_once} at a time'} in native code"
-        if isinstance(self._concrete.counting, arrived.StayedBehind):
-            return f"{ended}, from a pickle"
+        behind = self._concrete.counting
+        if isinstance(behind, arrived.StayedBehind):
+            return f"{ended}, from {behind.origin}"
         ran = f"{self.trips} trips, {self.block_runs} block runs"
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
