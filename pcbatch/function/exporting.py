@@ -166,7 +166,7 @@ def _inputs(pipeline: Pipeline, given: Arguments, captured: Captured) -> tuple[l
             argument = places.get(names.get(name, ""))
             inputs.append(file.Input(argument, leaf.dtype, leaf.shape, lanes=False))
             if argument is None:
-                operands.append(np.array(captured.leaves[name][place]))
+                operands.append(np.asarray(captured.leaves[name][place]))
     return inputs, operands
 
 
@@ -181,7 +181,8 @@ def _defaults(
     function: Any, given: Arguments, types: Mapping[str, Type], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, list[np.ndarray]]:
     """The arrays of arguments that were left out."""
-    passed = function.__signature__.bind(*args, **{n: v for n, v in kwargs.items() if n in given.types}).arguments
+    known = {name: value for name, value in kwargs.items() if name in function.__signature__.parameters}
+    passed = function.__signature__.bind(*args, **known).arguments
     return {
         name: [np.asarray(leaf, each.dtype) for leaf, each in zip(given.leaves[name], leaves(type_), strict=True)]
         for name, type_ in types.items()

@@ -50,7 +50,7 @@ class Traced:
 
 def _value(captured: tf.Tensor | tf.Variable) -> Any:
     """What a captured array or variable is now; of Ctrl-C's mark, that nobody has set it."""
-    return np.zeros(captured.shape, np.int32) if prompt.is_mark(captured) else np.array(captured)
+    return np.zeros(captured.shape, np.int32) if prompt.is_mark(captured) else np.asarray(captured)
 
 
 def lowered(function: Any, concrete: Any, arrays: Sequence[tf.Tensor]) -> tuple[str, list[Any]] | None:
