@@ -53,19 +53,15 @@ def jax() -> ModuleType:
         import jax.interpreters.mlir
     except ImportError as error:
         raise UsageError(
-            "PCB581", f"exported programs are run by JAX, which is not here ({error}); pip install 'jax>=0.7'"
+            "PCB581", f"exported programs are run by JAX, which is not here ({error}); pip install 'jax>=0.8'"
         ) from None
     return found
 
 
 def wide() -> contextlib.AbstractContextManager[Any]:
     """Numbers of 64 bits, inside."""
-    found = jax()
-    if hasattr(found, "enable_x64"):
-        return found.enable_x64(True)
-    from jax.experimental import enable_x64
-
-    return enable_x64(True)
+    found: contextlib.AbstractContextManager[Any] = jax().enable_x64(True)
+    return found
 
 
 def is_wide_now() -> bool:
