@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
     from pcbatch.function.explaining import explain
+    from pcbatch.function.from_jax import from_jax
     from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.per_example import per_example_gradients
     from pcbatch.function.primitives import fallback, primitive
@@ -43,6 +44,7 @@ __all__ = [
     "explain",
     "exported",
     "fallback",
+    "from_jax",
     "map",
     "nuts",
     "per_example_gradients",
@@ -72,6 +74,7 @@ _HOMES = {
     "RunInterruptedError": "pcbatch.runtime.report.run",
     "LaneStatus": "pcbatch.ir.status",
     "fallback": "pcbatch.function.primitives",
+    "from_jax": "pcbatch.function.from_jax",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
 }

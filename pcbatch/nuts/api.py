@@ -12,6 +12,7 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, Diagnostic, UsageError
+from pcbatch.function.from_jax import from_jax, is_of_jax
 from pcbatch.nuts.parameters.bijectors import Bijector, Transform
 from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
 from pcbatch.nuts.results import reports, savefile
@@ -59,8 +60,8 @@ def sample(
 
     Args:
         log_density: `log_density(params)` or, with `data`, `log_density(params, data)`: TensorFlow code for one
-            example that returns a scalar, up to a constant. The same function object compiles once for each structure
-            of arguments.
+            example that returns a scalar, up to a constant, or code of JAX (see `pcbatch.from_jax`). The same function
+            object compiles once for each structure of arguments.
         initial: parameters of one example in any structure of dicts, tuples, dataclasses and arrays.
         data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
             Floats are cast to `dtype`, ints stay ints.
@@ -107,6 +108,7 @@ def sample(
             find no point to start at, or where the one that they are given has no finite density.
         ValueError: if every chain failed, since the posterior is improper.
     """
+    log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
     transform = Transform.of(layout_of(initial), bijectors)
     settings = Settings(
@@ -169,6 +171,7 @@ def resume(
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
     saved = savefile.read(path)
     if log_density is not None:
+        log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
         savefile.hand_over(log_density)
     samples = resuming.samples_of(saved, saved.density(log_density))
     if draws is not None:
