@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.per_example import per_example_gradients
     from pcbatch.function.primitives import fallback, primitive
+    from pcbatch.function.sharding import Sharded, shard
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.backends.tensorflow.mapping import map
@@ -34,6 +35,7 @@ __all__ = [
     "PcbatchError",
     "Run",
     "RunInterruptedError",
+    "Sharded",
     "UsageError",
     "__version__",
     "autobatch",
@@ -51,6 +53,7 @@ __all__ = [
     "primitive",
     "random",
     "saving",
+    "shard",
     "sync",
 ]
 
@@ -77,6 +80,8 @@ _HOMES = {
     "from_jax": "pcbatch.function.from_jax",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
+    "Sharded": "pcbatch.function.sharding",
+    "shard": "pcbatch.function.sharding",
 }
 
 

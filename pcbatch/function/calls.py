@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -121,7 +120,7 @@ class Calls(Linkable, Generic[P, R]):
             if compiling() is not None:
                 return self._called_inside_piece(args, kwargs)
             warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
-            home = self._home(args, kwargs)
+            home = self.home(args, kwargs)
             if warm is not None:
                 plan, finished = warm
                 if finished.values is not None:
@@ -131,7 +130,7 @@ class Calls(Linkable, Generic[P, R]):
             else:
                 pipeline, outcome = self._execute(args, kwargs)
                 value = self._checked(pipeline.table, outcome, home)
-            return self._sent(value, home) if home else value
+            return self.sent(value, home) if home else value
         except OURS as error:  # as `without_internals`, for warm calls without one call more
             raise error.with_traceback(None) from None
 
@@ -167,10 +166,10 @@ class Calls(Linkable, Generic[P, R]):
         outcome.wait()
         seconds = time.perf_counter() - started
         run = Run.of(program, outcome, seconds if self.session.made() == compiled else None, self._output)
-        home = self._home(args, kwargs)
-        return replace(run, value=self._sent(run.value, home)) if home else run
+        home = self.home(args, kwargs)
+        return run.with_value(self.sent(run.value, home)) if home else run
 
-    def _home(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    def home(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         """The library whose arrays the results are to be; None, or "", for the array library of the backend."""
         if self._output != "tensors":
             return None
@@ -185,10 +184,10 @@ class Calls(Linkable, Generic[P, R]):
             return Run.checked_value(program, outcome, self._output)
         except LaneError as error:
             if home:
-                error.run = replace(error.run, value=self._sent(error.run.value, home))
+                error.run = error.run.with_value(self.sent(error.run.value, home))
             raise
 
-    def _sent(self, value: Any, home: str) -> Any:
+    def sent(self, value: Any, home: str) -> Any:
         """A run's value as arrays of another library; as it is where there are no numbers yet, or a tape watches it."""
         backend = backend_named(self._options.backend)
         leaves: list[Any] = []

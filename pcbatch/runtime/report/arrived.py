@@ -67,7 +67,9 @@ def outcome_of(program: Program, outcome: Outcome, counts: bool) -> dict[str, An
     for name in ("status", "site", "place", "steps"):
         found[name] = np.asarray(found[name])
     counting: Callable[[], Counts] = behind
-    if counts or "counts" in vars(outcome):
+    if isinstance(outcome.counting, StayedBehind):
+        behind = counting = outcome.counting
+    elif counts or "counts" in vars(outcome):
         now = outcome.counts
         counting = _Known(Counts(*(np.asarray(each) for each in (now.executions, now.active, now.rows, now.trips))))
     found["stack_entries"] = int(np.asarray(found["stack_entries"]))
