@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -16,29 +17,50 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^# (\w+\.py)\n")
 """The first line of a block that is a file of its own."""
 NEEDS = re.compile(r"^# needs (\w+)$", re.MULTILINE)
+ALONE = re.compile(r"__main__|set_logical_device")
+"""What is in a block that is a process of its own: it starts others, or sets up TensorFlow."""
+
+
+def blocks(page):
+    """The programs of a page, without its files, and those among them that have all that they need."""
+    found = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+    return [text for text in found if not FILE.match(text)]
+
+
+def missing(text):
+    return {name for name in NEEDS.findall(text) if importlib.util.find_spec(name) is None}
+
+
+def run(page, text, folder):
+    """Run a program beside the files of its page."""
+    for block in BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
+        if (name := FILE.match(block)) is not None:
+            (folder / name[1]).write_text(block, encoding="utf-8")
+    (folder / "program.py").write_text(text, encoding="utf-8")
+    path = os.pathsep.join([str(folder), str(ROOT), *sys.path[1:]])
+    environment = {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_its_programs_run(page, tmp_path):
-    blocks = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
-    others = [text for text in blocks if not FILE.match(text)]
-    for text in blocks:
-        if (name := FILE.match(text)) is not None:
-            (tmp_path / name[1]).write_text(text, encoding="utf-8")
-    missing = {name for text in others for name in NEEDS.findall(text) if importlib.util.find_spec(name) is None}
-    run = [text for text in others if not missing.intersection(NEEDS.findall(text))]
-    path = [str(tmp_path), str(ROOT), *sys.path[1:]]
-    main = "".join(f"def part_{number}():\n{_indented(text)}\n\n\n" for number, text in enumerate(run))
-    calls = "".join(f"    part_{number}()\n" for number in range(len(run)))
-    (tmp_path / "page.py").write_text(f"{main}if __name__ == '__main__':\n    pass\n{calls}", encoding="utf-8")
-    environment = {"PYTHONPATH": ":".join(path), "TF_CPP_MIN_LOG_LEVEL": "3", "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [sys.executable, "page.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    if missing:
-        pytest.skip(f"{len(others) - len(run)} of {len(others)} need {', '.join(sorted(missing))}")
+def test_its_programs_run_one_after_another(page, tmp_path):
+    every = [text for text in blocks(page) if not ALONE.search(text)]
+    can_run = [text for text in every if not missing(text)]
+    if can_run:
+        bodies = ("".join(f"    {line}\n" if line else "\n" for line in text.splitlines()) for text in can_run)
+        parts = [f"def part_{number}():\n{body}\n\npart_{number}()\n" for number, body in enumerate(bodies)]
+        run(page, "\n\n".join(parts), tmp_path)
+    if len(can_run) < len(every):
+        names = sorted({name for text in every for name in missing(text)})
+        pytest.skip(f"{len(every) - len(can_run)} of {len(every)} need {', '.join(names)}")
 
 
-def _indented(text):
-    return "".join(f"    {line}\n" if line else "\n" for line in text.splitlines())
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [text for text in blocks("deploying") if ALONE.search(text)], ids="{:.20}".format)
+def test_programs_that_are_processes_run(text, tmp_path):
+    if missing(text):
+        pytest.skip(f"{', '.join(sorted(missing(text)))} is not installed")
+    run("deploying", text, tmp_path)

@@ -60,19 +60,8 @@ def shard(fn: Batched[P, R], executor: Executor, shards: int | None = None) -> S
         A `Sharded`, which is called as `fn` is.
 
     Raises:
-        UsageError: PCB584 where `fn` is no batched function, `executor` no executor or `shards` no number of parts.
-
-    >>> import pcbatch
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> @pcbatch.autobatch
-    ... def halvings(x):
-    ...     turns = 0
-    ...     while x > 1:
-    ...         x, turns = x / 2, turns + 1
-    ...     return turns
-    >>> with ThreadPoolExecutor(2) as executor:
-    ...     print(pcbatch.shard(halvings, executor)([1.0, 100.0, 3.0]).numpy())
-    [0 7 2]
+        UsageError: PCB584 where `fn` is no batched function, `executor` no executor or `shards` no number of parts;
+            a call raises PCB571 for a function that is neither at the top level of a module nor of the main script.
     """
     if not isinstance(fn, Batched):
         raise UsageError("PCB584", f"shard takes a batched function, not {fn!r}; decorate it with pcbatch.autobatch")

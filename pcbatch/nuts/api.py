@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import programs, resuming, starts
+from pcbatch.nuts.running import programs, resuming, shards, starts
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends.tensorflow.operands import UNCAST
@@ -55,6 +56,7 @@ def sample(
     schedule: str = "auto",
     strategy: Literal["pc", "local", "hybrid"] = "pc",
     chunk: int | None = None,
+    executor: Executor | None = None,
 ) -> Samples:
     """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
 
@@ -98,6 +100,8 @@ def sample(
         strategy: as in `pcbatch.autobatch`; others than "pc" are there to be compared with.
         chunk: trajectories after which draws leave the machine and chains wait for each other; by default as many as
             memory allows, 250 at most. Another chunk compiles anew.
+        executor: runs the chains on its workers, in parts, as `pcbatch.shard` runs lanes: a process pool, Dask's
+            `client.get_executor()`, .. Draws are those of one process. Ctrl-C gives nothing back then.
 
     Returns:
         The draws. What speaks against trusting them is said in warnings (`SamplerWarning`). Ctrl-C gives back what is
@@ -140,6 +144,8 @@ def sample(
     savefile.hand_over(log_density)
     origin = Origin(log_density, data, transform, keys, state, 0)
     with _naming_dtype(settings.dtype):
+        if executor is not None:
+            return _told(shards.sampled(settings, origin, places, executor, progress))
         return _told(Course(settings, Standing(origin), places).run(progress))
 
 
