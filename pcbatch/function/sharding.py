@@ -13,7 +13,7 @@ import os
 import signal
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -120,11 +120,11 @@ class Sharded(Generic[P, R]):
         lanes, part_of = self._cut(args, kwargs)
         count = max(1, min(self.shards or workers_of(self.executor), lanes))
         bounds = [lanes * number // count for number in range(count + 1)]
-        packed_function = cloudpickle.dumps(function.under(_ALONE))
-        tasks = [(packed_function, cloudpickle.dumps(part_of(start, stop))) for start, stop in pairwise(bounds)]
+        alone = function.under(_ALONE)
+        tasks = [(alone, part_of(start, stop)) for start, stop in pairwise(bounds)]
         with _bar(self.__name__, lanes, options["progress"]) as watch:
             parts = gathered(self.executor, _part, tasks, lambda number: watch(bounds[number + 1] - bounds[number]))
-        run = self._joined([cloudpickle.loads(each) for each in parts], bounds)
+        run = self._joined(parts, bounds)
         home = function.home(args, kwargs)
         return run.with_value(function.sent(run.value, home)) if home else run
 
@@ -195,29 +195,39 @@ class Sharded(Generic[P, R]):
         return Run.from_elsewhere(packed(program, arrays), program, outcome, errors)
 
 
+LARGE = 1 << 16
+"""Bytes of what is no function, which workers do not keep."""
 _ENDS = ("status", "site", "place", "steps")
 
 
-def _part(function: bytes, arguments: bytes) -> bytes:
+def _part(fn: Any, part: tuple[Mapping[str, Any], Mapping[str, int]]) -> dict[str, Any]:
     """Run a part in a worker: what `Sharded` makes a run of."""
-    fn = _loaded(function)
-    given, lanes = cloudpickle.loads(arguments)
+    given, lanes = part
     bound = inspect.BoundArguments(fn.__signature__, OrderedDict(given))
     run = fn.run(*bound.args, **bound.kwargs, **lanes)
     outcome = run.outcome
-    found = {
+    return {
         "program": arrived.program_of(run.program),
         "values": [np.asarray(leaf) for leaf in outcome.values],
         "errors": run.errors,
         **{name: np.asarray(getattr(outcome, name)) for name in _ENDS},
     }
-    return cloudpickle.dumps(found)
 
 
-@functools.lru_cache(maxsize=32)
-def _loaded(function: bytes) -> Any:
-    """A function that has travelled, the same one each time: it compiles once in a worker."""
-    return cloudpickle.loads(function)
+def _there(task: Sequence[bytes]) -> bytes:
+    """Call a function in a worker on what has travelled there; the result as it travels back."""
+    function, *args = map(_loaded, task)
+    return cloudpickle.dumps(function(*args))
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(travelled: bytes) -> Any:
+    return cloudpickle.loads(travelled)
+
+
+def _loaded(travelled: bytes) -> Any:
+    """What has travelled; a function is the same one each time: it compiles once in a worker."""
+    return _kept(travelled) if len(travelled) < LARGE else cloudpickle.loads(travelled)
 
 
 def workers_of(executor: Executor) -> int:
@@ -237,16 +247,22 @@ def gathered(
 ) -> list[T]:
     """`function(*task)` of each task, on the workers, in order; `ended` hears of each that has ended, by number.
 
-    Where one fails, or Ctrl-C comes, the others are given up. UsageError PCB584 where a worker is lost for good.
+    Threads get what is given, all others pickles of it. Where one fails, or Ctrl-C comes, the others are given up.
+    UsageError PCB584 where a worker is lost for good.
     """
-    futures: list[Future[T]] = []
+    futures: list[Future[Any]] = []
+    travels = not isinstance(executor, ThreadPoolExecutor)
+    if travels:
+        known: dict[int, bytes] = {}
+        sent = [[_sent(each, known) for each in (function, *task)] for task in tasks]
     try:
-        for task in tasks:
-            futures.append(executor.submit(function, *task))
+        for number, task in enumerate(tasks):
+            futures.append(executor.submit(_there, sent[number]) if travels else executor.submit(function, *task))
         for future in as_completed(futures):
             future.result()
             ended(futures.index(future))
-        return [future.result() for future in futures]
+        found = [future.result() for future in futures]
+        return [cloudpickle.loads(each) for each in found] if travels else found
     except BrokenExecutor as error:
         raise UsageError(
             "PCB584",
@@ -257,6 +273,13 @@ def gathered(
     except BaseException:
         _give_up(executor, futures)
         raise
+
+
+def _sent(value: Any, known: dict[int, bytes]) -> bytes:
+    """A pickle; the same for the same object."""
+    if id(value) not in known:
+        known[id(value)] = cloudpickle.dumps(value)
+    return known[id(value)]
 
 
 def _give_up(executor: Executor, futures: Sequence[Future[Any]]) -> None:

@@ -57,10 +57,20 @@ NUMBERS = np.arange(1, 31, dtype=np.int32)
 NUMBERS[[4, 20]] = 0
 
 
+class Threads(Executor):
+    """Threads that are not known as such: what they get and give is pickled."""
+
+    def __init__(self, threads):
+        self.threads, self._max_workers = threads, threads._max_workers
+
+    def submit(self, function, /, *args):
+        return self.threads.submit(lambda: pickle.loads(pickle.dumps(function(*pickle.loads(pickle.dumps(args))))))
+
+
 @pytest.fixture(scope="module")
 def executor():
     with ThreadPoolExecutor(3) as threads:
-        yield threads
+        yield Threads(threads)
 
 
 def same(one, other):
@@ -111,7 +121,7 @@ def test_results_come_as_the_function_gives_them(executor):
     same(pickle.loads(pickle.dumps(run)), run)
     with pytest.raises(UsageError, match=r"PCB576: this run of hailstone comes out of 3 parts"):
         run.profile()
-    assert repr(sharded) == f"<pcbatch.Sharded {hailstone!r} on ThreadPoolExecutor>"
+    assert repr(sharded) == f"<pcbatch.Sharded {hailstone!r} on Threads>"
 
 
 def test_progress_is_shown_by_parts(executor, capfd):
@@ -131,6 +141,17 @@ class Fake(Executor):
         self.futures.append(future)
         self.do(len(self.futures), future, lambda: function(*args))
         return future
+
+
+def test_threads_get_what_is_given():
+    @pcbatch.autobatch
+    def nobody_finds(n):
+        return 2 * n
+
+    with ThreadPoolExecutor(2) as threads:
+        assert pcbatch.shard(nobody_finds, threads)([1, 2, 3]).numpy().tolist() == [2, 4, 6]
+        with pytest.raises(UsageError, match="PCB571"):
+            pcbatch.shard(nobody_finds, Threads(threads))([1, 2, 3])
 
 
 def test_what_fails_gives_the_other_parts_up():

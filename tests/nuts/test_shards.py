@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from pcbatch import UsageError, nuts
 from pcbatch.nuts.running.shards import bounds_of
+from tests.api.test_shard import Threads
 
 
 def log_density(parameters, data):
@@ -27,7 +28,7 @@ def sample(**options):
 @pytest.fixture(scope="module")
 def executor():
     with ThreadPoolExecutor(2) as threads:
-        yield threads
+        yield Threads(threads)
 
 
 @pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import tensorflow as tf
 
@@ -34,10 +33,10 @@ def sampled(settings: Settings, origin: Origin, starts: Starts, executor: Any, s
             "chains that adapt to each other's draws run in one process; leave adapt='pooled' away, or executor=",
         )
     bounds = bounds_of(settings.chains, workers_of(executor))
-    tasks = [(cloudpickle.dumps(_cut(settings, origin, starts, slice(*each))),) for each in bounds]
+    tasks = [(origin.density, *_cut(settings, origin, starts, slice(*each))) for each in bounds]
     with _bar(settings.chains, shows_progress) as watch:
         found = gathered(executor, _part, tasks, lambda number: watch(bounds[number][1] - bounds[number][0]))
-    return _joined(settings, origin, [cloudpickle.loads(each) for each in found], bounds)
+    return _joined(settings, origin, found, bounds)
 
 
 def bounds_of(chains: int, workers: int) -> list[tuple[int, int]]:
@@ -53,23 +52,22 @@ def bounds_of(chains: int, workers: int) -> list[tuple[int, int]]:
 
 
 def _cut(settings: Settings, origin: Origin, starts: Starts, chains: slice) -> tuple[Settings, Origin, Starts]:
-    """The same of some chains."""
+    """The same of some chains, without the density."""
     own = replace(settings, chains=chains.stop - chains.start)
     state = tf.nest.map_structure(lambda array: np.asarray(array)[chains], origin.state)
     data = tf.nest.map_structure(lambda leaf: leaf.numpy() if hasattr(leaf, "numpy") else leaf, origin.data)
     point = starts.point[chains] if starts.point.ndim == 2 else starts.point
     return (
         own,
-        replace(origin, keys=origin.keys[chains], state=state, data=data),
+        replace(origin, density=None, keys=origin.keys[chains], state=state, data=data),
         Starts(own, point, starts.keys[chains]),
     )
 
 
-def _part(given: bytes) -> bytes:
-    """Run some chains, in a worker."""
-    settings, origin, starts = cloudpickle.loads(given)
-    samples = Course(settings, Standing(origin), starts).run(False)
-    found = {
+def _part(density: Any, settings: Settings, origin: Origin, starts: Starts) -> dict[str, Any]:
+    """Run some chains, in a worker; a density that was there before compiles nothing."""
+    samples = Course(settings, Standing(replace(origin, density=density)), starts).run(False)
+    return {
         "groups": {group: getattr(samples, group) for group in GROUPS},
         "cost": samples.cost,
         "failed": samples.failed,
@@ -77,11 +75,10 @@ def _part(given: bytes) -> bytes:
         "state": tf.nest.map_structure(np.asarray, samples.origin.state),
         "done": samples.origin.done,
     }
-    return cloudpickle.dumps(found)
 
 
 def _joined(
-    settings: Settings, origin: Origin, parts: list[Mapping[str, Any]], bounds: list[tuple[int, int]]
+    settings: Settings, origin: Origin, parts: Sequence[Mapping[str, Any]], bounds: Sequence[tuple[int, int]]
 ) -> Samples:
     """The samples of all chains."""
     groups = {
