@@ -263,7 +263,7 @@ def test_ctrl_c_leaves_no_worker_at_work(tmp_path):
                 sharded(np.arange(30, dtype=np.int32))
                 print(*executor._processes, flush=True)
                 try:
-                    sharded(np.full(30, 2**31 - 1, np.int32))
+                    sharded(np.full(300, 2**31 - 1, np.int32))
                 except KeyboardInterrupt:
                     started = time.perf_counter()
                     executor.shutdown()
@@ -273,9 +273,9 @@ def test_ctrl_c_leaves_no_worker_at_work(tmp_path):
     workers = process.stdout.readline().split()
     time.sleep(3)
     os.kill(process.pid, signal.SIGINT)
-    output, error = process.communicate(timeout=60)
+    output, error = process.communicate(timeout=90)
     assert process.returncode == 0, error
-    assert float(output) < 10
+    assert float(output) < 30, "it takes hours"
     assert not [each for each in workers if os.path.exists(f"/proc/{each}")]
 
 
