@@ -29,8 +29,12 @@ from pcbatch.runtime.resume.replacing import checked_path
 
 PLACES = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU"}
 """The platforms, as JAX calls them, and what pcbatch compiles for them."""
-LANES = (2, 3, 67, 2053)
-"""The numbers of lanes for which a text is made that is to fit all others from the first on."""
+LANES = (2, 3, 17, 67, 521)
+"""The numbers of lanes for which a text is made that is to fit all others from the first on.
+
+The first `FEWEST` of them must fit; for many lanes TensorFlow may write large arrays in another way.
+"""
+FEWEST = 3
 SHALLOW, DEEP = 20, 500
 """Depths of stacks, likewise: with many lanes small ones, since arrays of a known content are made in full."""
 MOST_LANES = 2**24
@@ -126,9 +130,10 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
     else:
         sample(SHALLOW + odd, LANES)
         sample(DEEP + odd, LANES[1:3])
-    found = template.fitted(samples)
-    if found is not None:
-        return _Text(found, captured, (LANES[0], MOST_LANES))
+    for largest in reversed(LANES[FEWEST - 1 :]):
+        found = template.fitted([each for each in samples if each.lanes <= largest])
+        if found is not None:
+            return _Text(found, captured, (LANES[0], MOST_LANES))
     samples.clear()
     sample(depth, [max(lanes, 1)])
     return _Text(samples[0].text, captured, (samples[0].lanes, samples[0].lanes))

@@ -8,15 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from pcbatch.errors import UsageError
 from pcbatch.function.primitives import primitive
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.foreign import home_of
 
-_made: WeakKeyDictionary[Any, dict[tuple[str, ...], Any]] = WeakKeyDictionary()
-"""What was made of functions: one for each, so that what compiles for it compiles once."""
 _results: WeakSet[Any] = WeakSet()
 _OF_JAX = ("jax", "jaxlib")
 
@@ -44,19 +42,31 @@ def from_jax(fn: Callable[..., Any], *, shared: Sequence[str] = ()) -> Callable[
             where it cannot batch it, PCB440 where TensorFlow's XLA cannot compile it.
     """
     try:
-        import jax
         from jax.experimental import jax2tf
     except ImportError as error:
         raise UsageError("PCB583", f"from_jax needs JAX, which is not here ({error}); pip install jax") from None
-    names, key = _parameters(fn), (shared,) if isinstance(shared, str) else tuple(shared)
-    known = _made.setdefault(fn, {})
-    if key in known:
-        return known[key]
-    backend = backend_named("tensorflow")
+    try:
+        names = tuple(inspect.signature(fn).parameters)
+    except (TypeError, ValueError):
+        raise UsageError("PCB410", f"from_jax takes a function, not {fn!r}") from None
+    if isinstance(shared, str) or any(name not in names for name in shared):
+        raise UsageError("PCB410", f"shared={shared!r} must be a tuple of names of parameters: {', '.join(names)}")
+    try:
+        return _made(jax2tf.convert, fn, frozenset(shared))
+    except TypeError:  # a callable object that has no hash
+        return _made.__wrapped__(jax2tf.convert, fn, frozenset(shared))
+
+
+@functools.lru_cache(maxsize=64)
+def _made(convert: Callable[..., Any], fn: Callable[..., Any], shared: frozenset[str]) -> Callable[..., Any]:
+    """What is made of a function, once: so what compiles for it compiles once."""
+    import jax
+
+    backend, signature = backend_named("tensorflow"), inspect.signature(fn)
 
     def converted(function: Callable[..., Any], **how: Any) -> Any:
         platforms = ("cuda",) if backend.place() == "GPU" else ("cpu",)
-        return jax2tf.convert(function, native_serialization_platforms=platforms, **how)
+        return convert(function, native_serialization_platforms=platforms, **how)
 
     @functools.wraps(fn)
     def one(*args: Any, **kwargs: Any) -> Any:
@@ -67,22 +77,20 @@ def from_jax(fn: Callable[..., Any], *, shared: Sequence[str] = ()) -> Callable[
         return converted(fn)(*as_tensors(args), **as_tensors(kwargs))
 
     def batched(*args: Any, **kwargs: Any) -> Any:
-        bound = inspect.signature(fn).bind(*args, **kwargs)
-        given = dict(bound.arguments)
-        axes = {name: None if name in key else 0 for name in given}
-        shapes = {name: None if name in key else "lanes, ..." for name in given}
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        axes = {name: None if name in shared else 0 for name in given}
+        shapes = {name: None if name in shared else "lanes, ..." for name in given}
 
         def whole(given: dict[str, Any]) -> Any:
-            one = inspect.BoundArguments(bound.signature, OrderedDict(given))
-            return fn(*one.args, **one.kwargs)
+            bound = inspect.BoundArguments(signature, OrderedDict(given))
+            return fn(*bound.args, **bound.kwargs)
 
         return converted(jax.vmap(whole, in_axes=(axes,)), polymorphic_shapes=[shapes])(given)
 
-    if not isinstance(shared, str) and all(name in names for name in key):
-        one.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
-    known[key] = primitive(one, batched, shared=shared)
-    _results.add(known[key])
-    return known[key]
+    one.__signature__ = signature  # type: ignore[attr-defined]
+    made = primitive(one, batched, shared=tuple(shared))
+    _results.add(made)
+    return made
 
 
 def is_of_jax(function: Any) -> bool:
@@ -133,10 +141,3 @@ def _read(function: FunctionType) -> Iterator[Any]:
                 continue
         elif name in function.__globals__:
             yield function.__globals__[name]
-
-
-def _parameters(fn: Any) -> tuple[str, ...]:
-    try:
-        return tuple(inspect.signature(fn).parameters)
-    except (TypeError, ValueError):
-        raise UsageError("PCB410", f"from_jax takes a function, not {fn!r}") from None

@@ -95,7 +95,7 @@ def test_the_text_gives_what_the_function_gives_for_any_number_of_lanes(name, tm
         values = tf.nest.flatten(run.value)
         for got, wanted in zip(found, values, strict=False):
             assert got.dtype == wanted.dtype.as_numpy_dtype
-            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(got.astype(float), np.asarray(wanted).astype(float), rtol=1e-5, atol=1e-5)
         np.testing.assert_array_equal(found[len(values)], run.status)
         np.testing.assert_array_equal(found[len(values) + 3], run.lane_steps)
 
@@ -256,6 +256,26 @@ def test_counts_that_are_written_out_become_operations():
     assert template.fitted(_samples(squares)) is None
 
 
+@pytest.mark.parametrize(
+    ("dtype", "row"), [("f32", [0.5, 1.5, -2.0]), ("i32", [[1, 2], [3, 4]]), ("i1", [True, False, True]), ("i64", 7)]
+)
+def test_rows_that_are_written_out_become_one(dtype, row):
+    kind = {"f32": np.float32, "i32": np.int32, "i1": bool, "i64": np.int64}[dtype]
+    sizes = "".join(f"{size}x" for size in np.shape(row))
+
+    def line(n, d):
+        rows = np.array([row] * n, kind)
+        content = np.packbits(rows, bitorder="little") if kind is bool else rows
+        words = str(rows.tolist()).lower() if rows.size < 100 else f'"0x{content.tobytes().hex().upper()}"'
+        return f"  %c_1 = stablehlo.constant dense<{words}> : tensor<{n}x{sizes}{dtype}>"
+
+    text = template.filled(template.fitted(_samples(line)), 9, 1)
+    assert f"dense<{str(row).lower()}> : tensor<{sizes}{dtype}>" in text
+    assert f"-> tensor<9x{sizes}{dtype}>" in text
+    differing = lambda n, d: line(n, d).replace("dense<[", "dense<[9" if dtype == "i64" else "dense<[[9], ")  # noqa: E731
+    assert template.fitted(_samples(differing)) is None
+
+
 def test_names_and_places_do_not_count():
     text = """#loc1 = loc("x")
 module @a_inference_12 attributes {mhlo.is_dynamic = false} {
@@ -282,3 +302,71 @@ module @a_inference_12 attributes {mhlo.is_dynamic = false} {
 }
 """
     )
+
+
+# -- further programs --------------------------------------------------------------------------------------------------
+
+
+class Model:
+    def __init__(self):
+        self.weights, self.scale = np.arange(3, dtype=np.float32), 2
+
+    @pcbatch.autobatch
+    def score(self, x):
+        total = 0.0
+        for i in range(3):
+            if x[i] > 0.5:
+                total += x[i] * self.weights[i] * self.scale
+        return total
+
+
+@pcbatch.autobatch
+def squares(n):
+    found = pcbatch.bounded([], tf.int32, 8)
+    for i in range(n):
+        found.append(i * i)
+    return sum(found)
+
+
+@pcbatch.autobatch
+def ranked(x):
+    ordered, n = tf.sort(x), 0
+    while n < 7 and ordered[n] < 0.5:
+        n += 1
+    return ordered, n
+
+
+@pcbatch.autobatch(in_axes={"d": {"a": 0, "b": None}})
+def mixed(d):
+    return d["a"] * d["b"]
+
+
+@pcbatch.autobatch(max_steps=5)
+def limited(n):
+    while n > 0:
+        n -= 1
+    return n
+
+
+FURTHER = {
+    "a method": (Model().score, [ROWS[:, :3]]),
+    "a bounded list": (squares, [np.arange(70, dtype=np.int32) % 7]),
+    "a sort": (ranked, [ROWS]),
+    "a limit": (limited, [np.arange(70, dtype=np.int32) % 9]),
+    "bfloat16": (limited, [tf.cast(np.arange(70) % 4, tf.bfloat16).numpy()]),
+    "uint8": (limited, [np.arange(70, dtype=np.uint8) % 4]),
+    "one output": (deep, [np.arange(70, dtype=np.int32)]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_programs(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(CASES, name, FURTHER[name])
+    test_the_text_gives_what_the_function_gives_for_any_number_of_lanes(name, tmp_path)
+
+
+def test_arguments_of_which_a_part_is_shared(tmp_path):
+    mixed.export(tmp_path / "f.pcb", {"a": ROWS[:3, 0], "b": 2}, platforms="cpu")
+    (value, *_) = run_text(file.read(tmp_path / "f.pcb"), [ROWS[:5, 0], np.int32(3)], 5, 5, 8192)
+    np.testing.assert_array_equal(value, ROWS[:5, 0] * 3)

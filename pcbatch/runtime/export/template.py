@@ -7,7 +7,8 @@ not, because an operation depends on sizes in another way, there is no such text
 
 from __future__ import annotations
 
-import itertools
+import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ _HEADER = re.compile(r'^module @(?:"[^"]*"|\S+).*\{$', re.MULTILINE)
 _FUNCTION = re.compile(r'func\.func (?:private |public )?@("[^"]*"|[\w.$-]+)\(')
 _SYMBOL = re.compile(r'@("[^"]*"|[\w.$-]+)')
 _TOKEN = re.compile(r"(\d+)")
-_CONSTANT = re.compile(r"^(\s*)(%[\w#]+) = stablehlo\.constant dense<(.*)> : tensor<(\d+)x(i32|i64)>$")
+_CONSTANT = re.compile(r"^(\s*)(%[\w#]+) = stablehlo\.constant dense<(.*)> : tensor<(\d+)x((?:\d+x)*)(\w+)>$")
+_DTYPES = {
+    "i1": "bool",
+    **{f"i{bits}": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": f"<u{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
+}
+"""Elements of constants, as NumPy has them."""
 _HOLE = re.compile(r"⟦(-?\d+),(-?\d+),(-?\d+),(-?\d+)⟧")
 _CALLED = re.compile(r"stablehlo\.custom_call @(\"[^\"]*\"|[\w.$-]+)")
 
@@ -49,10 +57,10 @@ def custom_calls(text: str) -> list[str]:
 
 def fitted(samples: Sequence[Sample]) -> str | None:
     """The text of which `samples` are instances, its sizes written `⟦a,b,c,d⟧`; None where there is none."""
-    fit = _Fit([(each.lanes, each.depth) for each in samples])
     lines = [each.text.splitlines() for each in samples]
     if len({len(each) for each in lines}) != 1:
         return None
+    fit = _Fit([(each.lanes, each.depth) for each in samples])
     found = []
     for number, same in enumerate(zip(*lines, strict=True)):
         line = same[0] if len({*same}) == 1 else _constant(same, fit, number) or _sizes(same, fit)
@@ -128,41 +136,71 @@ def _sizes(lines: Sequence[str], fit: _Fit) -> str | None:
 
 
 def _constant(lines: Sequence[str], fit: _Fit, number: int) -> str | None:
-    """A constant whose length differs by sample, as operations: XLA's input has the numbers 0, 1, .. written out."""
-    found = [_CONSTANT.match(line) for line in lines]
-    if not all(found):
+    """A constant whose length differs by sample, as operations that make it: equal rows, or numbers at one distance.
+
+    XLA is given all its numbers, where it was made of a length.
+    """
+    found = [each for each in map(_CONSTANT.match, lines) if each is not None]
+    heads = {(each[1], each[2], each[5], each[6]) for each in found}
+    if len(found) != len(lines) or len(heads) != 1:
         return None
-    heads = {(each[1], each[2], each[5]) for each in found if each}
-    arrays = [_numbers(each[3], int(each[4]), each[5]) for each in found if each]
-    if len(heads) != 1 or any(each is None or len(each) < 2 for each in arrays):
-        return None
+    ((indent, name, inner, dtype),) = heads
+    shape = tuple(int(size) for size in inner.split("x") if size)
+    arrays = [_numbers(each[3], (int(each[4]), *shape), dtype) for each in found]
     known = [each for each in arrays if each is not None]
-    if any(len({*np.diff(each).tolist()}) != 1 for each in known):
+    length = fit.hole([int(each[4]) for each in found])
+    if len(known) != len(arrays) or length is None:
         return None
-    length = fit.hole([len(each) for each in known])
+    type_ = f"tensor<{length}x{inner}{dtype}>"
+    scratch = [f"%pcbatch{number}_{place}" for place in range(4)]
+    if all(each.tobytes() == known[0][:1].tobytes() * len(each) for each in known):
+        row = next(each[3] for each in found)
+        literal = _row(row) if row.startswith("[") else f'"0x{known[0][:1].tobytes().hex().upper()}"'
+        dims = ", ".join(str(place + 1) for place in range(len(shape)))
+        operations = [
+            f"{scratch[0]} = stablehlo.constant dense<{literal}> : tensor<{inner}{dtype}>",
+            f"{name} = stablehlo.broadcast_in_dim {scratch[0]}, dims = [{dims}] : (tensor<{inner}{dtype}>) -> {type_}",
+        ]
+        return "\n".join(indent + each for each in operations)
+    if shape or dtype not in ("i32", "i64") or any(len({*np.diff(each).tolist()}) != 1 for each in known):
+        return None
     first = fit.hole([int(each[0]) for each in known])
     step = fit.hole([int(each[1]) - int(each[0]) for each in known])
-    if length is None or first is None or step is None:
+    if first is None or step is None:
         return None
-    ((indent, name, dtype),) = heads
-    type_, scratch = f"tensor<{length}x{dtype}>", (f"%pcbatch{number}_{place}" for place in itertools.count())
-    places, steps, product, start = (next(scratch) for _ in range(4))
     operations = [
-        f"{places} = stablehlo.iota dim = 0 : {type_}",
-        f"{steps} = stablehlo.constant dense<{step}> : {type_}",
-        f"{product} = stablehlo.multiply {places}, {steps} : {type_}",
-        f"{start} = stablehlo.constant dense<{first}> : {type_}",
-        f"{name} = stablehlo.add {product}, {start} : {type_}",
+        f"{scratch[0]} = stablehlo.iota dim = 0 : {type_}",
+        f"{scratch[1]} = stablehlo.constant dense<{step}> : {type_}",
+        f"{scratch[2]} = stablehlo.multiply {scratch[0]}, {scratch[1]} : {type_}",
+        f"{scratch[3]} = stablehlo.constant dense<{first}> : {type_}",
+        f"{name} = stablehlo.add {scratch[2]}, {scratch[3]} : {type_}",
     ]
     return "\n".join(indent + each for each in operations)
 
 
-def _numbers(literal: str, length: int, dtype: str) -> np.ndarray | None:
-    """The numbers of a constant that are written out, in hexadecimal or not."""
-    if literal.startswith("["):
-        texts = literal.strip("[]").split(", ")
-        return np.array([int(each) for each in texts]) if len(texts) == length else None
-    if not literal.startswith('"0x'):
+def _row(literal: str) -> str:
+    """The text of the first row of nested lists: `[1, 2]` of `[[1, 2], [3, 4]]`."""
+    inside, depth = literal[1:-1], 0
+    for place, letter in enumerate(inside):
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and not depth:
+            return inside[:place]
+    return inside
+
+
+def _numbers(literal: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
+    """The numbers of a constant that are written out, in hexadecimal or not; None where they cannot be read."""
+    if dtype not in _DTYPES:
         return None
-    found = np.frombuffer(bytes.fromhex(literal.strip('"')[2:]), {"i32": "<i4", "i64": "<i8"}[dtype])
-    return found.astype(np.int64) if len(found) == length else None
+    try:
+        if literal.startswith("["):
+            return np.array(json.loads(literal), _DTYPES[dtype]).reshape(shape)
+        if not literal.startswith('"0x'):
+            return None
+        content = bytes.fromhex(literal.strip('"')[2:])
+        if dtype == "i1":
+            bits = np.unpackbits(np.frombuffer(content, np.uint8), bitorder="little")
+            return bits[: math.prod(shape)].astype(bool).reshape(shape)
+        return np.frombuffer(content, _DTYPES[dtype]).reshape(shape)
+    except ValueError:  # such as numbers that are not finite
+        return None
