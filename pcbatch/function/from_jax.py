@@ -42,6 +42,7 @@ def from_jax(fn: Callable[..., Any], *, shared: Sequence[str] = ()) -> Callable[
             where it cannot batch it, PCB440 where TensorFlow's XLA cannot compile it.
     """
     try:
+        import jax
         from jax.experimental import jax2tf
     except ImportError as error:
         raise UsageError("PCB583", f"from_jax needs JAX, which is not here ({error}); pip install jax") from None
@@ -52,16 +53,14 @@ def from_jax(fn: Callable[..., Any], *, shared: Sequence[str] = ()) -> Callable[
     if isinstance(shared, str) or any(name not in names for name in shared):
         raise UsageError("PCB410", f"shared={shared!r} must be a tuple of names of parameters: {', '.join(names)}")
     try:
-        return _made(jax2tf.convert, fn, frozenset(shared))
+        return _made(jax.vmap, jax2tf.convert, fn, frozenset(shared))
     except TypeError:  # a callable object that has no hash
-        return _made.__wrapped__(jax2tf.convert, fn, frozenset(shared))
+        return _made.__wrapped__(jax.vmap, jax2tf.convert, fn, frozenset(shared))
 
 
 @functools.lru_cache(maxsize=64)
-def _made(convert: Callable[..., Any], fn: Callable[..., Any], shared: frozenset[str]) -> Callable[..., Any]:
-    """What is made of a function, once: so what compiles for it compiles once."""
-    import jax
-
+def _made(vmap: Any, convert: Any, fn: Callable[..., Any], shared: frozenset[str]) -> Callable[..., Any]:
+    """Make something of a function, once: so what compiles for it compiles once."""
     backend, signature = backend_named("tensorflow"), inspect.signature(fn)
 
     def converted(function: Callable[..., Any], **how: Any) -> Any:
@@ -85,7 +84,7 @@ def _made(convert: Callable[..., Any], fn: Callable[..., Any], shared: frozenset
             bound = inspect.BoundArguments(signature, OrderedDict(given))
             return fn(*bound.args, **bound.kwargs)
 
-        return converted(jax.vmap(whole, in_axes=(axes,)), polymorphic_shapes=[shapes])(given)
+        return converted(vmap(whole, in_axes=(axes,)), polymorphic_shapes=[shapes])(given)
 
     one.__signature__ = signature  # type: ignore[attr-defined]
     made = primitive(one, batched, shared=tuple(shared))
