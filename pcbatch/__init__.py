@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.version import __version__
 
 if TYPE_CHECKING:
-    from pcbatch import nuts, random, saving
+    from pcbatch import exported, nuts, random, saving
     from pcbatch.api import autobatch
     from pcbatch.caching import cache
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
     from pcbatch.function.explaining import explain
+    from pcbatch.function.from_jax import from_jax
     from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.per_example import per_example_gradients
     from pcbatch.function.primitives import fallback, primitive
+    from pcbatch.function.sharding import Sharded, shard
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.backends.tensorflow.mapping import map
@@ -33,6 +35,7 @@ __all__ = [
     "PcbatchError",
     "Run",
     "RunInterruptedError",
+    "Sharded",
     "UsageError",
     "__version__",
     "autobatch",
@@ -41,13 +44,16 @@ __all__ = [
     "cost",
     "debug",
     "explain",
+    "exported",
     "fallback",
+    "from_jax",
     "map",
     "nuts",
     "per_example_gradients",
     "primitive",
     "random",
     "saving",
+    "shard",
     "sync",
 ]
 
@@ -71,8 +77,11 @@ _HOMES = {
     "RunInterruptedError": "pcbatch.runtime.report.run",
     "LaneStatus": "pcbatch.ir.status",
     "fallback": "pcbatch.function.primitives",
+    "from_jax": "pcbatch.function.from_jax",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
+    "Sharded": "pcbatch.function.sharding",
+    "shard": "pcbatch.function.sharding",
 }
 
 
@@ -80,7 +89,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used: the command line's static answers must not wait for TensorFlow."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("nuts", "random", "saving"):
+    if name in ("exported", "nuts", "random", "saving"):
         return import_module(f"pcbatch.{name}")
     raise AttributeError(f"module 'pcbatch' has no attribute {name!r}")
 

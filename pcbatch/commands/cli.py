@@ -1,4 +1,4 @@
-"""The command line: `pcbatch compile`, `pcbatch run`, `pcbatch profile`, `pcbatch explain`.
+"""The command line: `pcbatch compile`, `run`, `profile`, `explain` and `export`.
 
 What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor
 TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
@@ -118,6 +118,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_batch(explain)
     explain.set_defaults(action=_explain)
+
+    export = commands.add_parser(
+        "export", help="write a function as StableHLO, which JAX runs without TensorFlow", allow_abbrev=False
+    )
+    export.add_argument("target", metavar="FILE.py:NAME")
+    export.add_argument(
+        "--args",
+        required=True,
+        metavar="JSON",
+        help="example arguments of a batch, a JSON list: gives types and shapes",
+    )
+    export.add_argument("-o", dest="output", required=True, metavar="PATH", help="the file to write")
+    export.add_argument("--lanes", type=int, metavar="N", help="how many lanes, where no argument says so")
+    export.add_argument(
+        "--platforms",
+        default="cpu,cuda",
+        metavar="NAMES",
+        help="the devices, of cpu, cuda and rocm: cpu,cuda (default)",
+    )
+    export.set_defaults(action=_export)
     return parser
 
 
@@ -207,9 +227,7 @@ def _compile(given: argparse.Namespace) -> int:
         if given.dump_ir is not None:
             print(_printed(_static_program(path, name, given.dump_ir)), end="")
         return 0
-    batch = _json(given.args, "--args")
-    if not isinstance(batch, list):
-        raise UsageError("PCB521", "--args must be a JSON list with one entry for each argument")
+    batch = _listed(given.args)
     with loaded(path, name) as batched:
         if given.dump_ir is not None:
             print(batched.ir(given.dump_ir, *batch), end="")
@@ -297,6 +315,19 @@ def _explain(given: argparse.Namespace) -> int:
     return 0
 
 
+def _export(given: argparse.Namespace) -> int:
+    path, name = _named(given.target)
+    batch, platforms = _listed(given.args), [each.strip() for each in given.platforms.split(",")]
+    lanes = {"lanes": given.lanes} if given.lanes is not None else {}
+    with loaded(path, name) as batched:
+        try:
+            batched.export(given.output, *batch, platforms=platforms, **lanes)
+        except OSError as error:
+            raise UsageError("PCB574", f"{given.output} cannot be written: {error.strerror}") from None
+    print(f"pcbatch: wrote {given.output}: {name} for {', '.join(platforms)}", file=sys.stderr)
+    return 0
+
+
 def _walk(given: argparse.Namespace) -> int:
     from pcbatch.function.walking import show_walk
 
@@ -318,14 +349,27 @@ def _ran(given: argparse.Namespace, **options: Any) -> Run:
 @contextlib.contextmanager
 def _target(given: argparse.Namespace) -> Iterator[tuple[Batched[..., Any], list[Any], dict[str, int]]]:
     """The function that the command line names, its arguments, and how many lanes if it says so."""
-    file, separator, name = given.target.rpartition(":")
-    if not separator or not name or not file:
-        raise UsageError("PCB524", f"{given.target!r} is not of the form FILE.py:NAME")
-    path = existing(file)
+    path, name = _named(given.target)
     batch = [_json(text.strip(), f"argument {place}") for place, text in enumerate(given.args, 1)]
     lanes = {"lanes": given.lanes} if given.lanes is not None else {}
     with loaded(path, name) as batched:
         yield batched, batch, lanes
+
+
+def _named(target: str) -> tuple[Path, str]:
+    """The file and the function that the command line names."""
+    file, separator, name = target.rpartition(":")
+    if not separator or not name or not file:
+        raise UsageError("PCB524", f"{target!r} is not of the form FILE.py:NAME")
+    return existing(file), name
+
+
+def _listed(text: str) -> list[Any]:
+    """The arguments of `--args`."""
+    batch = _json(text, "--args")
+    if not isinstance(batch, list):
+        raise UsageError("PCB521", "--args must be a JSON list with one entry for each argument")
+    return batch
 
 
 def _json(text: str, what: str) -> Any:

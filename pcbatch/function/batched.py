@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from pcbatch.function import carried, methods
 from pcbatch.function.boundary import without_internals
 from pcbatch.function.cache import Cache
 from pcbatch.function.calls import Calls, running_singly
+from pcbatch.function.exporting import PLAIN, export
 from pcbatch.function.naming import by_name, of_receiver, restored, restored_method, short_signature
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.readings import untyped_program
@@ -130,6 +132,31 @@ class Batched(Calls[P, R]):
         UsageError PCB539 for specs that leave too much open.
         """
         self.session.compile(args, kwargs)
+
+    @without_internals
+    def export(
+        self, path: str | os.PathLike[str], *args: Any, platforms: Sequence[str] = ("cpu", "cuda"), **kwargs: Any
+    ) -> None:
+        """Write the program for arguments like these to a file, which `pcbatch.exported.load` runs by JAX alone.
+
+        The file holds StableHLO, an array for each that the function captures, as it is now, variables, too, and what
+        messages say. It needs no TensorFlow and no source where it is loaded, and serves any number of lanes, unless
+        an operation depends on it in a way that no one text has: then it is run for as many as there are here at a
+        time. Stacks grow as they do here. A tape does not follow it, `progress`, `resume` and `trace` have no meaning,
+        and random draws have the same bits; other results differ by rounding, as between devices.
+
+        Arguments:
+            path: the path of the file, which is replaced.
+            *args: arguments of a batch, or specs in their place, such as `tf.TensorSpec([64], tf.float32)`.
+            platforms: the devices, as JAX calls them: "cpu", "cuda", "rocm". None of them need be here.
+            **kwargs: further arguments, by name. One called `platforms` is passed by its position.
+
+        Raises:
+            CompileError, UsageError: what `check` raises; PCB582 for what cannot be exported: batched functions that
+                operations call, functions of Python's that TensorFlow calls, a platform that there is not.
+            OSError: the file cannot be written.
+        """
+        export(self.options(**PLAIN), path, args, kwargs, platforms)
 
     @without_internals
     def options(self, **changes: Unpack[OptionValues]) -> Batched[P, R]:

@@ -24,14 +24,16 @@ from pcbatch.function.mapped import as_batch, asking, empty_map
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.session import Session
 from pcbatch.function.whole import Whole
+from pcbatch.ir.machine import Program
 from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import Type
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.foreign import home_of, sent_home
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
 from pcbatch.runtime.report.results import as_numpy, require_numbers
-from pcbatch.runtime.report.run import Run
+from pcbatch.runtime.report.run import LaneError, Run
 from pcbatch.single.running import Singly, as_tensor
 from pcbatch.single.running import result as as_results
 from pcbatch.single.surroundings import Surroundings
@@ -105,6 +107,8 @@ class Calls(Linkable, Generic[P, R]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a batch: arguments with a leading lane axis in, results with a leading lane axis out.
 
+        If all arrays among the arguments are of JAX, or all of PyTorch, so are the results, by DLPack; not under a
+        gradient tape that watches these, and inside of a `tf.function`.
         Raises LaneError if a lane failed; it carries the whole `Run`, so no finished lane is lost. Raises CompileError
         where the function is refused, UsageError where the arguments do not fit, and with the options `progress` or
         `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
@@ -116,13 +120,17 @@ class Calls(Linkable, Generic[P, R]):
             if compiling() is not None:
                 return self._called_inside_piece(args, kwargs)
             warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
+            home = self.home(args, kwargs)
             if warm is not None:
                 plan, finished = warm
                 if finished.values is not None:
-                    return plan.packers[self._output](finished.values)
-                return Run.checked_value(plan.table, finished.outcome(), self._output)
-            pipeline, outcome = self._execute(args, kwargs)
-            return Run.checked_value(pipeline.table, outcome, self._output)
+                    value = plan.packers[self._output](finished.values)
+                else:
+                    value = self._checked(plan.table, finished.outcome(), home)
+            else:
+                pipeline, outcome = self._execute(args, kwargs)
+                value = self._checked(pipeline.table, outcome, home)
+            return self.sent(value, home) if home else value
         except OURS as error:  # as `without_internals`, for warm calls without one call more
             raise error.with_traceback(None) from None
 
@@ -157,7 +165,36 @@ class Calls(Linkable, Generic[P, R]):
             program = pipeline.table
         outcome.wait()
         seconds = time.perf_counter() - started
-        return Run.of(program, outcome, seconds if self.session.made() == compiled else None, self._output)
+        run = Run.of(program, outcome, seconds if self.session.made() == compiled else None, self._output)
+        home = self.home(args, kwargs)
+        return run.with_value(self.sent(run.value, home)) if home else run
+
+    def home(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """The library whose arrays the results are to be; None, or "", for the array library of the backend."""
+        if self._output != "tensors":
+            return None
+        if not (kwargs or self.static_argnames):
+            return home_of(args)
+        bound = {**dict(zip(self.__signature__.parameters, args, strict=False)), **kwargs}
+        return home_of(value for name, value in bound.items() if name not in self.static_argnames)
+
+    def _checked(self, program: Program, outcome: Outcome, home: str | None) -> Any:
+        """The value of a run; LaneError if a lane failed."""
+        try:
+            return Run.checked_value(program, outcome, self._output)
+        except LaneError as error:
+            if home:
+                error.run = error.run.with_value(self.sent(error.run.value, home))
+            raise
+
+    def sent(self, value: Any, home: str) -> Any:
+        """A run's value as arrays of another library; as it is where there are no numbers yet, or a tape watches it."""
+        backend = backend_named(self._options.backend)
+        leaves: list[Any] = []
+        backend.mapped(leaves.append, value)
+        if not backend.runs_now() or backend.is_watched(leaves):
+            return value
+        return backend.mapped(lambda leaf: sent_home(leaf, home), value)
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Pipeline, Outcome]:
         require_numbers(self.__name__, backend_named(self._options.backend), self._output)

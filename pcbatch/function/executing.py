@@ -150,6 +150,18 @@ def _machine(
     )
 
 
+def exportable(program: Program, options: Options, max_depth: int | None) -> Machine | StraightLine:
+    """What runs a program as one compiled program, whatever it is run as here; with stacks for so many live calls.
+
+    It is for the device that the backend is `targeting`.
+    """
+    backend, program = backend_named("tensorflow"), without_forks(program)
+    plain = replace(options, jit=True, trace=0, max_depth=max_depth)
+    machine = _machine(program, backend, plain, lambda: None)()
+    straight = is_straight(program) and options.schedule == "auto" and not options.deterministic
+    return StraightLine(machine, "straight") if straight else machine
+
+
 def called_within(program: Program, backend: Backend) -> list[str]:
     """The names of the batched functions that pieces of `program` call as operations."""
     found: list[str] = []

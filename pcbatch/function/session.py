@@ -198,14 +198,10 @@ class Session:
 
     def compile(self, args: Any, kwargs: Any) -> None:
         """Compile what a call takes with arguments like these, or of such specs, so that the first one is warm."""
-        backend, name, parameters = self._backend, self._function.__name__, self._function.__signature__.parameters
+        backend, name = self._backend, self._function.__name__
         if not backend.runs_now():
             raise UsageError("PCB539", f"{name}.compile compiles for ordinary code; call it outside of a graph")
-        axes, statics = self._options.axes(tuple(parameters)), self._options.static_argnames
-        try:
-            blanks = Blanks(args, kwargs, axes, statics, backend.is_array)
-        except RecursionError:
-            raise UsageError("PCB511", f"an argument of {name} contains itself, or is nested too deep") from None
+        blanks = self.blanks(args, kwargs)
         arguments, pipeline, captured = self.pipeline(blanks.args, blanks.kwargs)
         form = pipeline.machine.form
         if blanks.any_lanes and not pipeline.machine.any_lanes:
@@ -225,6 +221,18 @@ class Session:
         if not kwargs:
             for given in (blanks.args, blanks.with_arrays(backend.as_arrays)):
                 self._bind_plan(given, pipeline.read.flat(self.bind(given, kwargs)), pipeline, captured)
+
+    def blanks(self, args: Any, kwargs: Any) -> Blanks:
+        """The arguments, arrays in the place of specs."""
+        axes, statics = (
+            self._options.axes(tuple(self._function.__signature__.parameters)),
+            self._options.static_argnames,
+        )
+        try:
+            return Blanks(args, kwargs, axes, statics, self._backend.is_array)
+        except RecursionError:
+            name = self._function.__name__
+            raise UsageError("PCB511", f"an argument of {name} contains itself, or is nested too deep") from None
 
     def run_at_once(self, args: Any, kwargs: Any) -> tuple[Pipeline, Outcome]:
         """Run a batch, the long way."""

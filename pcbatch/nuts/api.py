@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -12,13 +13,16 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, Diagnostic, UsageError
+from pcbatch.function.from_jax import from_jax, is_of_jax
 from pcbatch.nuts.parameters.bijectors import Bijector, Transform
 from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import programs, resuming, starts
+from pcbatch.nuts.running import programs, resuming, shards, starts
+from pcbatch.nuts.running.chain import LANES
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
+from pcbatch.nuts.running.exporting import whole_chain
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends.tensorflow.operands import UNCAST
 
@@ -54,13 +58,14 @@ def sample(
     schedule: str = "auto",
     strategy: Literal["pc", "local", "hybrid"] = "pc",
     chunk: int | None = None,
+    executor: Executor | None = None,
 ) -> Samples:
     """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
 
     Args:
         log_density: `log_density(params)` or, with `data`, `log_density(params, data)`: TensorFlow code for one
-            example that returns a scalar, up to a constant. The same function object compiles once for each structure
-            of arguments.
+            example that returns a scalar, up to a constant, or code of JAX (see `pcbatch.from_jax`). The same function
+            object compiles once for each structure of arguments.
         initial: parameters of one example in any structure of dicts, tuples, dataclasses and arrays.
         data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
             Floats are cast to `dtype`, ints stay ints.
@@ -97,6 +102,8 @@ def sample(
         strategy: as in `pcbatch.autobatch`; others than "pc" are there to be compared with.
         chunk: trajectories after which draws leave the machine and chains wait for each other; by default as many as
             memory allows, 250 at most. Another chunk compiles anew.
+        executor: runs the chains on its workers, in parts, as `pcbatch.shard` runs lanes: a process pool, Dask's
+            `client.get_executor()`, .. Draws are those of one process. Ctrl-C gives nothing back then.
 
     Returns:
         The draws. What speaks against trusting them is said in warnings (`SamplerWarning`). Ctrl-C gives back what is
@@ -107,6 +114,7 @@ def sample(
             find no point to start at, or where the one that they are given has no finite density.
         ValueError: if every chain failed, since the posterior is improper.
     """
+    log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
     transform = Transform.of(layout_of(initial), bijectors)
     settings = Settings(
@@ -138,7 +146,99 @@ def sample(
     savefile.hand_over(log_density)
     origin = Origin(log_density, data, transform, keys, state, 0)
     with _naming_dtype(settings.dtype):
+        if executor is not None:
+            return _told(shards.sampled(settings, origin, places, executor, progress))
         return _told(Course(settings, Standing(origin), places).run(progress))
+
+
+def export(
+    path: str | os.PathLike[str],
+    log_density: Callable[..., Any],
+    initial: Any,
+    *,
+    data: Any = None,
+    warmup: int = 1000,
+    draws: int = 1000,
+    init: Literal["jitter", "uniform", "exact"] = "jitter",
+    step_size: Any = None,
+    inverse_mass_matrix: Any = None,
+    metric: Literal["diag", "dense"] = "diag",
+    target_accept: float = 0.8,
+    max_tree_depth: int = 10,
+    leapfrogs_per_leaf: int = 1,
+    adapt: Literal["per_chain"] | None = "per_chain",
+    kernel: Literal["multinomial", "slice"] = "multinomial",
+    bijectors: Mapping[str, Bijector] | None = None,
+    thin: int = 1,
+    dtype: Any = None,
+    platforms: Sequence[str] = ("cpu", "cuda"),
+) -> None:
+    """Write the sampler of a density to a file, for processes that have JAX and no TensorFlow.
+
+    There `pcbatch.exported.load(path)` gives a function of keys, uint32 `[chains, 2]`, as
+    `jax.random.split(jax.random.PRNGKey(0), chains)` gives them, and of `data`, if there is some: it returns
+    `{"posterior": .., "sample_stats": ..}`, arrays `[chains, draws, ..]` by name. Draws have the distribution of those
+    of `sample`, not the same bits. A chain whose density is not finite where it starts fails (its status says so); no
+    other point is tried.
+
+    Args:
+        path: the path of the file, which is replaced.
+        log_density: as in `sample`.
+        initial: parameters of one example; chains start there or, by `init`, around it.
+        data: of the dtypes and shapes that will be given; the numbers do not count.
+        warmup: as in `sample`.
+        draws: as in `sample`.
+        init: as in `sample`.
+        step_size: as in `sample`, one number.
+        inverse_mass_matrix: as in `sample`.
+        metric: as in `sample`.
+        target_accept: as in `sample`.
+        max_tree_depth: as in `sample`.
+        leapfrogs_per_leaf: as in `sample`.
+        adapt: as in `sample`, but for "pooled".
+        kernel: as in `sample`.
+        bijectors: as in `sample`.
+        thin: as in `sample`.
+        dtype: as in `sample`.
+        platforms: the devices, as JAX calls them: "cpu", "cuda", "rocm". None of them need be here.
+
+    Raises:
+        UsageError: PCB551 and PCB554 as `sample`, PCB582 as `Batched.export`.
+        OSError: the file cannot be written.
+    """
+    log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
+    dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
+    transform = Transform.of(layout_of(initial), bijectors)
+    settings = Settings(
+        chains=1,
+        warmup=warmup,
+        draws=draws,
+        seed=0,
+        init=init,
+        metric=metric,
+        target_accept=target_accept,
+        max_tree_depth=max_tree_depth,
+        leapfrogs_per_leaf=leapfrogs_per_leaf,
+        adapt=adapt,
+        kernel=kernel,
+        thin=thin,
+        save_warmup=False,
+        dtype=dtype.name,
+        jit=True,
+        schedule="auto",
+        chunk=max(1, draws),
+    )
+    if not draws:
+        raise UsageError("PCB551", "draws must be an int of at least 1, not 0: an exported chain is of these")
+    if settings.adapt == "pooled":
+        raise UsageError("PCB551", "exported chains know nothing of each other: adapt must be 'per_chain' or None")
+    data = None if data is None else cast(data, settings.dtype, "data")
+    places, _ = starts.starts_of(settings, transform, initial, None)
+    state = starts.starting_state(settings, places.point[None], step_size, inverse_mass_matrix)
+    chain = whole_chain(log_density, transform, settings, places.point, state, data)
+    keys = tf.TensorSpec([LANES, 2], tf.uint32)
+    with _naming_dtype(settings.dtype):
+        chain.export(path, keys, *([] if data is None else [data]), platforms=platforms)
 
 
 def resume(
@@ -169,6 +269,7 @@ def resume(
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
     saved = savefile.read(path)
     if log_density is not None:
+        log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
         savefile.hand_over(log_density)
     samples = resuming.samples_of(saved, saved.density(log_density))
     if draws is not None:

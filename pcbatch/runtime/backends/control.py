@@ -53,6 +53,17 @@ class Ended(Protocol):
         """The leaves of the variables that fault messages show."""
 
 
+class Lowering(Protocol):
+    """A traced function as StableHLO, whose lengths may be unknown while it is traced."""
+
+    @property
+    def captured(self) -> Sequence[Any]:
+        """NumPy's arrays that the text takes behind the function's own."""
+
+    def text(self, shapes: Sequence[tuple[int, ...]], place: str) -> str:
+        """The text of the module for arrays of these shapes on a "CPU" or a "GPU"."""
+
+
 class Control(Protocol):
     """Conditions and loops over arrays, and programs made of them.
 
@@ -176,6 +187,12 @@ class Control(Protocol):
 
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
         """Raise what running it would raise at first: trace what `compile` gave, have it compiled if `jit`, no more."""
+
+    def targeting(self, place: str) -> AbstractContextManager[None]:
+        """Inside, programs are traced for a "CPU" or a "GPU", whatever there is here."""
+
+    def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
+        """A function of arrays of such dtypes and shapes, traced, to be written as StableHLO."""
 
     def explain(self, error: Exception) -> Explanation | None:
         """What an error that compiling or running raised is about; None for errors that no operation caused."""

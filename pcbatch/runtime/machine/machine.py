@@ -255,6 +255,32 @@ class Machine:
                     self.programs.leg(legs, pool), [*specs, *self.programs.operand_specs, ("int64", ())], self.jit
                 )
 
+    @property
+    def function_specs(self) -> list[Spec]:
+        """The dtypes and shapes of what `as_function` takes."""
+        examples = self.legs.example_specs(None)
+        inputs = (examples[key] for key in self.legs.layout.inputs)
+        return [("bool", (None,)), *inputs, *self.programs.operand_specs]
+
+    def as_function(self) -> Callable[..., list[Array]]:
+        """A whole run as one function, on stacks of their full size, which the caller compiles.
+
+        It takes a mask of the lanes that have an example, bool `[lanes]`, those first, then the leaves of arguments,
+        `[lanes, ..]`, and of shared operands; it gives `Outcome.arrays`.
+        """
+        legs, backend = self._versions.roomy(self._versions.usual), self.backend
+        count = len(legs.layout.inputs)
+
+        def whole(present: Array, *arrays: Array) -> list[Array]:
+            lanes = backend.lanes_of(present)
+            pool = Pool(lanes, lanes, whole=True)
+            until = backend.array(NO_BUDGET, "int64")
+            begun = legs.begin(arrays[:count], pool, legs.limits.largest_capacity, backend.sum(present))
+            last = legs.leg(begun, arrays[count:], until).snapshot
+            return legs.outcome(last.counters, last.outputs, 0, counting=_uncounted).arrays
+
+        return whole
+
     # -- a run leg by leg ----------------------------------------------------------------------------------------------
 
     def begin(self, arguments: Sequence[Any], examples: int, lanes: int | None = None) -> Snapshot:
@@ -329,3 +355,7 @@ class Machine:
 def _fewer(examples: Any, room: Any) -> Any:
     """`examples`, None if they fill a room of so many."""
     return None if room is examples or (isinstance(examples, int) and room == examples) else examples
+
+
+def _uncounted() -> Counts:
+    raise NotImplementedError("a program that runs elsewhere counts nothing")

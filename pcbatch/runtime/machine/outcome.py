@@ -79,6 +79,12 @@ class Outcome:
     tape: Mapping[int, Mapping[Span, int]] = field(default_factory=dict)
     """Of a run that was taped how many bytes it has kept of each row of a block, by the source that they come from."""
 
+    @property
+    def arrays(self) -> list[Array]:
+        """The leaves of results, how lanes have ended, and the leaves that messages show, one after another."""
+        shown = [leaf for each in self.fault_values.values() for leaf in each]
+        return [*self.values, self.status, self.site, self.place, self.steps, *shown]
+
     def wait(self) -> None:
         """Until the run has ended; no time where that is only described, in a graph."""
         if self.backend.is_concrete(self.status):

@@ -30,6 +30,11 @@ class StayedBehind:
     name: str
     interrupted: bool = False
     """True if Ctrl-C ended the run."""
+    origin: str = "a pickle"
+    """Where the run comes from."""
+    has: str = "values, statuses, errors and counts"
+    """What came with it."""
+    help: str = "ask for it in the process that made the run, before it is pickled"
 
     def save(self, path: Any) -> None:
         """Raises UsageError PCB576."""
@@ -42,8 +47,8 @@ class StayedBehind:
         """The error of somebody who has asked for `what`."""
         return UsageError(
             "PCB576",
-            f"this run of {self.name} comes out of a pickle, which has values, statuses, errors and counts: {what} "
-            "needs the program; ask for it in the process that made the run, before it is pickled",
+            f"this run of {self.name} comes out of {self.origin}, which has {self.has}: {what} "
+            f"needs the program; {self.help}",
         )
 
 
@@ -62,7 +67,9 @@ def outcome_of(program: Program, outcome: Outcome, counts: bool) -> dict[str, An
     for name in ("status", "site", "place", "steps"):
         found[name] = np.asarray(found[name])
     counting: Callable[[], Counts] = behind
-    if counts or "counts" in vars(outcome):
+    if isinstance(outcome.counting, StayedBehind):
+        behind = counting = outcome.counting
+    elif counts or "counts" in vars(outcome):
         now = outcome.counts
         counting = _Known(Counts(*(np.asarray(each) for each in (now.executions, now.active, now.rows, now.trips))))
     found["stack_entries"] = int(np.asarray(found["stack_entries"]))

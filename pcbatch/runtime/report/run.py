@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,6 +71,13 @@ class Run:
     def of(cls, program: Program, outcome: Outcome, seconds: float | None = None, output: str = "tensors") -> Run:
         """The run of `program` that gave `outcome`, in so many seconds; its value as the option `output` says."""
         return cls(delivered(program, outcome.backend, outcome.values, output), program, outcome, seconds)
+
+    @classmethod
+    def from_elsewhere(cls, value: Any, program: Program, outcome: Outcome, errors: Sequence[LaneFault]) -> Run:
+        """A run that was made in other processes, which have told its `errors`."""
+        run = cls(value, program, outcome)
+        vars(run)["errors"] = tuple(errors)
+        return run
 
     @classmethod
     def checked_value(cls, program: Program, outcome: Outcome, output: str = "tensors") -> Any:
@@ -242,8 +249,9 @@ class Run:
         at_once = self._concrete.native_lanes
         if at_once:
             return f"{ended}, {'one after another' if at_once == 1 else f'{at_once} at a time'} in native code"
-        if isinstance(self._concrete.counting, arrived.StayedBehind):
-            return f"{ended}, from a pickle"
+        behind = self._concrete.counting
+        if isinstance(behind, arrived.StayedBehind):
+            return f"{ended}, from {behind.origin}"
         ran = f"{self.trips} trips, {self.block_runs} block runs"
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
@@ -259,6 +267,12 @@ class Run:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Run:
         return self
+
+    def with_value(self, value: Any) -> Run:
+        """The same run, its value in other arrays."""
+        run = replace(self, value=value)
+        vars(run).update({name: each for name, each in vars(self).items() if name not in vars(run)})
+        return run
 
     def _reduced(self, counts: bool) -> tuple[Any, ...]:
         """The parts of its pickle; with `counts` missing counts are made now."""

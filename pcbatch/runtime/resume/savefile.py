@@ -25,7 +25,9 @@ import numpy as np
 from pcbatch.errors import UsageError
 from pcbatch.runtime.resume.replacing import checked_path, replacing
 
+SAVED_RUN = "saved run"
 MAGIC = b"pcbatch saved run, sha256 "
+"""The beginning of a saved run's ZIP comment."""
 DIGEST = 64
 """The length of the digest, in hexadecimal."""
 HEADER = "header"
@@ -43,8 +45,16 @@ _INFLATION = 1100
 """More than so many bytes cannot come out of one of DEFLATE's."""
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def _magic(what: str) -> bytes:
+    return f"pcbatch {what}, sha256 ".encode()
+
+
+def write(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: str = SAVED_RUN
+) -> None:
     """Write a file that is either all there or not there at all: a file of this name is replaced at the end.
+
+    It says `what` it is.
 
     Raises OSError where the file cannot be written, UsageError PCB595 for what is no path. How files are replaced, and
     what of the old one is kept, is said in `runtime/replacing.py`.
@@ -55,28 +65,28 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             for name, array in {HEADER: text, **arrays}.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, _plain(array), allow_pickle=False)
-            archive.comment = MAGIC + b"0" * DIGEST
+            archive.comment = _magic(what) + b"0" * DIGEST
         digest = _digest(file, file.seek(0, os.SEEK_END) - DIGEST)
         file.seek(-DIGEST, os.SEEK_END)
         file.write(digest)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read(path: str | os.PathLike[str], what: str = SAVED_RUN) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a file that `write` wrote.
 
-    Raises OSError where it cannot be read, UsageError PCB590 for a damaged file, one that is no saved run, or one that
-    has a right checksum and is nevertheless not as `write` writes them; PCB595 for what is no path.
+    Raises OSError where it cannot be read, UsageError PCB590 for a damaged file, one that is not `what` it should be,
+    or one that has a right checksum and is nevertheless not as `write` writes them; PCB595 for what is no path.
     """
-    name = checked_path(path)
+    name, magic = checked_path(path), _magic(what)
     with open(name, "rb") as file:
         length = file.seek(0, os.SEEK_END)
-        file.seek(max(0, length - DIGEST - len(MAGIC)))
+        file.seek(max(0, length - DIGEST - len(magic)))
         end = file.read()
-        if end[:-DIGEST] != MAGIC:
-            raise UsageError("PCB590", f"{name} is no saved run of pcbatch, or its end is missing")
+        if end[:-DIGEST] != magic:
+            raise UsageError("PCB590", f"{name} is no {what} of pcbatch, or its end is missing")
         if _digest(file, length - DIGEST) != end[-DIGEST:]:
             raise UsageError("PCB590", f"{name} is damaged: its bytes do not have the checksum at its end")
-        with interpreting(name):
+        with interpreting(name, what):
             arrays = _arrays(file, length)
             header = json.loads(arrays.pop(HEADER).tobytes())
             if not isinstance(header, dict):
@@ -85,7 +95,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
 
 
 @contextlib.contextmanager
-def interpreting(path: str) -> Iterator[None]:
+def interpreting(path: str, what: str = SAVED_RUN) -> Iterator[None]:
     """Whatever goes wrong in the block is the file's fault: PCB590, unless it has a code of saved files already."""
     try:
         yield
@@ -96,9 +106,10 @@ def interpreting(path: str) -> Iterator[None]:
             raise
         if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is of an impossible place in the file
             raise
-        what = f"{type(error).__name__}: {error}"
+        why = f"{type(error).__name__}: {error}"
+        article = "an" if what[0] in "aeiou" else "a"
         raise UsageError(
-            "PCB590", f"{path} has the checksum of a saved run, and what it says makes none ({what[:200]})"
+            "PCB590", f"{path} has the checksum of {article} {what}, and what it says makes none ({why[:200]})"
         ) from error
 
 

@@ -112,6 +112,22 @@ class StraightLine:
 
         return run
 
+    @property
+    def function_specs(self) -> list[Spec]:
+        """The dtypes and shapes of what `as_function` takes."""
+        return self.machine.function_specs
+
+    def as_function(self) -> Callable[..., list[Array]]:
+        """A whole run as one function; see `Machine.as_function`."""
+        count = len(self.machine.legs.layout.inputs)
+
+        def whole(present: Array, *arrays: Array) -> list[Array]:
+            lanes = self.backend.lanes_of(present)
+            computed = self._executed(arrays[:count], arrays[count:], lanes)
+            return self._outcome(computed, lanes).arrays
+
+        return whole
+
     def _room(self, lanes: Any) -> Any:
         """The number of lanes that the program for so many computes: those beyond them are thrown away."""
         return self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import Ended, Explanation, PullBack, Spec
+from pcbatch.runtime.backends.control import Ended, Explanation, Lowering, PullBack, Spec
 from pcbatch.runtime.store.opening import Name
 
 P = ParamSpec("P")
@@ -114,6 +114,12 @@ class NumPyControl:
 
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
         """Nothing is known before it runs."""
+
+    def targeting(self, place: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
+        raise NotImplementedError("NumPy runs functions, it does not write them down")
 
     def explain(self, error: Exception) -> Explanation | None:
         return None  # Python's traceback names the line

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, with_numpy
+from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, is_tracer, with_numpy
 from pcbatch.runtime.backends.tensorflow import private, structures
 from pcbatch.runtime.backends.tensorflow.weak import with_sign
 
@@ -77,6 +77,11 @@ def _tensor(value: Any) -> tf.Tensor:
     if is_composite or isinstance(value, tf.TensorArray):
         help = _ONE_LENGTH if isinstance(value, tf.RaggedTensor) else "pass tensors, such as tf.sparse.to_dense(x)"
         raise TypeError(f"not an array but {structures.describe(value)}; {help}")
+    if is_tracer(value):
+        raise TypeError(
+            "a tracer of JAX, which has no value yet: call it outside of jax.jit, jax.grad and jax.vmap; or inside by "
+            "jax.pure_callback; or export it, f.export(path, ..), and call pcbatch.exported.load(path).call(..) there"
+        )
     if tf.is_symbolic_tensor(value) and not _is_reachable(value.graph):
         raise TypeError("a tensor of another graph has no value here; return it from the tf.function that made it")
     try:

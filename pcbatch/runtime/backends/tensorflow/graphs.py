@@ -47,8 +47,27 @@ def _in_xla() -> bool | None:
     return False if tf.executing_eagerly() else private.in_xla(tf.compat.v1.get_default_graph())
 
 
+_targets: list[str] = []
+"""The devices that programs are traced for, whatever there is here; the last one counts."""
+
+
+@contextlib.contextmanager
+def targeting(place: str) -> Iterator[None]:
+    """Programs that are traced inside, in any thread, are for a "CPU" or a "GPU", whatever there is here."""
+    _targets.append(place)
+    try:
+        yield
+    finally:
+        _targets.pop()
+
+
 def on_gpu() -> bool:
-    """Whether what this thread traces and calls now is for a GPU: there is one, and no `tf.device("/CPU:0")` around."""
+    """Whether what this thread traces and calls now is for a GPU: there is one, and no `tf.device("/CPU:0")` around.
+
+    Inside `targeting` that says it.
+    """
+    if _targets:
+        return _targets[-1] == "GPU"
     return has_gpu() and "/device:CPU:" not in private.device_now()
 
 

@@ -8,15 +8,49 @@ that compiles, and is what that process compiles, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private
+from pcbatch.runtime.backends.tensorflow import graphs, private, prompt, traces
 from pcbatch.runtime.backends.tensorflow.definitions import portable
 
 STAGE = "stablehlo_serialized"
+TEXT = "stablehlo"
+
+
+class Traced:
+    """A function traced for arrays of `specs`; see `control.Lowering`."""
+
+    def __init__(self, function: Callable[..., Any], specs: Sequence[tf.TensorSpec]):
+        self._specs = specs
+        self._traced = tf.function(
+            functools.partial(traces.remembering, function),
+            jit_compile=True,
+            autograph=False,
+            experimental_attributes=private.unordered(),
+        ).get_concrete_function(*specs)
+        variables = {id(each.handle): each for each in self._traced.variables}
+        self.captured = [_value(variables.get(id(each), each)) for each in self._traced.captured_inputs]
+
+    def text(self, shapes: Sequence[tuple[int, ...]], place: str) -> str:
+        """See `control.Lowering.text`."""
+        signature = [tf.TensorSpec(shape, spec.dtype) for shape, spec in zip(shapes, self._specs, strict=True)]
+        # What XLA reads must have no length unknown.
+        fixed = tf.function(lambda *arrays: self._traced(*arrays), jit_compile=True, autograph=False)
+        order = fixed.get_concrete_function(*signature).captured_inputs
+        assert [*map(id, order)] == [*map(id, self._traced.captured_inputs)], "captured in another order"
+        text = fixed.experimental_get_compiler_ir(*signature)
+        found: str = prompt.off_thread(lambda: text(stage=TEXT, platform_name=place))
+        return found
+
+
+def _value(captured: tf.Tensor | tf.Variable) -> Any:
+    """What a captured array or variable is now; of Ctrl-C's mark, that nobody has set it."""
+    return np.zeros(captured.shape, np.int32) if prompt.is_mark(captured) else np.asarray(captured)
 
 
 def lowered(function: Any, concrete: Any, arrays: Sequence[tf.Tensor]) -> tuple[str, list[Any]] | None:

@@ -50,6 +50,11 @@ def call_fallback(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
     return call.pack(marked.call(call.body, call.leaves, marked.Loop(), call.name))
 
 
+def as_tensors(value: Any) -> Any:
+    """A structure of values, its weak numbers as tensors of what they are where nothing else decides."""
+    return tf.nest.map_structure(lambda leaf: tf.convert_to_tensor(leaf) if type(leaf) is Weak else leaf, value)
+
+
 def _in_piece() -> bool:
     return is_recording() and not tf.executing_eagerly()
 

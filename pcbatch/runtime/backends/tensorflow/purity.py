@@ -82,7 +82,7 @@ _REFUSALS = (
 
 _READS_ONLY = re.compile(
     r"ReadVariableOp|Resource(Gather|GatherNd)$|VariableShape|VarIsInitializedOp|LookupTableFind|LookupTableSize"
-    r"|StatefulPartitionedCall|If$|While$|Case$|Placeholder|XlaLaunch"
+    r"|StatefulPartitionedCall|If$|While$|Case$|Placeholder|XlaLaunch|XlaCallModule"
 )
 """Operations that TensorFlow marks as stateful but that neither change anything nor differ from run to run."""
 

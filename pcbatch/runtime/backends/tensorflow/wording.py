@@ -48,6 +48,10 @@ _CONSTANT = re.compile(
     re.DOTALL,
 )
 _HELPS = (
+    (
+        re.compile(r"as an abstract array|is not a valid JAX (?:array )?type"),
+        "functions of JAX are called by `pcbatch.from_jax(f)`, made once, outside: it takes and gives tensors",
+    ),
     (_CONSTANT, "write tf.stack for a list of values, `tf.cast(x, ..)` for another dtype, and else the value itself"),
     (
         re.compile(_STORED),
@@ -79,6 +83,10 @@ _HELPS = (
     (_ONE_SHAPE_IN_TURNS, ONE_SHAPE),
 )
 _PLAINLY = (
+    (
+        re.compile(r"Error interpreting argument to .*? as an abstract array\..*", re.DOTALL),
+        "a function of JAX is given a tensor, of which it makes no array",
+    ),
     (
         re.compile(r"Input '[xy]' of '(\w+)' Op has type (\w+) that does not match type (\w+) of argument '[xy]'\.?"),
         r"TensorFlow's \1 takes operands of one dtype, not \3 and \2",

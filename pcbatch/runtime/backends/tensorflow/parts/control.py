@@ -10,13 +10,14 @@ from typing import Any, ParamSpec, TypeVar
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Ended, Explanation, PullBack, Spec
+from pcbatch.runtime.backends.protocol import Ended, Explanation, Lowering, PullBack, Spec
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
     gradients,
     graphs,
     handlers,
+    lowered,
     private,
     prompt,
     refusals,
@@ -186,6 +187,12 @@ class TensorFlowControl:
             fixed = tf.function(lambda *arrays: traced(*arrays), jit_compile=True, autograph=False)
             text = fixed.experimental_get_compiler_ir(*signature)
             prompt.off_thread(lambda: text(stage="hlo"))
+
+    def targeting(self, place: str) -> AbstractContextManager[None]:
+        return graphs.targeting(place)
+
+    def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
+        return lowered.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
 
     def version(self) -> tuple[Any, ...]:
         return stored.library()

@@ -1,0 +1,206 @@
+"""StableHLO for any number of lanes: one text, fitted to the texts that XLA is given for some numbers.
+
+Sizes in such a text are `a + b * lanes + c * depth + d * lanes * depth` with integers a to d. They are found from the
+texts for several numbers of lanes and depths of stacks, all of which the fitted text must give again. Where it does
+not, because an operation depends on sizes in another way, there is no such text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_LOCATION = re.compile(r' ?loc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\)')
+_HEADER = re.compile(r'^module @(?:"[^"]*"|\S+).*\{$', re.MULTILINE)
+_FUNCTION = re.compile(r'func\.func (?:private |public )?@("[^"]*"|[\w.$-]+)\(')
+_SYMBOL = re.compile(r'@("[^"]*"|[\w.$-]+)')
+_TOKEN = re.compile(r"(\d+)")
+_CONSTANT = re.compile(r"^(\s*)(%[\w#]+) = stablehlo\.constant dense<(.*)> : tensor<(\d+)x((?:\d+x)*)(\w+)>$")
+_DTYPES = {
+    "i1": "bool",
+    **{f"i{bits}": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": f"<u{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
+}
+"""Elements of constants, as NumPy has them."""
+_HOLE = re.compile(r"⟦(-?\d+),(-?\d+),(-?\d+),(-?\d+)⟧")
+_CALLED = re.compile(r"stablehlo\.custom_call @(\"[^\"]*\"|[\w.$-]+)")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The text of a program for a number of lanes and a depth of stacks."""
+
+    lanes: int
+    depth: int
+    text: str
+
+
+def plain(text: str) -> str:
+    """A module's text without locations and names that differ from one process to the next."""
+    lines = (line for line in _LOCATION.sub("", text).splitlines() if not line.startswith("#loc"))
+    text = _HEADER.sub("module @pcbatch {", "\n".join(lines), count=1)
+    names = [name for name in _FUNCTION.findall(text) if name != "main"]
+    short = {name: f"f{number}" for number, name in enumerate(dict.fromkeys(names))}
+    return _SYMBOL.sub(lambda found: f"@{short.get(found[1], found[1])}", text) + "\n"
+
+
+def custom_calls(text: str) -> list[str]:
+    """The names of what a module calls that is no operation of StableHLO."""
+    return [*dict.fromkeys(name.strip('"') for name in _CALLED.findall(text))]
+
+
+def fitted(samples: Sequence[Sample]) -> str | None:
+    """The text of which `samples` are instances, its sizes written `⟦a,b,c,d⟧`; None where there is none."""
+    lines = [each.text.splitlines() for each in samples]
+    if len({len(each) for each in lines}) != 1:
+        return None
+    fit = _Fit([(each.lanes, each.depth) for each in samples])
+    found = []
+    for number, same in enumerate(zip(*lines, strict=True)):
+        line = same[0] if len({*same}) == 1 else _constant(same, fit, number) or _sizes(same, fit)
+        if line is None:
+            return None
+        found.append(line)
+    return "\n".join(found) + "\n"
+
+
+def filled(text: str, lanes: int, depth: int) -> str:
+    """The module's text for a number of lanes and a depth of stacks."""
+
+    def number(found: re.Match[str]) -> str:
+        a, b, c, d = map(int, found.groups())
+        return str(a + b * lanes + c * depth + d * lanes * depth)
+
+    return _HOLE.sub(number, text)
+
+
+def varies(text: str) -> tuple[bool, bool]:
+    """Tell whether a fitted text depends on the number of lanes, and on the depth of stacks."""
+    holes = [tuple(map(int, found)) for found in _HOLE.findall(text)]
+    return any(b or d for _, b, _, d in holes), any(c or d for _, _, c, d in holes)
+
+
+class _Fit:
+    """Integers a to d for a number that differs by sample."""
+
+    def __init__(self, sizes: Sequence[tuple[int, int]]):
+        self._sizes = sizes
+        terms: list[Callable[[int, int], int]] = [lambda lanes, depth: 1]
+        self._places = [0]
+        candidates: list[tuple[int, Callable[[int, int], int]]] = [
+            (1, lambda lanes, depth: lanes),
+            (2, lambda lanes, depth: depth),
+            (3, lambda lanes, depth: lanes * depth),
+        ]
+        for place, term in candidates:  # what the samples do not tell apart is left out
+            tried = np.array([[float(each(*size)) for each in [*terms, term]] for size in sizes])
+            if np.linalg.matrix_rank(tried / np.abs(tried).max(axis=0)) == len(terms) + 1:
+                terms.append(term)
+                self._places.append(place)
+        scaled = np.array([[float(each(*size)) for each in terms] for size in sizes])
+        self._scale = np.abs(scaled).max(axis=0)
+        self._inverse = np.linalg.pinv(scaled / self._scale)
+
+    def hole(self, numbers: Sequence[int]) -> str | None:
+        """The text of a size that has these values, by sample."""
+        found = self._inverse @ np.array(numbers, float) / self._scale
+        factors = [0, 0, 0, 0]
+        for place, each in zip(self._places, found.tolist(), strict=True):
+            factors[place] = round(each)
+        hole = "⟦{},{},{},{}⟧".format(*factors)
+        fits = all(filled(hole, *size) == str(each) for size, each in zip(self._sizes, numbers, strict=True))
+        return hole if fits else None
+
+
+def _sizes(lines: Sequence[str], fit: _Fit) -> str | None:
+    """One line for all samples, whose texts differ in numbers."""
+    parts = [_TOKEN.split(line) for line in lines]
+    if len({len(each) for each in parts}) != 1:
+        return None
+    found = []
+    for place, same in enumerate(zip(*parts, strict=True)):
+        if len({*same}) == 1:
+            found.append(same[0])
+            continue
+        part = fit.hole([*map(int, same)]) if place % 2 else None
+        if part is None:
+            return None
+        found.append(part)
+    return "".join(found)
+
+
+def _constant(lines: Sequence[str], fit: _Fit, number: int) -> str | None:
+    """A constant whose length differs by sample, as operations that make it: equal rows, or numbers at one distance.
+
+    XLA is given all its numbers, where it was made of a length.
+    """
+    found = [each for each in map(_CONSTANT.match, lines) if each is not None]
+    heads = {(each[1], each[2], each[5], each[6]) for each in found}
+    if len(found) != len(lines) or len(heads) != 1:
+        return None
+    ((indent, name, inner, dtype),) = heads
+    shape = tuple(int(size) for size in inner.split("x") if size)
+    arrays = [_numbers(each[3], (int(each[4]), *shape), dtype) for each in found]
+    known = [each for each in arrays if each is not None]
+    length = fit.hole([int(each[4]) for each in found])
+    if len(known) != len(arrays) or length is None:
+        return None
+    type_ = f"tensor<{length}x{inner}{dtype}>"
+    scratch = [f"%pcbatch{number}_{place}" for place in range(4)]
+    if all(each.tobytes() == known[0][:1].tobytes() * len(each) for each in known):
+        row = next(each[3] for each in found)
+        literal = _row(row) if row.startswith("[") else f'"0x{known[0][:1].tobytes().hex().upper()}"'
+        dims = ", ".join(str(place + 1) for place in range(len(shape)))
+        operations = [
+            f"{scratch[0]} = stablehlo.constant dense<{literal}> : tensor<{inner}{dtype}>",
+            f"{name} = stablehlo.broadcast_in_dim {scratch[0]}, dims = [{dims}] : (tensor<{inner}{dtype}>) -> {type_}",
+        ]
+        return "\n".join(indent + each for each in operations)
+    if shape or dtype not in ("i32", "i64") or any(len({*np.diff(each).tolist()}) != 1 for each in known):
+        return None
+    first = fit.hole([int(each[0]) for each in known])
+    step = fit.hole([int(each[1]) - int(each[0]) for each in known])
+    if first is None or step is None:
+        return None
+    operations = [
+        f"{scratch[0]} = stablehlo.iota dim = 0 : {type_}",
+        f"{scratch[1]} = stablehlo.constant dense<{step}> : {type_}",
+        f"{scratch[2]} = stablehlo.multiply {scratch[0]}, {scratch[1]} : {type_}",
+        f"{scratch[3]} = stablehlo.constant dense<{first}> : {type_}",
+        f"{name} = stablehlo.add {scratch[2]}, {scratch[3]} : {type_}",
+    ]
+    return "\n".join(indent + each for each in operations)
+
+
+def _row(literal: str) -> str:
+    """The text of the first row of nested lists: `[1, 2]` of `[[1, 2], [3, 4]]`."""
+    inside, depth = literal[1:-1], 0
+    for place, letter in enumerate(inside):
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and not depth:
+            return inside[:place]
+    return inside
+
+
+def _numbers(literal: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
+    """The numbers of a constant that are written out, in hexadecimal or not; None where they cannot be read."""
+    if dtype not in _DTYPES:
+        return None
+    try:
+        if literal.startswith("["):
+            return np.array(json.loads(literal), _DTYPES[dtype]).reshape(shape)
+        if not literal.startswith('"0x'):
+            return None
+        content = bytes.fromhex(literal.strip('"')[2:])
+        if dtype == "i1":
+            bits = np.unpackbits(np.frombuffer(content, np.uint8), bitorder="little")
+            return bits[: math.prod(shape)].astype(bool).reshape(shape)
+        return np.frombuffer(content, _DTYPES[dtype]).reshape(shape)
+    except ValueError:  # such as numbers that are not finite
+        return None
