@@ -107,6 +107,7 @@ def sample(
             find no point to start at, or where the one that they are given has no finite density.
         ValueError: if every chain failed, since the posterior is improper.
     """
+    programs.check_call(log_density, data is not None)
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
     transform = Transform.of(layout_of(initial), bijectors)
     settings = Settings(

@@ -62,6 +62,11 @@ _HELPS = (
     (_DTYPES, _CAST),
     (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
     (re.compile(r"nothing broadcasts here"), "give both the same shape"),
+    (
+        re.compile(r"^(?:TypeError: )?unsupported operand type\(s\) for .*'list'"),
+        "arithmetic is for arrays: make one of the list where it comes from, `np.array([1.0, 2.0])`, or here by "
+        "tf.stack(..)",
+    ),
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
     (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
