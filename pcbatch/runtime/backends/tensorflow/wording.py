@@ -47,6 +47,12 @@ _CONSTANT = re.compile(
     r"|\w+, but got Tensor\(.*\) of type 'SymbolicTensor')\.?",
     re.DOTALL,
 )
+_VECTOR = re.compile(
+    r"Shape must be rank 2 but is rank 1 for MatMul with input shapes: .*"
+    r"|Argument `[ab]` passed to `tf\.linalg\.matmul` must be at least rank 2\..*",
+    re.DOTALL,
+)
+"""Of TensorFlow 2.21, and of 2.22."""
 _HELPS = (
     (_CONSTANT, "write tf.stack for a list of values, `tf.cast(x, ..)` for another dtype, and else the value itself"),
     (
@@ -71,7 +77,7 @@ _HELPS = (
     (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
     (_SIZED, ONE_SHAPE),
-    (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
+    (_VECTOR, operands.PRODUCT),
     (
         re.compile(rf"^{re.escape(_ARMS)}|{_SAME_IN_ALL.pattern}", re.DOTALL),
         "return the same structure from each: lists of one length, dicts of the same keys, numbers of the same dtypes",
@@ -84,6 +90,7 @@ _HELPS = (
     (_ONE_SHAPE_IN_TURNS, ONE_SHAPE),
 )
 _PLAINLY = (
+    (_VECTOR, "tf.matmul is of matrices, and a vector is none"),
     (
         re.compile(r"Input '[xy]' of '(\w+)' Op has type (\w+) that does not match type (\w+) of argument '[xy]'\.?"),
         r"TensorFlow's \1 takes operands of one dtype, not \3 and \2",
