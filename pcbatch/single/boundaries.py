@@ -1,10 +1,9 @@
-"""Calls of batched functions by one example: the arrays that they are given, and give, are values."""
+"""Calls of batched functions by one example: the arrays that they are given are values."""
 
 from __future__ import annotations
 
 import dis
 import functools
-import operator
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
@@ -20,11 +19,11 @@ _STORES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR", "STORE_ATTR
 
 
 def of_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which changes none of the arrays that it is given, and gives none of them back.
+    """`function`, which changes none of the arrays that it is given: it gets copies, if its code may change one.
 
-    They are copied before a call that may change one, else where a result shares their memory.
+    Another one is called as it is, in one frame.
     """
-    return _of_copies(function) if _may_change(function.__code__) else _of_new_values(function)
+    return _of_copies(function) if _may_change(function.__code__) else function
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -62,37 +61,6 @@ def _of_copies(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _of_new_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that changes nothing, whose results share no memory with the arrays that it is given."""
-
-    @functools.wraps(function)
-    def call(*given: Any, **options: Any) -> Any:
-        found = function(*given, **options)
-        memories = {_memory(each) for each in (*given, *options.values()) if isinstance(each, Array)}
-        return _apart(found, memories) if memories else found
-
-    return call
-
-
-def _apart(found: Any, memories: set[int]) -> Any:
-    """A result whose arrays, alone, in tuples, lists and dicts, are copies where they are of these memories."""
-    if isinstance(found, Array):
-        return found.__copy__() if _memory(found) in memories else found
-    if isinstance(found, (tuple, list)):
-        parts = [_apart(each, memories) for each in found]
-        if all(map(operator.is_, parts, found)):
-            return found
-        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
-    if isinstance(found, dict):
-        return {key: _apart(each, memories) for key, each in found.items()}
-    return found
-
-
 def _own(value: Any) -> Any:
     """An argument as a batched function gets it: an array is a value, whose copy it may change, an object is itself."""
     return value.__copy__() if isinstance(value, Array) else value
-
-
-def _memory(array: Array) -> int:
-    """The identity of the array whose memory an array has: its own, but for views."""
-    return id(array if array.owner is None else array.owner)
