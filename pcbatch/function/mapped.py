@@ -44,9 +44,17 @@ def _type(span: Span) -> Type:
         known = {} if asked is None else asked()
     except CompileError as error:
         raise UsageError("PCB556", f"a `pcbatch.map` with count 0 needs to know what its calls give: {error}") from None
-    if span not in known:
+    if span in known:
+        return known[span]
+    # Before Python 3.11 only the line of a call is known.
+    here = [] if span.end_column else [kind for each, kind in known.items() if _is_on_line(each, span)]
+    if not here or any(kind != here[0] for kind in here):
         raise UsageError("PCB556", "`pcbatch.map` with count 0: nobody knows what the results would be")
-    return known[span]
+    return here[0]
+
+
+def _is_on_line(span: Span, line: Span) -> bool:
+    return span.file == line.file and span.line <= line.line <= span.end_line
 
 
 def as_batch(backend: Backend, examples: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,6 +115,7 @@ def sample(
         ValueError: if every chain failed, since the posterior is improper.
     """
     log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
+    programs.check_call(log_density, data is not None)
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
     transform = Transform.of(layout_of(initial), bijectors)
     settings = Settings(

@@ -200,7 +200,7 @@ class Emission(Sites):
         except (RefusedError, NeedsBlocksError, CompileError, MissingError):
             raise
         except PieceRefusalError as error:
-            raise self._refused_by(error, error.code, error.message, error.help) from None
+            raise self._refused_by(error) from None
         except Exception as error:
             raise self.failed(error, [*arguments, *keywords.values()]) from None
         if key is not None and len(_known_results) < MOST_KNOWN:
@@ -245,17 +245,18 @@ class Emission(Sites):
             return RefusedError(Diagnostic("PCB401", error.message, error.span))
         if isinstance(error, RecursionError) and _depth(error) < sys.getrecursionlimit() // 2:
             raise error  # it is not the operation that is nested so deep, but the calls around it
-        code, message, help = self.backend.failure(error)
         if not self.backend.is_size(error):
-            return self._refused_by(error, code, message, help)
+            return self._refused_by(error)
         self._refuse_sizes(arguments)
-        return self.no_constant(code, message, help)
+        return self.no_constant(*self.backend.failure(error))
 
-    def _refused_by(self, error: Exception, code: str, message: str, help: str) -> RefusedError:
+    def _refused_by(self, error: Exception) -> RefusedError:
         """A refusal at what is interpreted; if that is pcbatch's own code, at the line of the user's that it calls."""
         notes, here = _in_helper(error), self.span()
         if notes and here is not None and here.file.startswith(OWN):
+            code, message, help = self.backend.failure(error, handed=True)
             return RefusedError(Diagnostic(code, message, notes[0][0], "", help))
+        code, message, help = self.backend.failure(error)
         return self.refusal(code, message, help, notes=notes)
 
     def _refuse_sizes(self, arguments: Sequence[Any]) -> None:

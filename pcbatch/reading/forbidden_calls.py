@@ -86,7 +86,7 @@ _PATHS: dict[str, Forbidden] = {
         (f"builtins.{name}" for name in ("eval", "exec", "compile", "globals", "locals", "vars", "delattr")), _NAMES
     ),
     "builtins.__import__": _NAMES,
-    "io.": _FILE,
+    **dict.fromkeys(("io.", "_io."), _FILE),  # `open` is of `_io` from Python 3.13 on
     **dict.fromkeys(("random.", "secrets.", "uuid.", "numpy.random.", "posix.urandom", "nt.urandom"), _DRAW),
     **dict.fromkeys(("time.", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today"), _CLOCK),
     "datetime.date.today": _CLOCK,

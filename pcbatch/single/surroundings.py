@@ -13,7 +13,7 @@ import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -26,6 +26,7 @@ from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import helpers
+from pcbatch.single.boundaries import codes, of_values
 from pcbatch.single.calls import Float, case, library, number_type, of_library, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
@@ -34,21 +35,8 @@ OF = "_pcb_of"
 """The attribute of a class that stands for one of the user's: that one."""
 _MISSING = object()
 _LIBRARIES = frozenset({"math"})
-_MUTATORS = frozenset(
-    {"append", "extend", "insert", "pop", "clear", "reverse", "sort", "update", "setdefault", "popitem", "remove"}
-    | {"add", "discard", "fill", "partition", "put", "resize", "itemset"}
-)
 _STEADY = frozenset({FunctionType, ModuleType, BuiltinFunctionType, type, int, float, bool, str, type(None), object})
 """The types of what stands for itself, or is stood for by one thing, as long as its name means it."""
-_STORES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR"})
-
-
-def codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all inside it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from codes(each)
 
 
 class Library(ModuleType):
@@ -363,8 +351,7 @@ class Surroundings:
         if function not in self._calls:
             copy = self.copy(function)
             self._calls[function] = copy
-            if _may_change(function.__code__):
-                self._calls[function] = _of_values(copy)
+            self._calls[function] = of_values(copy)
         plain = self._calls[function]
         return plain if receiver is None else MethodType(plain, self.shadow(receiver))
 
@@ -391,28 +378,3 @@ def _contents(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:  # not assigned yet
         return _MISSING
-
-
-@functools.cache
-def _may_change(code: CodeType) -> bool:
-    """Whether a function may change something that it is given, by what its code does or calls."""
-    for each in codes(code):
-        if _MUTATORS.intersection(each.co_names):
-            return True
-        for instruction in dis.get_instructions(each):
-            if instruction.opname in _STORES:
-                return True
-    return False
-
-
-def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*given: Any, **options: Any) -> Any:
-        return function(*map(own, given), **{name: own(each) for name, each in options.items()})
-
-    return call
-
-
-def own(value: Any) -> Any:
-    """An argument as a batched function gets it: an array is a value, whose copy it may change, an object is itself."""
-    return value.__copy__() if isinstance(value, Array) else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import textwrap
 from types import FrameType
 from typing import Any
 
@@ -23,8 +24,8 @@ def refuse_cut(at: Any, shape: tuple[int, ...]) -> None:
     axis = 0
     for number, part in enumerate(parts):
         if isinstance(part, slice) and axis < len(shape) and _is_cut(part, shape[axis]):
-            written = _written(inspect.currentframe())
-            if written is not None and number < len(written) and _is_fixed(written[number]):
+            written = _written(inspect.currentframe(), len(parts))
+            if written and all(_is_fixed(each[number]) for each in written):
                 window = Window(part.start, part.stop, part.step or 1, part.stop - part.start)
                 window.resolve(shape[axis])
         axis += len(shape) - taken if part is ... else part is not None
@@ -41,25 +42,50 @@ def _is_fixed(node: ast.expr) -> bool:
     return isinstance(node, ast.Slice) and length_of(node.lower, node.upper) is not None
 
 
-def _written(frame: FrameType | None) -> list[ast.expr] | None:
-    """The parts of the index that the user's code is at."""
+def _written(frame: FrameType | None, count: int) -> list[list[ast.expr]]:
+    """The `count` parts of the index that the user's code is at.
+
+    Before Python 3.11 only its line is known, and these are the parts of each index there.
+    """
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back
-    if frame is None or not hasattr(frame.f_code, "co_positions"):
-        return None
-    first, last, start, end = [*frame.f_code.co_positions()][frame.f_lasti // 2]
+    if frame is None:
+        return []
+    found = _at_place(frame) if hasattr(frame.f_code, "co_positions") else _on_line(frame)
+    indices = [each.slice.elts if isinstance(each.slice, ast.Tuple) else [each.slice] for each in found]
+    return [each for each in indices if len(each) == count]
+
+
+def _at_place(frame: FrameType) -> list[ast.Subscript]:
+    """The subscript that a frame is at, if it is at one."""
+    code: Any = frame.f_code
+    first, last, start, end = [*code.co_positions()][frame.f_lasti // 2]
     if None in (first, last, start, end):
-        return None
-    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]  # type: ignore[operator]
-    text = [line.encode() for line in lines]
+        return []
+    text = [line.encode() for line in linecache.getlines(code.co_filename, frame.f_globals)[first - 1 : last]]
     if not text:
-        return None
+        return []
     text[-1] = text[-1][:end]
     text[0] = text[0][start:]
     try:
         found = parse(b"".join(text).decode().strip(), mode="eval").body
     except SyntaxError:
-        return None
-    if not isinstance(found, ast.Subscript):
-        return None
-    return found.slice.elts if isinstance(found.slice, ast.Tuple) else [found.slice]
+        return []
+    return [found] if isinstance(found, ast.Subscript) else []
+
+
+def _on_line(frame: FrameType) -> list[ast.Subscript]:
+    """The subscripts with slices on the line that a frame is at."""
+    code, line = frame.f_code, frame.f_lineno
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError):
+        return []
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and node.lineno <= line - max(first, 1) + 1 <= (node.end_lineno or node.lineno)
+        and any(isinstance(each, ast.Slice) for each in ast.walk(node.slice))
+    ]

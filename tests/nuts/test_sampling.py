@@ -9,6 +9,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import UsageError, interrupts, nuts
 from pcbatch.nuts import api
+from pcbatch.nuts.results import diagnostics
 from pcbatch.nuts.running import driver
 from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
 
@@ -285,6 +286,69 @@ def test_what_cannot_be_cast_says_so():
     for mixed in (lambda q: tf.concat([q, seen], 0)[0], lambda q: tf.tensordot(q, seen, 1)):
         with pytest.raises(pcbatch.CompileError, match=r"(?s)test_sampling.*dtype=tf.float64\)"):
             nuts.sample(mixed, np.zeros(1, np.float32), progress=False)
+
+
+def one_of_two(q, data):
+    return -0.5 * tf.reduce_sum(q * q)
+
+
+def branching(q):
+    return -tf.reduce_sum(q) if q[0] > 0.0 else tf.reduce_sum(q)
+
+
+def looping(q):
+    n = 0
+    while q[0] > 0.5 and n < 3:
+        q, n = 0.5 * q, n + 1
+    return -np.sum(q * q)
+
+
+def listed(q):
+    return -tf.reduce_sum(q["rates"] ** 2)
+
+
+WRONG = {
+    "a parameter too many": (
+        one_of_two,
+        {},
+        r"PCB551: .* called with the parameters, .* with \(q, data\): .* as data=",
+    ),
+    "a parameter too few": (
+        branching,
+        {"data": 1.0},
+        r"PCB551: .* parameters and data, but .* with \(q\): let it take both",
+    ),
+    "no function": (3.0, {}, "PCB551: log_density must be a function, not float"),
+    "text": (one_of_two, {"data": {"name": "here"}}, r"PCB551: data\['name'\] is text"),
+    "a branch": (branching, {}, r"Python branches on a lane's value.*help: .* a log density, .* decorate it with"),
+    "a loop": (looping, {}, r"Python branches on a lane's value.*help: .* a log density, .* decorate it with"),
+    "a list": (
+        listed,
+        {"initial": {"rates": [0.5, 1.5]}},
+        r"'list' and 'int'.*help: arithmetic is for arrays: make one",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_densities_that_cannot_be_run_are_refused_where_they_are_written(what):
+    density, options, message = WRONG[what]
+    with pytest.raises(pcbatch.PcbatchError, match=f"(?s){message}") as caught:
+        nuts.sample(density, **{"initial": np.ones(2, np.float32), **options}, progress=False)
+    assert what in ("no function", "text") or "test_sampling.py" in str(caught.value)
+
+
+def test_the_advice_works():
+    options = {"chains": 2, "warmup": 0, "draws": 3, "step_size": 0.2, "progress": False}
+    for density in (branching, looping):
+        assert np.isfinite(nuts.sample(pcbatch.autobatch(density), np.ones(2, np.float32), **options)["x"]).all()
+    assert np.isfinite(nuts.sample(listed, {"rates": np.array([0.5, 1.5])}, **options)["rates"]).all()
+
+
+def test_energies_that_are_large_are_judged_without_warnings_of_numpys():
+    huge = np.array([[1e30, -2e30, 1e30, 3e30], [1.0, 2.0, 1.0, 2.0]], np.float32)
+    assert np.isfinite(diagnostics.energy_fractions(huge)).all()
+    assert np.isnan(diagnostics.energy_fractions(huge.astype(np.float64) * 1e200)[0])
 
 
 def test_an_improper_posterior_is_said_to_be_one():

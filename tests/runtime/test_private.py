@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import UsageError
-from pcbatch.runtime.backends.tensorflow import private, probes, purity
+from pcbatch.runtime.backends.tensorflow import private, probes, purity, traces
 from pcbatch.runtime.backends.tensorflow.private import graphs, lookup
 from pcbatch.runtime.backends.tensorflow.probes import ways
 from tests.pairwise import every_second
@@ -61,7 +61,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 21
+    assert len(PATHS) == 22
     assert all(lookup.find(path) is not None for path in PATHS)
 
 
@@ -233,6 +233,22 @@ def test_functions_of_a_graph(monkeypatch):
     with pytest.raises(UsageError, match="PCB580"):
         private.share_functions(Graph(with_function), None)
     assert private.body_of(Graph(with_function), result.op.get_attr("f").name) is None
+
+
+def test_stacks_of_programs_name_the_users_calls_and_none_of_pcbatchs():
+    """XLA keeps those of all operations of a program for good."""
+
+    def helper():
+        return tf.zeros(3) + 1.0
+
+    with private.new_graph("any").as_default():
+        stack = traces.remembering(helper).op.traceback
+    files = [call.filename for call in stack]
+    assert any(call.name == "helper" for call in stack)
+    assert not any(file.startswith(str(Path(pcbatch.__file__).parent)) for file in files)
+    assert sum(file.startswith(str(Path(tf.__file__).parent)) for file in files) <= 2
+    with private.short_stacks() as outer, private.short_stacks() as inner:
+        assert outer.internal_set is inner.internal_set, "each stack keeps it"
 
 
 def test_direct_calls_are_seen_by_those_who_want_to_see_them(monkeypatch):

@@ -54,11 +54,15 @@ def _scalar(log_density: LogDensity, value: Any, dtype: tf.DType) -> Tensor:
 
 def _fault(log_density: LogDensity, message: str) -> ValueError:
     """An error about a log density, at its first line where it has one."""
+    span = span_of(log_density)
+    return ValueError(message) if span is None else PlacedError(message, span)
+
+
+def span_of(log_density: LogDensity) -> Span | None:
+    """The first line of a log density, a function or an object that is called."""
     function = inspect.unwrap(log_density)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    if code is None:
-        return ValueError(message)
-    return PlacedError(message, Span.of_line(code.co_filename, code.co_firstlineno))
+    return None if code is None else Span.of_line(code.co_filename, code.co_firstlineno)
 
 
 def leapfrog(

@@ -102,9 +102,9 @@ def dtype_of(structure: Any) -> tf.DType:
 
 
 def cast(structure: Any, dtype: str, name: str) -> Any:
-    """The structure with all its arrays of floats in the `dtype` of the sampler; ints, and what is no number, stay.
+    """The structure with all its arrays of floats in the `dtype` of the sampler; all else stays as it is.
 
-    UsageError PCB551, for the argument of this `name`, where numbers are too large for it.
+    UsageError PCB551, for the argument of this `name`, where numbers are too large for it, and for text.
 
     >>> cast({"x": np.ones(2), "n": np.arange(2)}, "float32", "data")["x"].dtype
     dtype('float32')
@@ -119,8 +119,10 @@ def cast(structure: Any, dtype: str, name: str) -> Any:
 
 
 def _cast_array(array: Any, dtype: tf.DType, name: str) -> Any:
+    if isinstance(array, (str, bytes)):
+        raise UsageError("PCB551", f"{name} is text, not numbers: let the density read it from around it")
     is_tensor = isinstance(array, (tf.Tensor, tf.Variable))
-    found = array if is_tensor or isinstance(array, (bool, int, str, bytes)) else np.asarray(array)
+    found = array if is_tensor or isinstance(array, (bool, int)) else np.asarray(array)
     is_known = is_tensor or (isinstance(found, np.ndarray) and found.dtype in FLOATS)
     kind = tf.as_dtype(found.dtype) if is_known else None
     if kind is None or not kind.is_floating or kind == dtype:

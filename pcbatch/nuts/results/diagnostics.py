@@ -113,6 +113,8 @@ def energy_fractions(energy: np.ndarray) -> np.ndarray:
     """
     if energy.shape[1] < 2:
         return np.full(len(energy), np.nan)
-    spread = energy.var(axis=1, ddof=1)
-    moves = np.square(np.diff(energy, axis=1)).mean(axis=1)
-    return np.divide(moves, spread, out=np.full(len(energy), np.nan), where=spread > 0)
+    energy = energy.astype(np.float64)  # squares of those of an improper posterior overflow in float32
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = energy.var(axis=1, ddof=1)
+        moves = np.square(np.diff(energy, axis=1)).mean(axis=1)
+        return np.divide(moves, spread, out=np.full(len(energy), np.nan), where=spread > 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -12,9 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.api import autobatch
-from pcbatch.errors import PcbatchError
+from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.function.executing import called_within
-from pcbatch.nuts.kernel.dynamics import value_and_gradient
+from pcbatch.nuts.kernel.dynamics import span_of, value_and_gradient
 from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import unravel
 from pcbatch.nuts.running.chain import make_sampler
@@ -24,6 +25,24 @@ from pcbatch.runtime.backends import backend_named
 
 TRIALS = 5
 """The number of times that a gradient is timed each way."""
+
+
+def check_call(log_density: Callable[..., Any], with_data: bool) -> None:
+    """Refuse a density that does not take what it is called with, at its own line: PCB551."""
+    try:
+        signature = inspect.signature(log_density)
+    except (TypeError, ValueError):  # nothing is known of its parameters, or it is no function
+        signature = None
+    if not callable(log_density):
+        raise UsageError("PCB551", f"log_density must be a function, not {type(log_density).__name__}")
+    given = ("the parameters", "data") if with_data else ("the parameters",)
+    try:
+        if signature is not None:
+            signature.bind(*given)
+    except TypeError:
+        way = "let it take both, `def log_density(params, data):`" if with_data else "hand over the second as data="
+        told = f"the log density is called with {' and '.join(given)}, but is defined with {signature}: {way}"
+        raise UsageError("PCB551", told, span_of(log_density)) from None
 
 
 def density_of_vector(log_density: Callable[..., Any], transform: Transform, with_data: bool) -> Callable[..., Any]:

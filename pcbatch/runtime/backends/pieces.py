@@ -230,8 +230,11 @@ class Pieces(Protocol):
     def symbols(self, tapes: bool) -> Symbols:
         """Where the types of single operations are found; `tapes` says whether the user's code may take gradients."""
 
-    def failure(self, error: Exception) -> tuple[str, str, str]:
-        """The code, the message and the advice for what an operation has raised while it was tried."""
+    def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
+        """The code, the message and the advice for what an operation has raised while it was tried.
+
+        `handed` says that pcbatch's own code has called the user's, such as a density.
+        """
 
     def is_size(self, error: Exception) -> bool:
         """Whether an operation was refused since a number of a lane stands where Python needs one for all."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span
+from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.ir import values
 from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.machine import Piece
@@ -37,7 +37,9 @@ class NumPyPieces:
     def symbols(self, tapes: bool) -> Symbols:
         return NumPySymbols()
 
-    def failure(self, error: Exception) -> tuple[str, str, str]:
+    def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
+        if isinstance(error, PieceRefusalError):
+            return error.code, error.message, error.help
         return "PCB401", f"{type(error).__name__}: {error}", ""
 
     def is_size(self, error: Exception) -> bool:

@@ -56,9 +56,9 @@ _CONSTRUCTOR = (
     "called by its name, and has no `__new__`, no metaclass and, as a dataclass, no `InitVar`"
 )
 _HANDED = (
-    "what is handed to pcbatch's own functions, a density for one, is one piece: write `tf.sin` for `math.sin`, "
-    "tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for a loop; or call a batched function, which may "
-    "branch, loop and recurse"
+    "a function that pcbatch's own code calls, such as a log density, is traced as one operation: write `tf.sin` for "
+    "`math.sin`, tf.where for `if`, and tf.while_loop(.., maximum_iterations=n) for `while`; or decorate it with "
+    "`pcbatch.autobatch`: then it may branch, loop and recurse"
 )
 _TENSORS = (
     "in a comprehension, a lambda and the arguments of what is not batched a lane's number is a tensor that has no "
@@ -71,12 +71,20 @@ _NO_NUMBER = (
 _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) with a constant k"
 
 
-def failure(error: Exception) -> tuple[str, str, str]:
-    """The code, the message and the advice for what one operation has raised while it was tried."""
+def failure(error: Exception, handed: bool = False) -> tuple[str, str, str]:
+    """The code, the message and the advice for what one operation has raised while it was tried.
+
+    `handed` says that pcbatch's own code has called the user's, such as a density.
+    """
+    if isinstance(error, PieceRefusalError):
+        return error.code, error.message, _HANDED if handed and error.code == "PCB414" else error.help
     if isinstance(error, NotATensorError):
         return "PCB401", f"{error} stands where a lane has a value, and lanes keep numbers only", _NO_NUMBER
     why = reason(error)
-    return "PCB401", plainly(why), help_for(why) or (_TENSORS if NO_VALUE.search(why) else "")
+    help = help_for(why)
+    if not help and NO_VALUE.search(why):
+        help = _HANDED if handed else _TENSORS
+    return "PCB401", plainly(why), help
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:

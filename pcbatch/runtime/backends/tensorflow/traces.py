@@ -92,7 +92,7 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
     known = _remembered.get()
     token = _remembered.set({} if known is None else known)
     try:
-        with ready.reusing():
+        with private.short_stacks(), ready.reusing():
             return function(*arrays)
     finally:
         _remembered.reset(token)

@@ -47,6 +47,12 @@ _CONSTANT = re.compile(
     r"|\w+, but got Tensor\(.*\) of type 'SymbolicTensor')\.?",
     re.DOTALL,
 )
+_VECTOR = re.compile(
+    r"Shape must be rank 2 but is rank 1 for MatMul with input shapes: .*"
+    r"|Argument `[ab]` passed to `tf\.linalg\.matmul` must be at least rank 2\..*",
+    re.DOTALL,
+)
+"""Of TensorFlow 2.21, and of 2.22."""
 _HELPS = (
     (
         re.compile(r"as an abstract array|is not a valid JAX (?:array )?type"),
@@ -66,11 +72,16 @@ _HELPS = (
     (_DTYPES, _CAST),
     (re.compile(r"unexpected keyword argument 'key'"), "compare in a loop, and keep the best so far and where it was"),
     (re.compile(r"nothing broadcasts here"), "give both the same shape"),
+    (
+        re.compile(r"^(?:TypeError: )?unsupported operand type\(s\) for .*'list'"),
+        "arithmetic is for arrays: make one of the list where it comes from, `np.array([1.0, 2.0])`, or here by "
+        "tf.stack(..)",
+    ),
     (re.compile(r"must support iteration"), "write a loop, `for x in xs:`, which goes over arrays, too"),
     (re.compile(r"a dict takes constant indices only"), "take an array, `prices[n]`, or compare: `5 if n == 1 else 7`"),
     (_NONE, "test for it before: `if x is None:`"),
     (_SIZED, ONE_SHAPE),
-    (re.compile(r"must be rank 2 but is rank 1 for MatMul"), operands.PRODUCT),
+    (_VECTOR, operands.PRODUCT),
     (
         re.compile(rf"^{re.escape(_ARMS)}|{_SAME_IN_ALL.pattern}", re.DOTALL),
         "return the same structure from each: lists of one length, dicts of the same keys, numbers of the same dtypes",
@@ -83,6 +94,7 @@ _HELPS = (
     (_ONE_SHAPE_IN_TURNS, ONE_SHAPE),
 )
 _PLAINLY = (
+    (_VECTOR, "tf.matmul is of matrices, and a vector is none"),
     (
         re.compile(r"Error interpreting argument to .*? as an abstract array\..*", re.DOTALL),
         "a function of JAX is given a tensor, of which it makes no array",

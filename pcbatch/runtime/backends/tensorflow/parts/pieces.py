@@ -41,8 +41,8 @@ class TensorFlowPieces:
     def symbols(self, tapes: bool) -> Symbols:
         return Symbols(tapes)
 
-    def failure(self, error: Exception) -> tuple[str, str, str]:
-        return blame.failure(error)
+    def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
+        return blame.failure(error, handed)
 
     def is_size(self, error: Exception) -> bool:
         return isinstance(error, SizeError | structures.ShapeError)

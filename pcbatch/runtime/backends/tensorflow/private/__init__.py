@@ -43,6 +43,7 @@ from pcbatch.runtime.backends.tensorflow.private.graphs import (
     placeholder_like,
     results_of,
     share_functions,
+    short_stacks,
     variables_read,
     watched_graph,
 )
@@ -148,6 +149,7 @@ __all__ = [
     "set_gradient",
     "set_rule",
     "share_functions",
+    "short_stacks",
     "spec",
     "specs",
     "trainable_variables",

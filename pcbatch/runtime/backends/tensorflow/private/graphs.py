@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -143,6 +146,47 @@ def makes_functions() -> bool:
     return lookup.find(lookup.FUNCTION) is not None and hasattr(
         lookup.needed(lookup.FUNC_GRAPH), "_add_function_recursive"
     )
+
+
+def short_stacks() -> contextlib.AbstractContextManager[Any]:
+    """A context in which operations note a stack without the calls of pcbatch and TensorFlow that have made them.
+
+    XLA keeps the stack of each operation that it compiles until the process ends: 10 kB each of 60 calls.
+    """
+    module = lookup.find(lookup.STACKS)
+    base = getattr(module, "StackTraceFilter", None)
+    return contextlib.nullcontext() if base is None else _stack_filter(base)()
+
+
+@functools.cache
+def _stack_filter(base: Any) -> type:
+    @functools.lru_cache(maxsize=4)
+    def set_of(files: frozenset[str]) -> Any:
+        """What TensorFlow makes of the files: each stack that is noted keeps it, so there is one for all."""
+        made = base()
+        made.internal_set.update_to({*files})
+        return made.internal_set
+
+    class Filter(base):  # type: ignore[misc]
+        def get_filtered_filenames(self) -> frozenset[str]:
+            return _libraries(len(sys.modules)) | self.parent.get_filtered_filenames()
+
+        def update(self) -> None:
+            self.internal_set = set_of(self.get_filtered_filenames())
+
+    return Filter
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries(modules: int) -> frozenset[str]:
+    """The files of pcbatch and TensorFlow, of so many modules that are loaded.
+
+    Without those of the last calls on a stack, which TensorFlow takes off by their number.
+    """
+    last = {getattr(lookup.find(each), "__file__", None) for each in (lookup.STACKS, lookup.CREATE.rpartition(".")[0])}
+    folders = (str(Path(__file__).parents[4]), str(Path(tf.__file__).parent))  # as code objects name them: with links
+    files = {getattr(module, "__dict__", {}).get("__file__") for module in [*sys.modules.values()]}
+    return frozenset(each for each in files if isinstance(each, str) and each.startswith(folders)) - last
 
 
 def function_of(graph: Any) -> Any:
