@@ -118,7 +118,7 @@ class Calls(Libraries):
     # -- what is called ------------------------------------------------------------------------------------------------
 
     def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        function = self.known(function)
+        function = self.there(function, "TypeError: 'NoneType' object is not callable")
         match function:
             case Function():
                 if function.batched is not None:

@@ -22,6 +22,7 @@ from pcbatch.reading.operations import Held, Named
 from pcbatch.reading.state import Cell, CellKind, Row, State
 from pcbatch.reading.values import (
     LOST,
+    NONE,
     Bound,
     Choice,
     Frame,
@@ -30,6 +31,7 @@ from pcbatch.reading.values import (
     Host,
     Lane,
     OneOf,
+    Optional,
     Part,
     Range,
     Ref,
@@ -281,7 +283,20 @@ class Core:
         if isinstance(value, Ref) and value.cell < 0:
             found: Value = self.state.heap[value.cell].items[0]
             return found
+        if isinstance(value, Optional):
+            return self.narrowed(value)
         return value
+
+    def narrowed(self, value: Optional) -> Value:
+        """A value that may be None as it is where that has been decided."""
+        is_there = self.state.facts.get(value.there.name)
+        if is_there is None:
+            return value
+        return self.known(value.content) if is_there else NONE
+
+    def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
+        """`value`, which must not be None: a lane for which it is fails with `error`; see `optionals`."""
+        raise NotImplementedError
 
     def type_of(self, value: Value) -> TensorType | None:
         """The type of a number or an array; None for everything else."""
@@ -325,7 +340,7 @@ class Core:
 
     def pattern(self, value: Value) -> Any:
         """`value` as an argument of an operation: lanes and constants inside of Python's structures."""
-        value = self.read(self.known(value))
+        value = self.read(self.there(value))
         match value:
             case Lane():
                 return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,11 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.naming import hint_of
-from pcbatch.reading.several import Several, refs_of
+from pcbatch.reading.several import BOOL, Several, refs_of
 from pcbatch.reading.state import Cell, State, are_alike, computes_again, joined_twins
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
+    NONE,
     Bound,
     Choice,
     Function,
@@ -22,6 +23,7 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Optional,
     Range,
     Ref,
     Super,
@@ -29,6 +31,7 @@ from pcbatch.reading.values import (
     Undefined,
     Value,
     View,
+    is_none,
     is_same,
 )
 from pcbatch.reading.words import NUMBER, is_word
@@ -75,6 +78,8 @@ class Meeting:
                 found = placed(self.reader, self.states, name, found, values)
             self.out.names[name] = found
         self.out.twins = joined_twins(self.states, self.cells)
+        self.out.facts = _in_all([state.facts for state in self.states])
+        self.out.meanings = _in_all([state.meanings for state in self.states])
         return self.out
 
     # -- arrays --------------------------------------------------------------------------------------------------------
@@ -112,6 +117,10 @@ class Meeting:
         waiting += [(Ref(number),) * len(self.states) for number in self.apart]
         while waiting:
             values = waiting.pop()
+            if self.is_optional(values):
+                values = tuple(self._contents(values)[1])
+                if not values:
+                    continue
             yield values
             first = values[0]
             if isinstance(first, Ref) and all(isinstance(each, Ref) for each in values):
@@ -188,6 +197,8 @@ class Meeting:
             return self._object([each.cell for each in values], what)  # type: ignore[union-attr]
         if all(is_same(first, each) for each in values[1:]):
             return self._same(first, what)
+        if self.is_optional(values):
+            return self._optional(values, what)
         if all(map(is_word, values)):
             return self._word(values, what)
         types = [
@@ -215,6 +226,40 @@ class Meeting:
             receiver = self.value([each.receiver for each in values], what)  # type: ignore[union-attr]
             return receiver if isinstance(receiver, Undefined) else Bound(first.function, receiver)  # type: ignore[union-attr]
         return self.unmet(values, what)
+
+    # -- values that may be None ---------------------------------------------------------------------------------------
+
+    def is_optional(self, values: Sequence[Value]) -> bool:
+        """Tell whether any of some values may be None, and they are not all words."""
+        return any(isinstance(each, Optional) or is_none(each) for each in values) and not all(map(is_word, values))
+
+    def _contents(self, values: Sequence[Value]) -> tuple[list[Host | Lane], list[Value]]:
+        """Whether values are there on each way, and what they are where they are; nothing if none ever is."""
+        parts = [
+            self.reader.in_state(state, lambda value=value: self.reader.parts_of(value))
+            for state, value in zip(self.states, values, strict=True)
+        ]
+        flags = [there for there, _ in parts]
+        known = next((way for way, (_, content) in enumerate(parts) if content is not None), None)
+        if known is None:
+            return flags, []
+        (_, first), source = parts[known], self.states[known]
+        return flags, [
+            self.reader.blank_of(first, source, state) if content is None else content
+            for state, (_, content) in zip(self.states, parts, strict=True)
+        ]
+
+    def _optional(self, values: Sequence[Value], what: str) -> Value:
+        """A value that is None on some of the ways, or in some of the lanes there."""
+        flags, contents = self._contents(values)
+        content = self.value(contents, what) if contents else NONE
+        if not contents or isinstance(content, Undefined):
+            return content
+        there: Host | Lane = flags[0]
+        if not all(is_same(there, each) for each in flags):
+            there = Lane(self.reader.emitter.fresh(BOOL, f"has_{hint_of(what) or 'it'}"), BOOL)
+            self.copies.append((there, tuple(flags)))
+        return self.reader.or_none(there, content)
 
     def _fixed(self, values: Sequence[Value]) -> list[Ref | OneOf] | None:
         """Values as one of several objects may be, in all states."""
@@ -244,6 +289,9 @@ class Meeting:
             case View(base):
                 base = self.value([base] * len(self.states), what)
                 return base if isinstance(base, Undefined) else replace(value, base=base, seen=None)
+            case Optional(there, content):
+                found = self.value([content] * len(self.states), what)
+                return found if isinstance(found, Undefined) else Optional(there, found)
             case OneOf(index, items):
                 refs = [self.value([each] * len(self.states), what) for each in items]
                 return OneOf(index, tuple(refs))  # type: ignore[arg-type]
@@ -377,6 +425,11 @@ class Meeting:
             for state, value in zip(self.states, values, strict=True)
         ]
         return of_kinds(values, kinds, what)
+
+
+def _in_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what is the same in all of some mappings."""
+    return {key: value for key, value in rows[0].items() if all(row.get(key) == value for row in rows[1:])}
 
 
 def _function_of(value: Any) -> Any:

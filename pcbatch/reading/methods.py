@@ -217,7 +217,7 @@ class Methods(Objects):
         """A method of one of several objects: what it does to each, where it is that one."""
 
         def called(item: Value) -> Value:
-            function = item if name == "__call__" else self.attribute(item, name)
+            function = item if name == "__call__" else self.method_of(item, name) or self.attribute(item, name)
             return self.call_value(function, list(arguments), dict(keywords))
 
         return self.on_each(value, called)

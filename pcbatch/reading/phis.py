@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.values import Undefined
+from pcbatch.reading.state import State
+from pcbatch.reading.values import Undefined, Value
 
 Path = tuple[Any, ...]
 """Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), items of tuples."""
@@ -41,4 +42,12 @@ class Worded:
     words: tuple[int, ...]
 
 
-Phi = TensorType | Celled | Copied | Stale | Chosen | Worded | Undefined
+@dataclass(frozen=True, eq=False)
+class Absent:
+    """A path at which None stands in some lanes; in the others what stands for `value`, which `source` has."""
+
+    value: Value
+    source: State
+
+
+Phi = TensorType | Absent | Celled | Copied | Stale | Chosen | Worded | Undefined

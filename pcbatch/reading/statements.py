@@ -255,6 +255,7 @@ class Statements(Tails):
         self.emitter.enter(wrong)
         self._fault(AssertionError, [] if node.msg is None else [node.msg], "assert")
         self.state = state
+        self.state.assume(found.name, True)
         self.emitter.enter(right)
 
     def visit_Raise(self, node: Any) -> None:
