@@ -17,7 +17,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.described import described
 from pcbatch.reading.emitter import Emitter, Mark
-from pcbatch.reading.naming import Names
+from pcbatch.reading.naming import Names, hint_of_text
 from pcbatch.reading.operations import Held, Named
 from pcbatch.reading.state import Cell, CellKind, Row, State
 from pcbatch.reading.values import (
@@ -251,12 +251,11 @@ class Core:
 
     def host(self, value: Any, place: Place | None = None) -> Value:
         """A value of Python's as an abstract one: tuples are taken apart."""
-        if type(value) is tuple:
-            return Tuple(tuple(self.host(each, _item(place, number)) for number, each in enumerate(value)))
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            items = tuple(self.host(each, _item(place, number)) for number, each in enumerate(value))
-            return Tuple(items, type(value))
-        return Host(value, place)
+        is_named = isinstance(value, tuple) and hasattr(value, "_fields")
+        if type(value) is not tuple and not is_named:
+            return Host(value, place)
+        items = tuple(self.host(each, place and place.item(number)) for number, each in enumerate(value))
+        return Tuple(items, type(value) if is_named else None)
 
     def captured(self, value: Any, place: Place) -> Value:
         """A value that was read from the world: what it is, is noted."""
@@ -283,16 +282,9 @@ class Core:
         if isinstance(value, Ref) and value.cell < 0:
             found: Value = self.state.heap[value.cell].items[0]
             return found
-        if isinstance(value, Optional):
-            return self.narrowed(value)
+        if isinstance(value, Optional) and (is_there := self.state.facts.get(value.there.name)) is not None:
+            return self.known(value.content) if is_there else NONE
         return value
-
-    def narrowed(self, value: Optional) -> Value:
-        """A value that may be None as it is where that has been decided."""
-        is_there = self.state.facts.get(value.there.name)
-        if is_there is None:
-            return value
-        return self.known(value.content) if is_there else NONE
 
     def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
         """`value`, which must not be None: a lane for which it is fails with `error`; see `optionals`."""
@@ -389,7 +381,7 @@ class Core:
     def item_of_host(self, value: Host, key: Any) -> Value:
         """An item of a captured list or dict."""
         item = value.value[key]
-        place = None if value.place is None else Place("part", value.place, key, f"{value.place.text}[{key!r}]")
+        place = None if value.place is None else value.place.item(key)
         return self.host(item) if place is None else self.captured(item, place)
 
     def bound(self, value: Host) -> Named:
@@ -402,7 +394,7 @@ class Core:
             return Held(value.place.text, value.value)
         host = value.value
         hint = value.path.rpartition(".")[2] or getattr(host, "__name__", "") or type(host).__name__.lower()
-        hint = "".join(c if c.isalnum() or c == "_" else "_" for c in hint)
+        hint = re.sub(r"\W", "_", hint)
         return Named(self.names.bind(hint if hint.isidentifier() else "value", host), host)
 
     def operand(self, value: Host) -> Lane:
@@ -415,19 +407,16 @@ class Core:
                 place = Place("attribute", value.value, "value", place.text)
             value = Host(held, place)
         places = [] if value.place is None else [value.place]
+        type_: Any = self.backend.type_of(value.value)
         for name, known in self.world.operands.items():
             if known.value is value.value:
                 if value.place is not None and value.place.identity not in {each.identity for each in known.places}:
                     known.places.append(value.place)
-                return Lane(name, self._operand_type(known.value))
-        text = "constant" if value.place is None else value.place.text
-        hint = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in text).split()) or "operand"
-        name = self.names.bind(hint if hint.isidentifier() else f"_{hint}", value.value)
+                return Lane(name, type_)
+        hint = hint_of_text("constant" if value.place is None else value.place.text)
+        name = self.names.bind(hint, value.value)
         self.world.operands[name] = Operand(value.value, places)
-        return Lane(name, self._operand_type(value.value))
-
-    def _operand_type(self, value: Any) -> Any:
-        return self.backend.type_of(value)
+        return Lane(name, type_)
 
     def record(self, value: Value) -> Any:
         """An object or a named tuple as one operand."""
@@ -455,10 +444,3 @@ class Core:
     def described(self, value: Value) -> str:
         """What a value is, for messages."""
         return described(value, self.cell(value))
-
-
-def _item(place: Place | None, number: int) -> Place | None:
-    """The place of an item of what was read at a place."""
-    if place is None:
-        return None
-    return Place("part", place, number, f"{place.text}[{number}]")

@@ -81,8 +81,8 @@ class Crossing(Gathered):
         match value:
             case Host():
                 return Kind("host", value=value)
-            case Optional(there, content):
-                return Kind("optional", items=self._kinds([there, content], leaves, seen, stays))
+            case Optional(there=there):
+                return Kind("optional", items=self._kinds([there, value.content], leaves, seen, stays))
             case Tuple(items, cls):
                 return Kind("tuple", items=self._kinds(items, leaves, seen, stays), cls=cls)
             case Range(start, stop, step):

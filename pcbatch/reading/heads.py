@@ -16,7 +16,7 @@ from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.naming import hint_of
-from pcbatch.reading.phis import Absent, Celled, Chosen, Copied, Path, Phi, Stale, Worded
+from pcbatch.reading.phis import Absent, Celled, Chosen, Copied, Path, Phi, Stale, Worded, put_at, value_at
 from pcbatch.reading.several import BOOL
 from pcbatch.reading.state import OWN, State, computes_again, inside
 from pcbatch.reading.unmet import unassigned
@@ -74,7 +74,7 @@ class Head:
                 self.lanes[path] = flag
                 if content is None:
                     content = reader.blank_of(phi.value, phi.source, reader.state)
-                put_at(reader.state, path, reader.or_none(flag, content))
+                put_at(reader.state, path, reader.if_there(flag, content))
             elif isinstance(phi, Celled):
                 value = value_at(reader.state, path)
                 if isinstance(value, Lane) and value.name in reader.types:
@@ -431,45 +431,3 @@ def _cells(value: Value) -> list[int]:
 def _hint(path: Path) -> str:
     names = [step for step in path[2:] if isinstance(step, str)]
     return hint_of(names[-1]) if names else ""
-
-
-def value_at(state: State, path: Path) -> Value:
-    """What is at a path."""
-    value: Any
-    if path[0] == "n":
-        value, steps = state.names[path[1], path[2]], path[3:]
-    else:
-        cell = state.heap[path[1]]
-        value, steps = cell.items[path[2]], path[3:]
-    for step in steps:
-        value = getattr(value, _inside(value))[step] if isinstance(step, int) else getattr(value, step)
-    return value
-
-
-def _inside(value: Any) -> str:
-    """The field of a value that has its items."""
-    return "parts" if isinstance(value, Lazy) else "items"
-
-
-def put_at(state: State, path: Path, new: Value) -> None:
-    """Put a value at a path."""
-
-    def within(value: Any, steps: Path) -> Any:
-        if not steps:
-            return new
-        step, *rest = steps
-        if isinstance(step, int):
-            items = list(getattr(value, _inside(value)))
-            items[step] = within(items[step], tuple(rest))
-            return replace(value, **{_inside(value): tuple(items)})
-        return replace(value, **{step: within(getattr(value, step), tuple(rest))})
-
-    if path[0] == "n":
-        name = path[1], path[2]
-        state.names[name] = within(state.names[name], path[3:])
-        return
-    cell = state.heap[path[1]]
-    if path[2] not in dict(cell.parts()):
-        state.heap[path[1]] = replace(cell, items={**cell.items, path[2]: new})
-        return
-    state.heap[path[1]] = cell.with_parts(lambda key, value: within(value, path[3:]) if key == path[2] else value)

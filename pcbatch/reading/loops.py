@@ -14,9 +14,9 @@ from pcbatch.reading.counters import COUNTER, Counted
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.filtered import Filtered
-from pcbatch.reading.heads import Head, value_at
+from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
-from pcbatch.reading.phis import Absent, Path, Phi
+from pcbatch.reading.phis import Absent, Path, Phi, value_at
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
     NONE,

@@ -259,7 +259,7 @@ class Meeting:
         if not all(is_same(there, each) for each in flags):
             there = Lane(self.reader.emitter.fresh(BOOL, f"has_{hint_of(what) or 'it'}"), BOOL)
             self.copies.append((there, tuple(flags)))
-        return self.reader.or_none(there, content)
+        return self.reader.if_there(there, content)
 
     def _fixed(self, values: Sequence[Value]) -> list[Ref | OneOf] | None:
         """Values as one of several objects may be, in all states."""

@@ -314,7 +314,7 @@ class Operators(Variables):
             return self.is_same_or_none(a, b, self.is_one)
         objects = self.fixed([a, b]) if any(isinstance(each, OneOf) for each in (a, b)) else None
         if objects is not None or (isinstance(a, Ref) and isinstance(b, Ref)):
-            return self._is_one_object(*(objects or (a, b)))  # type: ignore[arg-type]
+            return self._is_one_object(*(objects or (a, b)))
         if isinstance(a, Host) and isinstance(b, Host):
             return Host(a.value is b.value)
         for one, other in ((a, b), (b, a)):

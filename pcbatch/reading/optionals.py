@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pcbatch.reading.joins import Joins
 from pcbatch.reading.operations import CHOICE, GETITEM
 from pcbatch.reading.several import BOOL
-from pcbatch.reading.values import NONE, Host, Lane, Optional, Undefined, Value, is_none, is_same
+from pcbatch.reading.values import NONE, Host, Lane, Optional, Value, is_same
 from pcbatch.reading.words import is_word
 
 
@@ -41,14 +41,9 @@ class Optionals(Joins):
 
     def or_none(self, there: Host | Lane, content: Value) -> Value:
         """A value where a bool holds, None elsewhere."""
-        if isinstance(there, Host):
-            return content if there.value else NONE
-        if is_none(content) or isinstance(content, Undefined):
-            return content
         if isinstance(content, Optional):
             return self.or_none(self.both(there, content.there), content.content)
-        self.flags.add(there.name)
-        return Optional(there, content)
+        return self.if_there(there, content)
 
     def chosen_or_none(self, condition: Lane, x: Value, y: Value) -> Value | None:
         """The one of two values of which any may be None; None if that is not so."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.state import State
-from pcbatch.reading.values import Undefined, Value
+from pcbatch.reading.values import Lazy, Undefined, Value
 
 Path = tuple[Any, ...]
 """Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), items of tuples."""
@@ -51,3 +51,45 @@ class Absent:
 
 
 Phi = TensorType | Absent | Celled | Copied | Stale | Chosen | Worded | Undefined
+
+
+def value_at(state: State, path: Path) -> Value:
+    """What is at a path."""
+    value: Any
+    if path[0] == "n":
+        value, steps = state.names[path[1], path[2]], path[3:]
+    else:
+        cell = state.heap[path[1]]
+        value, steps = cell.items[path[2]], path[3:]
+    for step in steps:
+        value = getattr(value, _inside(value))[step] if isinstance(step, int) else getattr(value, step)
+    return value
+
+
+def _inside(value: Any) -> str:
+    """The field of a value that has its items."""
+    return "parts" if isinstance(value, Lazy) else "items"
+
+
+def put_at(state: State, path: Path, new: Value) -> None:
+    """Put a value at a path."""
+
+    def within(value: Any, steps: Path) -> Any:
+        if not steps:
+            return new
+        step, *rest = steps
+        if isinstance(step, int):
+            items = list(getattr(value, _inside(value)))
+            items[step] = within(items[step], tuple(rest))
+            return replace(value, **{_inside(value): tuple(items)})
+        return replace(value, **{step: within(getattr(value, step), tuple(rest))})
+
+    if path[0] == "n":
+        name = path[1], path[2]
+        state.names[name] = within(state.names[name], path[3:])
+        return
+    cell = state.heap[path[1]]
+    if path[2] not in dict(cell.parts()):
+        state.heap[path[1]] = replace(cell, items={**cell.items, path[2]: new})
+        return
+    state.heap[path[1]] = cell.with_parts(lambda key, value: within(value, path[3:]) if key == path[2] else value)

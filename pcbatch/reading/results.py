@@ -111,7 +111,7 @@ class Results(Effects):
         parts = [self.in_state(each.state, lambda each=each: self.parts_of(each.value)) for each in found]
         known = next((number for number, (_, content) in enumerate(parts) if content is not None), None)
         are_sure = all(isinstance(there, Host) for there, _ in parts)
-        is_mixed = not are_sure or len({there.value for there, _ in parts}) > 1  # type: ignore[union-attr]
+        is_mixed = not are_sure or len({there.value for there, _ in parts}) > 1
         was_mixed = spec.result is not None and _given(spec, spec.result).form == "optional"
         if known is None or not (is_mixed or was_mixed) or all(is_word(each.value) for each in found):
             return found

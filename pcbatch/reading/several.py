@@ -15,7 +15,20 @@ import numpy as np
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import GETITEM
 from pcbatch.reading.state import Cell, State, within
-from pcbatch.reading.values import NONE, Choice, Host, Lane, OneOf, Optional, Ref, Value, View, is_none, is_same
+from pcbatch.reading.values import (
+    NONE,
+    Choice,
+    Host,
+    Lane,
+    OneOf,
+    Optional,
+    Ref,
+    Undefined,
+    Value,
+    View,
+    is_none,
+    is_same,
+)
 from pcbatch.reading.words import Words
 
 BOOL = TensorType("bool")
@@ -102,7 +115,7 @@ class Several(Words):
     def parts_of(self, value: Value) -> tuple[Host | Lane, Value | None]:
         """Whether a value is there, and what it is then; nothing for None."""
         if isinstance(value, Optional):
-            value = self.narrowed(value)
+            value = self.known(value)
         if isinstance(value, Optional):
             return value.there, value.content
         return Host(not is_none(value)), None if is_none(value) else value
@@ -144,6 +157,15 @@ class Several(Words):
             return
         state.heap[ref.cell] = source.heap[ref.cell]
         state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self.blank_of(part, source, state))
+
+    def if_there(self, there: Host | Lane, content: Value) -> Value:
+        """A value where a bool holds, None elsewhere; nothing inside of it may be None."""
+        if isinstance(there, Host):
+            return content if there.value else NONE
+        if is_none(content) or isinstance(content, Undefined):
+            return content
+        self.flags.add(there.name)
+        return Optional(there, content)
 
     def blank_of(self, value: Value, source: State, state: State) -> Value:
         """What stands in another state in the place of a value that `source` has: zeros for its numbers."""

@@ -98,8 +98,9 @@ class State:
 
     def copy(self) -> State:
         """A state that can go another way."""
-        own = (self.names, self.heap, self.origins, self.places, self.twins, self.facts, self.meanings)
-        return State(*(dict(each) for each in own))  # type: ignore[call-overload, arg-type]
+        facts, meanings = dict(self.facts), dict(self.meanings)
+        objects = dict(self.heap), dict(self.origins)
+        return State(dict(self.names), *objects, dict(self.places), dict(self.twins), facts, meanings)
 
     def assume(self, name: str, holds: bool) -> None:
         """Note that a bool of the lane's is known from here on, and what follows from that for those it is made of."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pcbatch.reading.heads import Head, value_at
+from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import Meeting
-from pcbatch.reading.phis import Path, Phi
+from pcbatch.reading.phis import Path, Phi, value_at
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell, State
 from pcbatch.reading.values import (
