@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.reading import arrays_in_python, numpy_in_python, ufuncs_in_python
 from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
 
 # -- heapq -------------------------------------------------------------------------------------------------------------
@@ -298,5 +299,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     collections.deque: Deque,
     collections.defaultdict: DefaultDict,
     collections.Counter: Counter,
+    **arrays_in_python.FUNCTIONS,
+    **numpy_in_python.FUNCTIONS,
+    **ufuncs_in_python.FUNCTIONS,
 }
 """What is read in the place of functions of libraries that are given anything of a lane's, and of classes."""

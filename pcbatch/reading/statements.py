@@ -8,6 +8,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.operators import NAMES
@@ -298,6 +299,8 @@ class Statements(Tails):
 
     def _fault(self, cls: type, arguments: Sequence[Any], kind: Any) -> None:
         """Fail the lane with an exception of these arguments, which may be numbers of the lane."""
+        if cls is RefusalError:
+            raise self.no_constant(*(each.value for each in arguments))
         lanes: list[str] = []
         if not arguments:
             self.fail(cls.__name__, lanes, kind)
