@@ -413,6 +413,7 @@ _NAMES: dict[Any, str] = {
         "map",
         "max",
         "min",
+        "next",
         "pow",
         "range",
         "repr",

@@ -190,9 +190,10 @@ class Calls(Libraries):
         return self.call_user(function, arguments, keywords)
 
     def _is_own(self, value: Value) -> bool:
-        """Tell whether a value is a list, or a bounded one, that the function has made, and that may change."""
+        """Tell whether a value is a list, or a bounded one, that may change, or a function of the user's."""
         value = self.known(value)
-        return isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
+        is_list = isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
+        return is_list or (isinstance(value, Host) and is_users(value.value))
 
     def _call_known(
         self, name: str, known: Callable[..., Value], arguments: Sequence[Value], keywords: dict[str, Value]

@@ -165,5 +165,7 @@ class Entries(Arrays):
         cell = self.cell(value)
         if cell is not None and cell.kind == "dict":
             return dict(cell.items)
-        pairs = [self.sequence(each) for each in self.sequence(value)]
+        items = self.method_of(value, "items")  # of `Counter` and its like
+        whole = value if items is None else self.call_value(items, [], {})
+        pairs = [self.sequence(each) for each in self.sequence(whole)]
         return {self.constant(key, A_KEY): item for key, item in pairs}
