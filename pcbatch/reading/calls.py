@@ -195,6 +195,10 @@ class Calls(Libraries):
         is_list = isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
         return is_list or (isinstance(value, Host) and is_users(value.value))
 
+    def items_of(self, value: Value) -> Value:
+        found = self.method_of(value, "items")
+        return value if found is None else self.call_value(found, [], {})
+
     def _call_known(
         self, name: str, known: Callable[..., Value], arguments: Sequence[Value], keywords: dict[str, Value]
     ) -> Value:

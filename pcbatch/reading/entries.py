@@ -165,7 +165,9 @@ class Entries(Arrays):
         cell = self.cell(value)
         if cell is not None and cell.kind == "dict":
             return dict(cell.items)
-        items = self.method_of(value, "items")  # of `Counter` and its like
-        whole = value if items is None else self.call_value(items, [], {})
-        pairs = [self.sequence(each) for each in self.sequence(whole)]
+        pairs = [self.sequence(each) for each in self.sequence(self.items_of(value))]
         return {self.constant(key, A_KEY): item for key, item in pairs}
+
+    def items_of(self, value: Value) -> Value:
+        """The pairs that a dict is made of: those of what has `items()`, of `Counter` and its like; see `calls`."""
+        raise NotImplementedError

@@ -40,7 +40,8 @@ from pcbatch.reading.values import (
     is_none,
 )
 
-MOST_FRAMES = 80
+MOST_FRAMES = 24
+"""How deep generators may go over themselves."""
 A_LOOP = "go over it in a `for` loop, which may end where each lane ends; or append to a `pcbatch.bounded` list"
 Consume = Callable[[Value], None]
 
@@ -85,7 +86,7 @@ class Generators(Sequences):
         value = NONE if node.value is None else self.expression(node.value)
         if self.is_live:
             self._resume(self._consumer(), value)
-        return NONE if self.is_live else DEAD
+        return NONE
 
     def visit_YieldFrom(self, node: Any) -> Value:
         whole = self.expression(node.value)
@@ -93,10 +94,11 @@ class Generators(Sequences):
             return DEAD
         consumer = self._consumer()
         self.over(self.refuse_number(whole), node, lambda item: self._resume(consumer, item), lambda: None, [])
-        if not self.is_live:
-            return DEAD
         is_function = isinstance(whole, Generator) and isinstance(whole.tree, gast.FunctionDef)
-        return Undefined("PCB105", "the value of `yield from` is what a generator returns") if is_function else NONE
+        if not is_function:
+            return NONE
+        why, help = "what a generator returns is not read here", "write `for each in inner(): yield each`"
+        return Undefined("PCB105", why, help=help)
 
     def _consumer(self) -> Consumer:
         """What goes over the generator that is interpreted."""
@@ -187,18 +189,17 @@ class Generators(Sequences):
 
     def call_next(self, value: Value, default: Value | None = None) -> Value:
         """`next` of a generator of which nobody asks for more."""
-        value = self.known(value)
-        if not isinstance(value, Generator):
+        generator = self.known(value)
+        if not isinstance(generator, Generator):
             self._refuse_forbidden(next)
-        assert isinstance(value, Generator)
         slot, loop = self._slot_of(NONE if default is None else default), Loop(None, self.frame)
 
         def take(item: Value) -> None:
             self.state.names[slot] = item
             self.break_unless(Host(False), loop)
 
-        self.spend(value)
-        self.drive(value, take, loop)
+        self.spend(generator)
+        self.drive(generator, take, loop)
         if self.is_live and default is None:
             self.emitter.fault("StopIteration", (), "raise", self.span())
         self.join([*self._here(), *loop.breaks])
@@ -237,23 +238,24 @@ class Generators(Sequences):
         return self.call_value(found, [], {})
 
     def _generator_in(self, whole: Value) -> Generator | None:
-        """The generator of a function's that something goes over; None if there is none."""
+        """The generator that something goes over, one of a function's if there is one; None if there is none."""
         match self.known(whole):
-            case Generator(gast.FunctionDef()) as found:
-                return found
+            case Generator() as generator:
+                return generator
             case Lazy("enumerate" | "iter", (part, *_)) | Lazy("filter", (_, part)):
                 return self._generator_in(part)
             case Lazy("zip", parts) | Lazy("map", (_, *parts)):
-                return next((found for each in parts if (found := self._generator_in(each)) is not None), None)
+                found = [each for part in parts if (each := self._generator_in(part)) is not None]
+                return next(filter(_is_functions, found), found[0] if found else None)
         return None
 
     def drive(self, whole: Value, consume: Consume, loop: Loop) -> None:
         """Do something with each item of a generator, or of what goes over one."""
         match self.known(whole):
-            case Generator(gast.FunctionDef()) as generator:
-                self._run(generator, consume, loop)
-            case Generator() as generator:
-                self._run_expression(generator, consume, loop)
+            case Generator(gast.FunctionDef()) as function:
+                self._run(function, consume, loop)
+            case Generator() as expression:
+                self._run_expression(expression, consume, loop)
             case Lazy("iter", (part,)):
                 self.drive(part, consume, loop)
             case Lazy("enumerate", (part, start)):
@@ -300,9 +302,15 @@ class Generators(Sequences):
 
     def _side_by_side_of(self, kind: str, parts: Sequence[Value], consume: Consume, loop: Loop) -> None:
         """`zip(..)` or `map(function, ..)` of one generator, and of other sequences."""
-        places = [place for place, each in enumerate(parts) if self._generator_in(each) is not None]
+        known = [self._generator_in(each) for each in parts]
+        places = [place for place, each in enumerate(known) if _is_functions(each)]
         if len(places) > 1:
             raise self.refusal("PCB105", "two generators are gone over side by side", "make a list of one: `list(..)`")
+        places = places or [place for place, each in enumerate(known) if each is not None]
+        parts = [
+            each if own is None or place == places[0] else self.new("list", tuple(self.sequence(each)))
+            for place, (each, own) in enumerate(zip(parts, known, strict=True))
+        ]
         slot = self._slot_of(Tuple(tuple(parts)))
 
         def beside(number: Value, item: Value) -> None:
@@ -336,7 +344,7 @@ class Generators(Sequences):
     # -- items at once -------------------------------------------------------------------------------------------------
 
     def sequence(self, value: Value) -> list[Value]:
-        return super().sequence(value) if self._generator_in(value) is None else self._collected(value)
+        return self._collected(value) if _is_functions(self._generator_in(value)) else super().sequence(value)
 
     def _collected(self, value: Value) -> list[Value]:
         """The items of a generator, which the program makes a list of."""
@@ -362,20 +370,42 @@ class Generators(Sequences):
 
     def live(self, whole: Value) -> Iterator[Value]:
         generator = self._generator_in(whole)
-        if generator is None:
+        if generator is None or not _is_functions(generator):
             yield from super().live(whole)
             return
-        own = {key: each for key, each in self.state.names.items() if key[0] == generator.frame.number}
-        reached = [each.cell for each in self.state.reachable(iter(own.values())) if isinstance(each, Ref)]
+        seen = self._seen_by(generator)
         before = dict(self.state.heap)
         items = self._collected(whole)
         if any(self.state.heap.get(number) is not cell for number, cell in before.items()):
             raise self._interleaved("changes something around it")
-        heap = {number: self.state.heap.get(number) for number in reached}
+        names = dict(self.state.names)
         for item in self.each(items):
-            if any(self.state.heap.get(number) is not cell for number, cell in heap.items()):
+            if any(self._has_changed_since(names, before, *each) for each in seen):
                 raise self._interleaved("reads what is changed meanwhile")
             yield item
+
+    def _seen_by(self, generator: Generator) -> list[tuple[Any, Value]]:
+        """What a generator can read that others may change: variables by name, objects and arrays by themselves."""
+        own = [each for key, each in self.state.names.items() if key[0] == generator.frame.number]
+        function = generator.frame.function
+        found: list[tuple[Any, Value]] = []
+        for name in self.free_names(function) if function.frame is not None else ():
+            frame = function.frame
+            while frame is not None and (frame.number, name) not in self.state.names:
+                frame = frame.function.frame
+            if frame is not None:
+                found.append(((frame.number, name), self.state.names[frame.number, name]))
+        reached = self.state.reachable(iter([*own, *(value for _, value in found)]))
+        return [*found, *((None, each) for each in reached if isinstance(each, Ref | Lane))]
+
+    def _has_changed_since(self, names: dict[Any, Value], heap: dict[int, Any], name: Any, value: Value) -> bool:
+        """Tell whether a variable, an object or an array is not what it was."""
+        if name is not None:
+            return self.state.names.get(name) is not names.get(name)
+        if isinstance(value, Ref):
+            return self.state.heap.get(value.cell) is not heap.get(value.cell)
+        is_stored_into = (self.state.names.get(key) is not each for key, each in names.items() if each is value)
+        return isinstance(value, Lane) and bool(value.type.shape) and any(is_stored_into)
 
     def _interleaved(self, how: str) -> RefusedError:
         return self.refusal("PCB105", f"a generator that is gone over here {how}", "go over it in a `for` loop")
@@ -392,6 +422,11 @@ def is_generator(tree: Any) -> bool:
         if not isinstance(node, gast.FunctionDef | gast.Lambda):
             waiting += gast.iter_child_nodes(node)
     return False
+
+
+def _is_functions(generator: Generator | None) -> bool:
+    """Tell whether a generator is one of a function's."""
+    return generator is not None and isinstance(generator.tree, gast.FunctionDef)
 
 
 def _forget(state: State, frame: Frame) -> None:

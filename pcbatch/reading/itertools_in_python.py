@@ -190,5 +190,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     itertools.combinations_with_replacement: combinations_with_replacement,
     heapq.merge: merge,
     functools.cmp_to_key: cmp_to_key,
-} | ({itertools.batched: batched} if hasattr(itertools, "batched") else {})
+    getattr(itertools, "batched", "batched"): batched,  # of Python 3.12 and later
+}
 """What is read in the place of functions that are given anything of a lane's."""

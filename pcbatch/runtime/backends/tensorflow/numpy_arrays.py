@@ -166,7 +166,8 @@ def _pad(a: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any
         pad_width = [list(pad_width)] * x.shape.rank
     if mode in ("edge", "wrap"):
         for axis, width in enumerate(pad_width):
-            x = tf.gather(x, np.pad(np.arange(x.shape[axis]), width, mode), axis=axis)
+            places: Any = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
+            x = tf.gather(x, places, axis=axis)
         return x
     if mode not in ("constant", "reflect", "symmetric"):
         raise TypeError("np.pad of a lane's values has the modes constant, edge, reflect, symmetric and wrap")
