@@ -23,6 +23,7 @@ from pcbatch.reading.values import (
     Frame,
     Host,
     Lane,
+    Undefined,
     Value,
 )
 
@@ -161,10 +162,9 @@ class Loops(Filtered):
         if path[0] == "v":
             return path[1] in self.state.heap
         try:
-            value_at(self.state, path)
+            return not isinstance(value_at(self.state, path), Undefined)
         except (KeyError, IndexError, AttributeError, TypeError):
             return False
-        return True
 
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]

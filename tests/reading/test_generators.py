@@ -47,11 +47,42 @@ def pairs(xs):
             yield i, j, xs[i] * xs[j]
 
 
-def simple(xs):
-    s = 0.0
-    for v in halves(int(abs(xs[0]) * 20) + 1):
-        s += v * 0.5
-    return s
+def left_and_again(xs):
+    def inner(k):
+        while k > 0:
+            yield k
+            k = k // 2
+
+    def outer(k):
+        yield from inner(k)
+        yield 7
+
+    total = 0.0
+    for k in outer(int(abs(xs[0]) * 20)):
+        total += k
+        if total > 20.0:
+            break
+    return total, max(outer(int(abs(xs[0]) * 20)))
+
+
+def interleaved(xs):
+    b = xs.copy()
+    total = 0.0
+    for v in (b[k] for k in range(4)):
+        b[3] += v
+        total += v
+    return total
+
+
+def kept_by_lane(xs):
+    total = 0.0
+    for place, x in enumerate(x for x in xs if x > 0.2):
+        total += place * x
+    for k in (k * 2 for k in range(int(abs(xs[0]) * 5)) if k % 2 == 1):
+        total += k
+        if total > 6.0:
+            break
+    return total
 
 
 def brk(xs):
@@ -67,15 +98,6 @@ def brk(xs):
     else:
         s = -1.0
     return s, k
-
-
-def els(xs):
-    for v in halves(int(abs(xs[0]) * 10) + 2):
-        if v == 5:
-            break
-    else:
-        return 7
-    return 9
 
 
 def ret(xs):
@@ -194,16 +216,6 @@ def unpack(xs):
 
     a, b, c = three()
     return a + 2 * b + 3 * c, tuple(three()), [*three()], max(*three())
-
-
-def early(xs):
-    def upto(n):
-        for i in range(10):
-            if i > n:
-                return
-            yield i * xs[0]
-
-    return sum(upto(int(abs(xs[1]) * 4)))
 
 
 def obj_loop(xs):
@@ -332,7 +344,7 @@ def _takes_a_row(function):
 PROGRAMS = [
     each for each in [*globals().values()] if getattr(each, "__module__", "") == __name__ and _takes_a_row(each)
 ]
-ALL_FORMS = [simple, brk, zipped, closures, objs, nexts, deep]
+ALL_FORMS = [left_and_again, brk, zipped, closures, objs, nexts, deep]
 
 
 def _alone(program, row):
