@@ -9,7 +9,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.reading.arrays import A_KEY
+from pcbatch.reading.arrays import A_KEY, AN_ELEMENT
 from pcbatch.reading.core import FilteredError, NeedsBlocksError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
@@ -76,7 +76,7 @@ class Expressions(Operators):
         return self.new("list", tuple(self.evaluated(node.elts)))
 
     def visit_Set(self, node: Any) -> Value:
-        keys = [self.constant(each, "an element of a set") for each in self.evaluated(node.elts)]
+        keys = [self.constant(each, AN_ELEMENT) for each in self.evaluated(node.elts)]
         return self.new("set", dict.fromkeys(keys, NONE))
 
     def visit_Dict(self, node: Any) -> Value:
@@ -372,7 +372,7 @@ class Expressions(Operators):
             return [*row]
 
     def visit_SetComp(self, node: Any) -> Value:
-        keys = [self.constant(each, "an element of a set") for each in self.listed(node)]
+        keys = [self.constant(each, AN_ELEMENT) for each in self.listed(node)]
         return self.new("set", dict.fromkeys(keys, NONE))
 
     def visit_DictComp(self, node: Any) -> Value:

@@ -205,7 +205,7 @@ class Head:
         match head, now:
             case Tuple(), Tuple() if is_alike(head, now):
                 pairs = list(zip(range(len(head.items)), head.items, now.items, strict=True))
-            case Lazy(kind=kind), Lazy(kind=other) if kind == other:
+            case Lazy(), Lazy() if head.kind == now.kind and [*map(is_none, head.parts)] == [*map(is_none, now.parts)]:
                 pairs = list(zip(range(len(head.parts)), head.parts, now.parts, strict=True))
             case Range(), Range():
                 pairs = [("start", head.start, now.start), ("stop", head.stop, now.stop), ("step", head.step, now.step)]

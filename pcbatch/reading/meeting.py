@@ -9,12 +9,12 @@ from typing import Any
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.emitter import OpenBlock
+from pcbatch.reading.meeting_of_parts import PartsMeeting
 from pcbatch.reading.naming import hint_of
-from pcbatch.reading.several import BOOL, Several, refs_of
+from pcbatch.reading.several import Several, refs_of
 from pcbatch.reading.state import Cell, State, are_alike, computes_again, joined_twins
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
-    NONE,
     Bound,
     Choice,
     Function,
@@ -31,7 +31,6 @@ from pcbatch.reading.values import (
     Undefined,
     Value,
     View,
-    is_none,
     is_same,
 )
 from pcbatch.reading.words import NUMBER, is_word
@@ -45,7 +44,7 @@ ONE_LENGTH = (
 )
 
 
-class Meeting:
+class Meeting(PartsMeeting):
     """The state in which several ways meet, found from the states at their ends."""
 
     def __init__(self, reader: Several, ends: Sequence[End]):
@@ -118,7 +117,7 @@ class Meeting:
         while waiting:
             values = waiting.pop()
             if self.is_optional(values):
-                values = tuple(self._contents(values)[1])
+                values = tuple(self.contents(values)[1])
                 if not values:
                     continue
             yield values
@@ -198,7 +197,7 @@ class Meeting:
         if all(is_same(first, each) for each in values[1:]):
             return self._same(first, what)
         if self.is_optional(values):
-            return self._optional(values, what)
+            return self.optional(values, what)
         if all(map(is_word, values)):
             return self._word(values, what)
         types = [
@@ -219,6 +218,8 @@ class Meeting:
             isinstance(each, Function) and each.tree is first.tree for each in values
         ):
             return self._function(values, what)  # type: ignore[arg-type]
+        if any(isinstance(each, Lazy) for each in values) and (part := self.part(values, what)) is not None:
+            return part
         objects = self._fixed(values)
         if objects is not None:
             return self._one_of(objects, what)
@@ -226,40 +227,6 @@ class Meeting:
             receiver = self.value([each.receiver for each in values], what)  # type: ignore[union-attr]
             return receiver if isinstance(receiver, Undefined) else Bound(first.function, receiver)  # type: ignore[union-attr]
         return self.unmet(values, what)
-
-    # -- values that may be None ---------------------------------------------------------------------------------------
-
-    def is_optional(self, values: Sequence[Value]) -> bool:
-        """Tell whether any of some values may be None, and they are not all words."""
-        return any(isinstance(each, Optional) or is_none(each) for each in values) and not all(map(is_word, values))
-
-    def _contents(self, values: Sequence[Value]) -> tuple[list[Host | Lane], list[Value]]:
-        """Whether values are there on each way, and what they are where they are; nothing if none ever is."""
-        parts = [
-            self.reader.in_state(state, lambda value=value: self.reader.parts_of(value))
-            for state, value in zip(self.states, values, strict=True)
-        ]
-        flags = [there for there, _ in parts]
-        known = next((way for way, (_, content) in enumerate(parts) if content is not None), None)
-        if known is None:
-            return flags, []
-        (_, first), source = parts[known], self.states[known]
-        return flags, [
-            self.reader.blank_of(first, source, state) if content is None else content
-            for state, (_, content) in zip(self.states, parts, strict=True)
-        ]
-
-    def _optional(self, values: Sequence[Value], what: str) -> Value:
-        """A value that is None on some of the ways, or in some of the lanes there."""
-        flags, contents = self._contents(values)
-        content = self.value(contents, what) if contents else NONE
-        if not contents or isinstance(content, Undefined):
-            return content
-        there: Host | Lane = flags[0]
-        if not all(is_same(there, each) for each in flags):
-            there = Lane(self.reader.emitter.fresh(BOOL, f"has_{hint_of(what) or 'it'}"), BOOL)
-            self.copies.append((there, tuple(flags)))
-        return self.reader.if_there(there, content)
 
     def _fixed(self, values: Sequence[Value]) -> list[Ref | OneOf] | None:
         """Values as one of several objects may be, in all states."""

@@ -11,6 +11,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from pcbatch.reading.arrays import AN_ELEMENT
 from pcbatch.reading.containers import MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.objects import Objects
@@ -205,7 +206,7 @@ class Methods(Objects):
         raise self.refusal("PCB401", f"AttributeError: {self.described(value)} has no method `{name}`")
 
     def _set_method(self, value: Ref, cell: Cell, name: str, arguments: Sequence[Value]) -> Value:
-        keys = [self.constant(each, "an element of a set") for each in arguments]
+        keys = [self.constant(each, AN_ELEMENT) for each in arguments]
         found = set(cell.items)
         result = getattr(found, name)(*keys)
         self.change(value, items=dict.fromkeys(found, NONE))

@@ -10,6 +10,7 @@ import gast
 
 from pcbatch.ir.dtypes import meeting
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.arrays import AN_ELEMENT
 from pcbatch.reading.calls import Calls
 from pcbatch.reading.containers import MOST_ITEMS
 from pcbatch.reading.core import FilteredError
@@ -249,7 +250,7 @@ class Sequences(Calls):
         return self.new("dict", {**({} if value is None else self.entries(value)), **keywords})
 
     def call_set(self, value: Value | None = None) -> Value:
-        keys = [] if value is None else [self.constant(each, "an element of a set") for each in self.sequence(value)]
+        keys = [] if value is None else [self.constant(each, AN_ELEMENT) for each in self.sequence(value)]
         return self.new("set", dict.fromkeys(keys, NONE))
 
     def call_map(self, function: Value, *values: Value) -> Value:

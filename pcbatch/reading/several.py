@@ -20,6 +20,7 @@ from pcbatch.reading.values import (
     Choice,
     Host,
     Lane,
+    Lazy,
     OneOf,
     Optional,
     Ref,
@@ -157,6 +158,10 @@ class Several(Words):
             return
         state.heap[ref.cell] = source.heap[ref.cell]
         state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self.blank_of(part, source, state))
+
+    def as_slice(self, value: Value) -> Lazy | None:
+        """A slice of an array whose length differs by lane, or all of an array as one; see `ragged`."""
+        raise NotImplementedError
 
     def if_there(self, there: Host | Lane, content: Value) -> Value:
         """A value where a bool holds, None elsewhere; nothing inside of it may be None."""
