@@ -18,7 +18,7 @@ from pcbatch.reading.result_faults import two_kinds, two_types
 from pcbatch.reading.several import BOOL
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.state import array_name
-from pcbatch.reading.values import Host, Lane, Ref, Value
+from pcbatch.reading.values import Host, Lane, Optional, Ref, Value
 from pcbatch.reading.words import is_word
 
 
@@ -61,7 +61,7 @@ class Results(Effects):
             if not spec.is_by_value:
                 return  # it is read anew, for calls inside it have to hand back as much
             spec.result = None
-        found = self.with_none(spec, found)
+        found = self.with_none(spec, found) if spec.number else [self._there(spec, each) for each in found]
         result = spec.result
         for each in found:
             leaves: list[Value] = []
@@ -123,14 +123,22 @@ class Results(Effects):
         for each, (there, content) in zip(found, parts, strict=True):
             self.emitter.enter(each.block)
             self.state, self.node = each.state, each.node
-            if spec.number == 0:
-                value = self.there(each.value, f"TypeError: {spec.function.name} gives None for this example")
-                wrapped.append(replace(each, value=value, block=self.emitter.current, state=self.state))
-                continue
             flag = self.lane(there, BOOL)
             value = self.or_none(flag, self.blank_of(first, source, each.state) if content is None else content)
             wrapped.append(replace(each, value=value))
         return wrapped
+
+    def _there(self, spec: Specialisation, each: Returning) -> Returning:
+        """What a batch is given: nothing in it may be None in some lanes, which fail."""
+        error = f"TypeError: {spec.function.name} gives None for this example"
+        unsure = [value for value in each.state.reachable(iter([each.value])) if isinstance(value, Optional)]
+        if not unsure:
+            return each
+        self.emitter.enter(each.block)
+        self.state, self.node = each.state, each.node
+        for value in unsure:
+            self.there(value, error)
+        return replace(each, block=self.emitter.current, state=self.state)
 
     def _is_handed_on(
         self, block: OpenBlock, leaves: Sequence[Value], results: tuple[str, ...], types: Sequence[TensorType]

@@ -165,7 +165,24 @@ def bools(xs):
     return 2 if flag is None else 1 if flag else 0, flag is True, flag is False, flag
 
 
+def value_and_place(xs):
+    best = place = None
+    for k, x in enumerate(xs):
+        if x > 0 and (best is None or x < best):
+            best, place = x, k
+    return best, place
+
+
+def objects_with_none(xs):
+    made = P(xs[0], None)
+    if xs[1] > 0:
+        made.y = xs[2]
+    return [made.x, {"y": made.y}]
+
+
 PROGRAMS = [
+    value_and_place,
+    objects_with_none,
     parents,
     bump_one,
     alias_list,
@@ -190,6 +207,10 @@ def test_answers_are_pythons(program):
             expected = [np.asarray(each) for each in tf.nest.flatten(program(row.copy()))]
         except TypeError:
             assert run.status[lane]
+            continue
+        if any(each.dtype == object for each in expected):
+            assert run.status[lane]
+            assert "gives None for this example" in str(run.errors[0])
             continue
         assert not run.status[lane]
         for own, theirs in zip(tf.nest.flatten(run.value), expected, strict=True):
