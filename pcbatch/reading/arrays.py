@@ -23,6 +23,8 @@ from pcbatch.reading.views import Index, Sliced, parts_of
 
 STORED, AXIS = builtin("__stored__"), builtin("__axis__")
 A_KEY = "a key of a dict"
+AN_ELEMENT = "an element of a set"
+FLAGS = "keep a flag for each number that may be in it, `seen = np.zeros(n, bool)`, then `seen[k] = True` and `seen[k]`"
 KEYS = (
     "make the entries before, `counts = {0: 0, 1: 0}`, then a number that differs by lane may be a key; or count in an "
     "array: `counts[k] += 1`"
@@ -123,6 +125,8 @@ class Arrays(Sharing):
         if self.kind(value) == "list":
             return [self.constant(each, what) for each in self.state.cell(value).items]  # type: ignore[arg-type]
         message = f"{what} must be known when the function is compiled, and differs by lane"
+        if what == AN_ELEMENT:
+            raise self.no_constant("PCB313", message, FLAGS)
         raise self.no_constant("PCB313", message, self.if_static([value], KEYS if what == A_KEY else ""))
 
     # -- reading -------------------------------------------------------------------------------------------------------

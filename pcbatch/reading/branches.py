@@ -10,10 +10,10 @@ import gast
 from pcbatch.ir import payload
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsBlocksError
-from pcbatch.reading.joins import Joins
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operations import AND, CHOICE, GETITEM, OR, UNARY
-from pcbatch.reading.several import refs_of
+from pcbatch.reading.optionals import Optionals
+from pcbatch.reading.several import BOOL, refs_of
 from pcbatch.reading.state import State
 from pcbatch.reading.values import (
     Bound,
@@ -23,6 +23,7 @@ from pcbatch.reading.values import (
     Host,
     Lane,
     OneOf,
+    Optional,
     Range,
     Ref,
     Super,
@@ -34,10 +35,9 @@ from pcbatch.reading.values import (
 from pcbatch.reading.words import is_word
 
 Arm = Callable[[], "Value | None"]
-BOOL = TensorType("bool")
 
 
-class Branches(Joins):
+class Branches(Optionals):
     """Truth and choice."""
 
     # -- truth ---------------------------------------------------------------------------------------------------------
@@ -66,6 +66,8 @@ class Branches(Joins):
                 return Host(True)
             case Choice():
                 return self.truth(self.of_words(value, self.truth))
+            case Optional():
+                return self.is_known(value, self.truth)
         lane = self.lane(value)
         if lane.type.dtype == "bool" and not lane.type.shape:
             return lane
@@ -95,9 +97,19 @@ class Branches(Joins):
         """`not truth`."""
         if isinstance(truth, Host):
             return Host(not truth.value)
+        match self.state.meanings.get(truth.name):
+            case "not", part:
+                return Lane(part, BOOL)
         found = self.emit(UNARY[gast.Not], [truth])
         assert isinstance(found, Lane)
+        self._means(found, "not", truth)
         return found
+
+    def _means(self, lane: Lane, word: str, *parts: Lane) -> None:
+        """Note what a bool is made of, if that tells whether values are None."""
+        names = [part.name for part in parts]
+        if not (self.flags.isdisjoint(names) and self.state.meanings.keys().isdisjoint(names)):
+            self.state.meanings[lane.name] = word, *names
 
     def both(self, a: Host | Lane, b: Host | Lane) -> Host | Lane:
         """`a and b` of two truths."""
@@ -107,6 +119,7 @@ class Branches(Joins):
             return a if b.value else b
         found = self.emit(AND, [a, b])
         assert isinstance(found, Lane)
+        self._means(found, "and", a, b)
         return found
 
     def either(self, a: Host | Lane, b: Host | Lane) -> Host | Lane:
@@ -117,6 +130,7 @@ class Branches(Joins):
             return b if b.value else a
         found = self.emit(OR, [a, b])
         assert isinstance(found, Lane)
+        self._means(found, "or", a, b)
         return found
 
     # -- arms ----------------------------------------------------------------------------------------------------------
@@ -129,6 +143,8 @@ class Branches(Joins):
         true, false = self.emitter.block(), self.emitter.block()
         self.emitter.branch(condition, true, false, self.span())
         states = [self.state.copy() for _ in arms]
+        for state, holds in zip(states, (True, False), strict=True):
+            state.assume(condition.name, holds)
         return self.meet(zip((true, false), states, arms, strict=True))
 
     def refuse_inside(self, what: str) -> None:
@@ -182,7 +198,8 @@ class Branches(Joins):
         """What `what` gives, computed whether or not `condition` holds; NeedsBlocksError where that cannot be done."""
         before, outer = self.state, self.guard
         self.state = before.copy()
-        names, heap = dict(before.names), dict(before.heap)
+        names, heap, facts = dict(before.names), dict(before.heap), before.facts
+        self.state.assume(condition.name, True)
         block = self.emitter.current
         self.straight += 1
         try:
@@ -193,6 +210,7 @@ class Branches(Joins):
             self.guard = outer
         if self.emitter.current is not block or self._has_changed(names, heap):
             raise NeedsBlocksError
+        self.state.facts = facts
         return value
 
     def _both_hold(self, a: Lane, b: Lane) -> Lane:
@@ -222,11 +240,15 @@ class Branches(Joins):
         self.emitter.enter(wrong)
         self.emitter.fault(message, arguments, "raise", self.span())
         self.emitter.enter(right)
+        self.state.assume(truth.name, True)
 
     def selection(self, condition: Lane, x: Value, y: Value) -> Value:
         """The one of two values that are there; NeedsBlocksError where they are no numbers, arrays or tuples."""
         if is_same(x, y):
             return x
+        found = self.chosen_or_none(condition, x, y)
+        if found is not None:
+            return found
         if isinstance(x, Tuple) and isinstance(y, Tuple) and x.cls is y.cls and len(x.items) == len(y.items):
             pairs = zip(x.items, y.items, strict=True)
             return Tuple(tuple(self.selection(condition, a, b) for a, b in pairs), x.cls)
@@ -260,6 +282,9 @@ class Branches(Joins):
         items = [self.known(each) for each in items]
         if not items:
             raise self.refusal("PCB401", "IndexError: index out of range: it is empty")
+        found = self.taken_or_none(items, index, is_checked=is_checked)
+        if found is not None:
+            return found
         if all(isinstance(each, Tuple) for each in items) and len({(len(t.items), t.cls) for t in items}) == 1:  # type: ignore[union-attr]
             rows = zip(*(each.items for each in items), strict=True)  # type: ignore[union-attr]
             return Tuple(tuple(self.taken(row, index, is_checked=is_checked) for row in rows), items[0].cls)  # type: ignore[union-attr]
@@ -319,6 +344,9 @@ class Branches(Joins):
 
     def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
         """The one of two values that are there: selected where they are numbers or objects, else by blocks."""
+        found = None if is_same(x, y) else self.chosen_or_none(condition, x, y)
+        if found is not None:
+            return found
         if isinstance(x, Tuple) and isinstance(y, Tuple) and x.cls is y.cls and len(x.items) == len(y.items):
             return Tuple(tuple(self.chosen(condition, a, b) for a, b in zip(x.items, y.items, strict=True)), x.cls)
         objects = None if is_same(x, y) or self.type_of(x) is not None else self.fixed([x, y])

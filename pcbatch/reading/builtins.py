@@ -28,6 +28,7 @@ from pcbatch.reading.values import (
     Generator,
     Host,
     OneOf,
+    Optional,
     Ref,
     Tuple,
     Value,
@@ -183,6 +184,12 @@ class Builtins(Mapped):
 
     def call_isinstance(self, value: Value, classes: Value) -> Value:
         value, wanted = self.known(value), self._classes(classes)
+        if isinstance(value, Optional):
+            of_none = Host(issubclass(type(None), wanted))
+            return self.either(
+                self.both(value.there, self.truth(self.call_isinstance(value.content, classes))),
+                self.both(self.negated(value.there), of_none),
+            )
         if isinstance(value, OneOf):
             return self.taken([self.call_isinstance(each, classes) for each in value.items], value.index)
         return Host(issubclass(self._class_of(value), wanted))
@@ -222,6 +229,8 @@ class Builtins(Mapped):
 
     def call_callable(self, value: Value) -> Value:
         value = self.known(value)
+        if isinstance(value, Optional):
+            return self.both(value.there, self.truth(self.call_callable(value.content)))
         is_function = isinstance(value, Function | Bound) or (isinstance(value, Host) and callable(value.value))
         return Host(is_function or self.method_of(value, "__call__") is not None)
 
@@ -274,6 +283,10 @@ class Builtins(Mapped):
     def call_copy(self, value: Value) -> Value:
         """`copy.copy`."""
         value = self.known(value)
+        if isinstance(value, Optional):
+            return dataclasses.replace(value, content=self.call_copy(value.content))
+        if isinstance(value, OneOf):
+            return self.taken([self.call_copy(each) for each in value.items], value.index)
         type_ = self.type_of(value)
         if type_ is not None:
             return self.read(value)
@@ -308,6 +321,10 @@ class Builtins(Mapped):
                 return self.read(each)
             if isinstance(each, Tuple):
                 return dataclasses.replace(each, items=tuple(map(deep, each.items)))
+            if isinstance(each, Optional):
+                return dataclasses.replace(each, content=deep(each.content))
+            if isinstance(each, OneOf):
+                return self.taken([deep(self.known(item)) for item in each.items], each.index)
             if isinstance(each, Host):
                 own = self._opened(each)
                 return each if own is each else deep(own)
@@ -399,6 +416,7 @@ _NAMES: dict[Any, str] = {
         "map",
         "max",
         "min",
+        "next",
         "pow",
         "range",
         "repr",

@@ -118,7 +118,7 @@ class Calls(Libraries):
     # -- what is called ------------------------------------------------------------------------------------------------
 
     def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        function = self.known(function)
+        function = self.there(function, "TypeError: 'NoneType' object is not callable")
         match function:
             case Function():
                 if function.batched is not None:
@@ -190,9 +190,14 @@ class Calls(Libraries):
         return self.call_user(function, arguments, keywords)
 
     def _is_own(self, value: Value) -> bool:
-        """Tell whether a value is a list, or a bounded one, that the function has made, and that may change."""
+        """Tell whether a value is a list, or a bounded one, that may change, or a function of the user's."""
         value = self.known(value)
-        return isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
+        is_list = isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
+        return is_list or (isinstance(value, Host) and is_users(value.value))
+
+    def items_of(self, value: Value) -> Value:
+        found = self.method_of(value, "items")
+        return value if found is None else self.call_value(found, [], {})
 
     def _call_known(
         self, name: str, known: Callable[..., Value], arguments: Sequence[Value], keywords: dict[str, Value]

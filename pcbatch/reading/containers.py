@@ -40,6 +40,8 @@ COUNT = Operation(
 
 
 LOOP_OVER = "loop over a sequence: `for i in range(n):`"
+NO_ITEMS = "TypeError: 'NoneType' object is not iterable"
+NO_ELEMENTS = "TypeError: 'NoneType' object is not subscriptable"
 MUTABLE = (list, dict, set, collections.deque, bytearray)
 """Python's own classes of objects that can change."""
 _OF_SEVERAL = {"add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "pop", "popitem"}
@@ -58,7 +60,7 @@ class Containers(Entries):
 
     def sequence(self, value: Value) -> list[Value]:
         """The items that a loop over `value` would take, one after the other."""
-        value = self.known(value)
+        value = self.there(value, NO_ITEMS)
         match value:
             case Tuple(items):
                 return list(items)
@@ -109,7 +111,7 @@ class Containers(Entries):
 
     def refuse_number(self, value: Value) -> Value:
         """`value`, of which the items are wanted, or what gives them; refused here for a number."""
-        value = self.known(value)
+        value = self.there(value, NO_ITEMS)
         if self.is_scalar(value):
             raise self._without_items(value)
         return self.iterable(value)
@@ -138,7 +140,7 @@ class Containers(Entries):
 
     def item(self, whole: Value, index: Index) -> Value:
         """`whole[index]`."""
-        whole = self.known(whole)
+        whole = self.there(whole, NO_ELEMENTS)
         if isinstance(whole, OneOf):
             whole = self.iterable(whole)
         if isinstance(index, Choice):
@@ -248,7 +250,7 @@ class Containers(Entries):
 
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         """`whole[index] = value`."""
-        whole = self.known(whole)
+        whole = self.there(whole, NO_ELEMENTS)
         if self.type_of(whole) is not None:
             self.store_element(whole, index, value)
             return
@@ -319,7 +321,8 @@ class Containers(Entries):
 
     def delete_item(self, whole: Value, index: Index) -> None:
         """`del whole[index]`."""
-        cell = self.cell(self.known(whole))
+        whole = self.there(whole, NO_ELEMENTS)
+        cell = self.cell(whole)
         if isinstance(whole, Host) and isinstance(whole.value, MUTABLE):
             raise self.captured_change(whole)
         if cell is None or cell.kind not in ("list", "dict") or not isinstance(whole, Ref):
@@ -389,7 +392,7 @@ class Containers(Entries):
 
     def length(self, value: Value) -> Value:
         """`len(value)`."""
-        value = self.known(value)
+        value = self.there(value, "TypeError: object of type 'NoneType' has no len()")
         type_ = self.type_of(value)
         if type_ is not None:
             if not type_.shape:

@@ -17,11 +17,12 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.described import described
 from pcbatch.reading.emitter import Emitter, Mark
-from pcbatch.reading.naming import Names
+from pcbatch.reading.naming import Names, hint_of_text
 from pcbatch.reading.operations import Held, Named
 from pcbatch.reading.state import Cell, CellKind, Row, State
 from pcbatch.reading.values import (
     LOST,
+    NONE,
     Bound,
     Choice,
     Frame,
@@ -30,6 +31,7 @@ from pcbatch.reading.values import (
     Host,
     Lane,
     OneOf,
+    Optional,
     Part,
     Range,
     Ref,
@@ -251,12 +253,11 @@ class Core:
 
     def host(self, value: Any, place: Place | None = None) -> Value:
         """A value of Python's as an abstract one: tuples are taken apart."""
-        if type(value) is tuple:
-            return Tuple(tuple(self.host(each, _item(place, number)) for number, each in enumerate(value)))
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            items = tuple(self.host(each, _item(place, number)) for number, each in enumerate(value))
-            return Tuple(items, type(value))
-        return Host(value, place)
+        is_named = isinstance(value, tuple) and hasattr(value, "_fields")
+        if type(value) is not tuple and not is_named:
+            return Host(value, place)
+        items = tuple(self.host(each, place and place.item(number)) for number, each in enumerate(value))
+        return Tuple(items, type(value) if is_named else None)
 
     def captured(self, value: Any, place: Place) -> Value:
         """A value that was read from the world: what it is, is noted."""
@@ -285,7 +286,13 @@ class Core:
         if isinstance(value, Ref) and value.cell < 0:
             found: Value = self.state.heap[value.cell].items[0]
             return found
+        if isinstance(value, Optional) and (is_there := self.state.facts.get(value.there.name)) is not None:
+            return self.known(value.content) if is_there else NONE
         return value
+
+    def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
+        """`value`, which must not be None: a lane for which it is fails with `error`; see `optionals`."""
+        raise NotImplementedError
 
     def type_of(self, value: Value) -> TensorType | None:
         """The type of a number or an array; None for everything else."""
@@ -329,7 +336,7 @@ class Core:
 
     def pattern(self, value: Value) -> Any:
         """`value` as an argument of an operation: lanes and constants inside of Python's structures."""
-        value = self.read(self.known(value))
+        value = self.read(self.there(value))
         match value:
             case Lane():
                 return value
@@ -378,7 +385,7 @@ class Core:
     def item_of_host(self, value: Host, key: Any) -> Value:
         """An item of a captured list or dict."""
         item = value.value[key]
-        place = None if value.place is None else Place("part", value.place, key, f"{value.place.text}[{key!r}]")
+        place = None if value.place is None else value.place.item(key)
         return self.host(item) if place is None else self.captured(item, place)
 
     def bound(self, value: Host) -> Named:
@@ -391,7 +398,7 @@ class Core:
             return Held(value.place.text, value.value)
         host = value.value
         hint = value.path.rpartition(".")[2] or getattr(host, "__name__", "") or type(host).__name__.lower()
-        hint = "".join(c if c.isalnum() or c == "_" else "_" for c in hint)
+        hint = re.sub(r"\W", "_", hint)
         return Named(self.names.bind(hint if hint.isidentifier() else "value", host), host)
 
     def operand(self, value: Host) -> Lane:
@@ -404,19 +411,16 @@ class Core:
                 place = Place("attribute", value.value, "value", place.text)
             value = Host(held, place)
         places = [] if value.place is None else [value.place]
+        type_: Any = self.backend.type_of(value.value)
         for name, known in self.world.operands.items():
             if known.value is value.value:
                 if value.place is not None and value.place.identity not in {each.identity for each in known.places}:
                     known.places.append(value.place)
-                return Lane(name, self._operand_type(known.value))
-        text = "constant" if value.place is None else value.place.text
-        hint = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in text).split()) or "operand"
-        name = self.names.bind(hint if hint.isidentifier() else f"_{hint}", value.value)
+                return Lane(name, type_)
+        hint = hint_of_text("constant" if value.place is None else value.place.text)
+        name = self.names.bind(hint, value.value)
         self.world.operands[name] = Operand(value.value, places)
-        return Lane(name, self._operand_type(value.value))
-
-    def _operand_type(self, value: Any) -> Any:
-        return self.backend.type_of(value)
+        return Lane(name, type_)
 
     def record(self, value: Value) -> Any:
         """An object or a named tuple as one operand."""
@@ -444,8 +448,3 @@ class Core:
     def described(self, value: Value) -> str:
         """What a value is, for messages."""
         return described(value, self.cell(value))
-
-
-def _item(place: Place | None, number: int) -> Place | None:
-    """The place of an item of what was read at a place."""
-    return None if place is None else Place("part", place, number, f"{place.text}[{number}]")

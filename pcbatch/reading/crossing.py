@@ -23,6 +23,7 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Optional,
     Part,
     Range,
     Ref,
@@ -81,6 +82,8 @@ class Crossing(Gathered):
         match value:
             case Host():
                 return Kind("host", value=value)
+            case Optional(there=there):
+                return Kind("optional", items=self._kinds([there, value.content], leaves, seen, stays))
             case Tuple(items, cls):
                 return Kind("tuple", items=self._kinds(items, leaves, seen, stays), cls=cls)
             case Range(start, stop, step):
@@ -208,6 +211,10 @@ class Crossing(Gathered):
                 index, *items = (self.made_of(each, leaves, made) for each in kind.items)
                 assert isinstance(index, Lane)
                 return OneOf(index, tuple(each for each in items if isinstance(each, Ref)))
+            case "optional":
+                there, content = (self.made_of(each, leaves, made) for each in kind.items)
+                assert isinstance(there, Lane)
+                return self.or_none(there, content)
             case "given":
                 return self._given_leaves[kind.type]
             case "word":

@@ -12,6 +12,7 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Optional,
     Part,
     Range,
     Ref,
@@ -55,6 +56,8 @@ def described(value: Value, cell: Cell | None) -> str:
             return "an array"
         case OneOf():
             return "one of several objects"
+        case Optional():
+            return "a value that is `None` in some lanes"
     return "a method"
 
 

@@ -367,7 +367,7 @@ class Emission(Sites):
 
     def lane(self, value: Value, type_: TensorType | None = None, hint: str = "") -> Lane:
         """`value` as a variable, of exactly `type_` if that is given; refused for what is no number or array."""
-        value = self.read(self.known(value))
+        value = self.read(self.there(value))
         own = self.type_of(value)
         if isinstance(value, Part):
             raise self.no_constant(*value.why)
@@ -383,7 +383,7 @@ class Emission(Sites):
     def give(self, name: str, value: Value, type_: TensorType) -> None:
         """Write an assignment of a number or an array to a variable of `type_`."""
         span = self.span()
-        value = self.read(self.known(value))
+        value = self.read(self.there(value))
         own = self.type_of(value)
         if isinstance(value, Host) and is_number(value.value) and own == type_:
             number = plain_number(value.value)

@@ -7,7 +7,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.reading.arrays import A_KEY, Arrays
+from pcbatch.reading.arrays import A_KEY, AN_ELEMENT, Arrays
 from pcbatch.reading.operations import BINARY, POSITION
 from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
@@ -30,7 +30,7 @@ class Entries(Arrays):
     def set_of(self, values: Sequence[Value]) -> Value:
         """A new set of these elements."""
         with self.wanting():
-            keys = [self.constant(each, "an element of a set") for each in values]
+            keys = [self.constant(each, AN_ELEMENT) for each in values]
         return self.new_container("set", dict.fromkeys(keys, NONE))
 
     def dict_of(self, keys: Sequence[Value], values: Sequence[Value]) -> Value:
@@ -185,5 +185,9 @@ class Entries(Arrays):
         cell = self.cell(value)
         if cell is not None and cell.kind == "dict":
             return dict(cell.items)
-        pairs = [self.sequence(each) for each in self.sequence(value)]
+        pairs = [self.sequence(each) for each in self.sequence(self.items_of(value))]
         return {self.constant(key, A_KEY): item for key, item in pairs}
+
+    def items_of(self, value: Value) -> Value:
+        """The pairs that a dict is made of: those of what has `items()`, of `Counter` and its like; see `calls`."""
+        raise NotImplementedError

@@ -237,7 +237,10 @@ class Expressions(Operators):
             return Ends(here, []) if found.value else Ends([], here)
         true, false = self.emitter.block(), self.emitter.block()
         self.emitter.branch(found, true, false, self.span())
-        return Ends([(true, self.state)], [(false, self.state.copy())])
+        other = self.state.copy()
+        self.state.assume(found.name, True)
+        other.assume(found.name, False)
+        return Ends([(true, self.state)], [(false, other)])
 
     def _all_or_any(self, is_and: bool, values: Sequence[Any]) -> Host | Lane:
         so_far = self.condition(values[0])
@@ -286,7 +289,7 @@ class Expressions(Operators):
             if other is not None:
                 found = other
                 continue
-            arms: list[Callable[[], Value]] = [partial(self.expression, each), partial(_itself, found)]
+            arms: list[Callable[[], Value]] = [partial(self.expression, each), partial(self.known, found)]
             found = self.fork(so_far, arms if is_and else arms[::-1])
         return found
 
@@ -301,7 +304,7 @@ class Expressions(Operators):
             self.refuse_mixture("and" if is_and else "or", found, value)
             return value
 
-        arms: list[Callable[[], Value]] = [operand, partial(_itself, found)]
+        arms: list[Callable[[], Value]] = [operand, partial(self.known, found)]
         return self.choose_straightly(so_far, *(arms if is_and else arms[::-1]))
 
     def _means_bool(self, node: Any) -> bool:
@@ -435,7 +438,3 @@ class Expressions(Operators):
     def store(self, target: Any, value: Value) -> None:
         """An assignment; see `statements`."""
         raise NotImplementedError
-
-
-def _itself(value: Value) -> Value:
-    return value

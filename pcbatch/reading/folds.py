@@ -8,10 +8,10 @@ from typing import Any
 import gast
 
 from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.generators import Generators
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.loops import FEW_TURNS
+from pcbatch.reading.loops import FEW_TURNS, Loop
 from pcbatch.reading.operations import builtin
-from pcbatch.reading.sequences import Sequences
 from pcbatch.reading.several import blank
 from pcbatch.reading.values import (
     NONE,
@@ -26,7 +26,7 @@ from pcbatch.reading.values import (
 )
 
 
-class Folds(Sequences):
+class Folds(Generators):
     """Folds."""
 
     def known_result(self, function: Any, *values: Value) -> Host | None:
@@ -63,6 +63,8 @@ class Folds(Sequences):
 
     def consumed(self, value: Generator, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """A generator that is gone over once: its loops are loops."""
+        if isinstance(value.tree, gast.FunctionDef):
+            return self._looped(value, start, step)
 
         def consume() -> Value:
             slot = self._slot(start)
@@ -149,6 +151,8 @@ class Folds(Sequences):
 
     def _consumed_lazily(self, value: Generator, is_all: bool) -> Value:
         """`any` and `all` of a generator end at the first item that decides."""
+        if isinstance(value.tree, gast.FunctionDef):
+            return self._until_decided(value, is_all)
 
         def consume() -> Value:
             node = value.tree
@@ -179,6 +183,20 @@ class Folds(Sequences):
 
         self.spend(value)
         return self.within_frame(value.frame, consume)
+
+    def _until_decided(self, value: Generator, is_all: bool) -> Value:
+        slot, loop = self._slot(Host(is_all)), Loop(None, self.frame)
+
+        def consume(item: Value) -> None:
+            holds = self.truth(item)
+            self.break_unless(holds if is_all else self.negated(holds), loop)
+
+        self.spend(value)
+        self.drive(value, consume, loop)
+        for _, state in loop.breaks:
+            state.names[slot] = Host(not is_all)
+        self.join([*self._here(), *loop.breaks])
+        return self.state.names.pop(slot) if self.is_live else NONE
 
     def call_max(self, *values: Value, key: Value | None = None, default: Value | None = None) -> Value:
         return self._extreme("max", gast.Gt, values, key, default)

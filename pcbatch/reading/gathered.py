@@ -83,7 +83,7 @@ class Gathered(Methods):
             self.state.heap[ref.cell] = row[0].with_parts(gathered)
         before = [self.state.cell(ref) for ref in refs]
         with self.kept(refs) as kept:
-            function = refs[0] if name == "__call__" else self.attribute(refs[0], name)
+            function = refs[0] if name == "__call__" else self.method_of(refs[0], name) or self.attribute(refs[0], name)
             found = self.call_value(function, list(arguments), dict(keywords))
             if not self.is_live:
                 return found

@@ -16,7 +16,8 @@ from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.naming import hint_of
-from pcbatch.reading.phis import Celled, Chosen, Copied, Path, Phi, Stale, Worded, put_at, value_at
+from pcbatch.reading.phis import Absent, Celled, Chosen, Copied, Path, Phi, Stale, Worded, put_at, value_at
+from pcbatch.reading.several import BOOL
 from pcbatch.reading.state import OWN, Cell, State, computes_again, inside, sites_of
 from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import (
@@ -29,12 +30,14 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Optional,
     Range,
     Ref,
     Tuple,
     Undefined,
     Value,
     View,
+    is_none,
     is_same,
 )
 from pcbatch.reading.words import NUMBER, is_word
@@ -58,8 +61,21 @@ class Head:
     def enter(self) -> None:
         """Give the head's variables their first values, at the end of the block before the loop."""
         reader = self.reader
-        for path, phi in self.phis.items():
-            if isinstance(phi, Celled):
+        reader.cells = max(
+            reader.cells, *(max(phi.source.heap, default=0) for phi in self.phis.values() if isinstance(phi, Absent)), 0
+        )  # an object of a number that is known here is the one of the source
+        for path, phi in [*self.phis.items()]:
+            if path[0] != "n" and path[1] not in reader.state.heap:
+                del self.phis[path]  # of what stood in for an object in another round
+            elif isinstance(phi, Absent):
+                there, content = reader.parts_of(value_at(reader.state, path))
+                flag = Lane(reader.emitter.fresh(BOOL, f"has_{_hint(path) or 'it'}"), BOOL)
+                reader.give(flag.name, there, BOOL)
+                self.lanes[path] = flag
+                if content is None:
+                    content = reader.blank_of(phi.value, phi.source, reader.state)
+                put_at(reader.state, path, reader.if_there(flag, content))
+            elif isinstance(phi, Celled):
                 value = value_at(reader.state, path)
                 if isinstance(value, Lane) and value.name in reader.types:
                     reader.celled(value)
@@ -151,6 +167,9 @@ class Head:
         if is_array and isinstance(head, Lane) and self.behind.heap[now.cell].is_held:  # type: ignore[union-attr]
             self.new[path] = Celled()
             return
+        if self.is_optional(head, now):
+            self.absent(path, head, now)
+            return
         if path in self.phis and isinstance(self.phis[path], TensorType):
             assert isinstance(head, Lane)
             self.number(path, head, now)
@@ -212,7 +231,7 @@ class Head:
         match head, now:
             case Tuple(), Tuple() if is_alike(head, now):
                 pairs = list(zip(range(len(head.items)), head.items, now.items, strict=True))
-            case Lazy(kind=kind), Lazy(kind=other) if kind == other:
+            case Lazy(), Lazy() if head.kind == now.kind and [*map(is_none, head.parts)] == [*map(is_none, now.parts)]:
                 pairs = list(zip(range(len(head.parts)), head.parts, now.parts, strict=True))
             case Range(), Range():
                 pairs = [("start", head.start, now.start), ("stop", head.stop, now.stop), ("step", head.step, now.step)]
@@ -283,6 +302,26 @@ class Head:
             self.new[path] = joined
             return
         self.moves.append((head, now))
+
+    def is_optional(self, head: Value, now: Value) -> bool:
+        """Tell whether a value is None, in the head or after a turn, in some lanes at least."""
+        is_one_none = is_none(head) != is_none(now) and not (is_word(head) and is_word(now))
+        return is_one_none or isinstance(head, Optional) or isinstance(now, Optional)
+
+    def absent(self, path: Path, head: Value, now: Value) -> None:
+        """A value that is None in the head or after a turn, in some lanes at least."""
+        reader = self.reader
+        (is_head, own), (is_now, other) = (
+            reader.in_state(s, lambda v=v: reader.parts_of(v)) for s, v in ((self.state, head), (self.behind, now))
+        )
+        if isinstance(self.phis.get(path), Absent):
+            self.moves.append((self.lanes[path], is_now))
+        elif not is_same(is_head, is_now):
+            value, source = (own, self.state) if other is None else (other, self.behind)
+            self.new[path] = Absent(value, source.copy())
+            return
+        if own is not None and other is not None:
+            self._compare((*path, "content") if isinstance(head, Optional) else path, own, other)
 
     def _word(self, path: Path, head: Value, now: Value) -> None:
         words = self.reader.numbers_of([head, now])

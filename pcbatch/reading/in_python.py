@@ -17,6 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.reading import (
+    arrays_in_python,
+    itertools_in_python,
+    numpy_in_python,
+    statistics_in_python,
+    ufuncs_in_python,
+)
 from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
 from pcbatch.reading.lists_in_python import Dict, List, Set
 
@@ -164,6 +171,17 @@ def lcm(*integers: int) -> int:
     return found
 
 
+def modf(x: float) -> tuple[float, float]:
+    """`math.modf`."""
+    whole = np.trunc(x)
+    return x - whole, whole
+
+
+def remainder(x: float, y: float) -> float:
+    """`math.remainder`."""
+    return x - y * np.rint(x / y)
+
+
 def isclose(a: float, b: float, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
     """`math.isclose`."""
     return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
@@ -293,6 +311,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     math.gcd: gcd,
     math.lcm: lcm,
     math.isclose: isclose,
+    math.modf: modf,
+    math.remainder: remainder,
     math.factorial: factorial,
     math.perm: perm,
     math.comb: comb,
@@ -309,5 +329,10 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     collections.deque: Deque,
     collections.defaultdict: DefaultDict,
     collections.Counter: Counter,
+    **arrays_in_python.FUNCTIONS,
+    **itertools_in_python.FUNCTIONS,
+    **statistics_in_python.FUNCTIONS,
+    **numpy_in_python.FUNCTIONS,
+    **ufuncs_in_python.FUNCTIONS,
 }
 """What is read in the place of functions of libraries that are given anything of a lane's, and of classes."""

@@ -16,13 +16,14 @@ from pcbatch.reading.expressions import Ends
 from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
-from pcbatch.reading.phis import Path, Phi, value_at
+from pcbatch.reading.phis import Absent, Path, Phi, value_at
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
     NONE,
     Frame,
     Host,
     Lane,
+    Undefined,
     Value,
 )
 
@@ -95,7 +96,8 @@ class Loops(Filtered):
             raise NeedsBlocksError
         self.refuse_inside("a loop")
         key = (id(node), tuple(id(frame.function.tree) for frame in self.frames))
-        phis = {**phis, **{p: phi for p, phi in self.settled.get(key, {}).items() if self._is_there(p)}}
+        settled = self.settled.get(key, {}).items()
+        phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and not isinstance(phi, Absent)}}
         mark = self.mark()
         for _ in range(ROUNDS):
             head = self.head(node, phis, turns_once)
@@ -160,10 +162,9 @@ class Loops(Filtered):
         if path[0] in ("v", "h"):
             return path[1] in self.state.heap
         try:
-            value_at(self.state, path)
+            return not isinstance(value_at(self.state, path), Undefined)
         except (KeyError, IndexError, AttributeError, TypeError):
             return False
-        return True
 
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]
@@ -185,7 +186,10 @@ class Loops(Filtered):
             return
         inside, outside = self.emitter.block(), self.emitter.block()
         self.emitter.branch(found, inside, outside, self.span())
-        exits.append((outside, self.state.copy()))
+        left = self.state.copy()
+        left.assume(found.name, False)
+        self.state.assume(found.name, True)
+        exits.append((outside, left))
         self.emitter.enter(inside)
 
     # -- statements ----------------------------------------------------------------------------------------------------

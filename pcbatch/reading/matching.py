@@ -11,7 +11,10 @@ import gast
 from pcbatch.reading.contexts import Contexts
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.meeting import End
-from pcbatch.reading.values import NONE, Host, Lane, Ref, Tuple, Value
+from pcbatch.reading.values import NONE, Host, Lane, Optional, Ref, Tuple, Value
+
+STRUCTURES = (gast.MatchSequence, gast.MatchMapping, gast.MatchClass)
+"""Patterns that None does not match."""
 
 
 class Matching(Contexts):
@@ -65,6 +68,9 @@ class Matching(Contexts):
 
     def matches(self, pattern: Any, value: Value, bindings: dict[str, Value]) -> Host | Lane:
         """Whether a value matches a pattern; `bindings` are the names that it binds then."""
+        value = self.known(value)
+        if isinstance(value, Optional) and isinstance(pattern, STRUCTURES):
+            return self.both(value.there, self.matches(pattern, value.content, bindings))
         match pattern:
             case gast.MatchValue(value=node):
                 return self.truth(self.compare(gast.Eq, value, self.expression(node)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.emitter import OpenBlock
+from pcbatch.reading.meeting_of_parts import PartsMeeting
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import Several, refs_of
 from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of
@@ -22,6 +23,7 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Optional,
     Range,
     Ref,
     Super,
@@ -42,7 +44,7 @@ ONE_LENGTH = (
 )
 
 
-class Meeting:
+class Meeting(PartsMeeting):
     """The state in which several ways meet, found from the states at their ends."""
 
     def __init__(self, reader: Several, ends: Sequence[End]):
@@ -75,6 +77,8 @@ class Meeting:
                 found = placed(self.reader, self.states, name, found, values)
             self.out.names[name] = found
         self.out.twins = joined_twins(self.states, self.cells)
+        self.out.facts = _in_all([state.facts for state in self.states])
+        self.out.meanings = _in_all([state.meanings for state in self.states])
         return self.out
 
     # -- arrays --------------------------------------------------------------------------------------------------------
@@ -115,6 +119,10 @@ class Meeting:
         waiting += [(Ref(number),) * len(self.states) for number in self.apart]
         while waiting:
             values = waiting.pop()
+            if self.is_optional(values):
+                values = tuple(self.contents(values)[1])
+                if not values:
+                    continue
             yield values
             first = values[0]
             if isinstance(first, Ref) and all(isinstance(each, Ref) for each in values):
@@ -195,6 +203,8 @@ class Meeting:
         if _are_one_part(values):
             base = self.value([each.base for each in values], what)  # type: ignore[union-attr]
             return base if isinstance(base, Undefined) else replace(first, base=base, seen=None)  # type: ignore[arg-type]
+        if self.is_optional(values):
+            return self.optional(values, what)
         if all(map(is_word, values)):
             return self._word(values, what)
         types = [
@@ -215,6 +225,8 @@ class Meeting:
             isinstance(each, Function) and each.tree is first.tree for each in values
         ):
             return self._function(values, what)  # type: ignore[arg-type]
+        if any(isinstance(each, Lazy) for each in values) and (part := self.part(values, what)) is not None:
+            return part
         objects = self._fixed(values)
         if objects is not None:
             return self._one_of(objects, what)
@@ -252,6 +264,9 @@ class Meeting:
             case View(base):
                 base = self.value([base] * len(self.states), what)
                 return base if isinstance(base, Undefined) else replace(value, base=base, seen=None)
+            case Optional(there, content):
+                found = self.value([content] * len(self.states), what)
+                return found if isinstance(found, Undefined) else Optional(there, found)
             case OneOf(index, items):
                 refs = [self.value([each] * len(self.states), what) for each in items]
                 return OneOf(index, tuple(refs))  # type: ignore[arg-type]
@@ -414,6 +429,11 @@ def _are_one_part(values: Sequence[Value]) -> bool:
         return False
     bases = [each.base for each in values]  # type: ignore[union-attr]
     return all(isinstance(each, Ref) for each in bases) or _are_one_part(bases)
+
+
+def _in_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what is the same in all of some mappings."""
+    return {key: value for key, value in rows[0].items() if all(row.get(key) == value for row in rows[1:])}
 
 
 def _function_of(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from pcbatch.reading.arrays import AN_ELEMENT
 from pcbatch.reading.containers import MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.objects import Objects
@@ -206,7 +207,7 @@ class Methods(Objects):
 
     def _set_method(self, value: Ref, cell: Cell, name: str, arguments: Sequence[Value]) -> Value:
         with self.wanting(value):
-            keys = [self.constant(each, "an element of a set") for each in arguments]
+            keys = [self.constant(each, AN_ELEMENT) for each in arguments]
         found = set(cell.items)
         result = getattr(found, name)(*keys)
         self.change(value, items=dict.fromkeys(found, NONE))
@@ -218,7 +219,7 @@ class Methods(Objects):
         """A method of one of several objects: what it does to each, where it is that one."""
 
         def called(item: Value) -> Value:
-            function = item if name == "__call__" else self.attribute(item, name)
+            function = item if name == "__call__" else self.method_of(item, name) or self.attribute(item, name)
             return self.call_value(function, list(arguments), dict(keywords))
 
         return self.on_each(value, called)

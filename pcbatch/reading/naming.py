@@ -82,6 +82,12 @@ def hint_of(name: str) -> str:
     return name.partition(" ")[0]
 
 
+def hint_of_text(text: str) -> str:
+    """A name for what a user writes as this text."""
+    hint = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in text).split()) or "operand"
+    return hint if hint.isidentifier() else f"_{hint}"
+
+
 def _numbered(hint: str, number: int) -> str:
     """The name number `number` of those that are made of a hint."""
     if not hint:

@@ -82,7 +82,7 @@ class Objects(Loops):
 
     def attribute(self, value: Value, name: str) -> Value:
         """`value.name`."""
-        value = self.known(value)
+        value = self.there(value, f"AttributeError: 'NoneType' object has no attribute '{name}'")
         match value:
             case Choice():
                 return self.of_words(value, lambda word: self.attribute(word, name))
@@ -304,7 +304,7 @@ class Objects(Loops):
 
     def set_attribute(self, value: Value, name: str, new: Value) -> None:
         """`value.name = new`."""
-        value = self.known(value)
+        value = self.there(value, f"AttributeError: 'NoneType' object has no attribute '{name}'")
         if isinstance(value, OneOf):
             self._set_in_one(value, name, new)
             return

@@ -12,7 +12,22 @@ import numpy as np
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import BINARY, UNARY
-from pcbatch.reading.values import Bound, Choice, Function, Host, Lane, OneOf, Range, Ref, Tuple, Value, View
+from pcbatch.reading.several import refs_of
+from pcbatch.reading.values import (
+    NONE,
+    Bound,
+    Choice,
+    Function,
+    Host,
+    Lane,
+    OneOf,
+    Optional,
+    Range,
+    Ref,
+    Tuple,
+    Value,
+    View,
+)
 from pcbatch.reading.variables import Variables
 
 PYTHON: dict[type, Any] = {
@@ -70,12 +85,13 @@ class Operators(Variables):
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         """`a op b`."""
-        a, b = self.known(a), self.known(b)
         name = NAMES[op]
+        error = f"TypeError: unsupported operand type(s) for {BINARY[op].key}: 'NoneType'"
+        a, b = self.there(a, error), self.known(b)
         found = self.overloaded(a, b, f"__{name}__", f"__r{name}__")
         if found is not None:
             return found
-        a, b = self.read(a), self.read(b)
+        a, b = self.read(a), self.read(self.there(b, error))
         known = self._of_sequences(op, a, b)
         if known is not None:
             return known
@@ -200,9 +216,9 @@ class Operators(Variables):
 
     def unary(self, op: type, value: Value) -> Value:
         """`op value`."""
-        value = self.known(value)
         if op is gast.Not:
             return self.negated(self.truth(value))
+        value = self.there(value, "TypeError: bad operand type for an operator: 'NoneType'")
         names = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}
         found = self.method_of(value, names[op])
         if found is not None:
@@ -228,8 +244,10 @@ class Operators(Variables):
             same = self.is_one(a, b)
             return self.negated(same) if op is gast.IsNot else same
         if op in (gast.In, gast.NotIn):
-            inside = self.contains(b, a)
+            inside = self.contains(self.there(b, "TypeError: argument of type 'NoneType' is not iterable"), a)
             return self.negated(inside) if op is gast.NotIn else inside
+        if isinstance(a, Optional) or isinstance(b, Optional):
+            return self._compared_if_there(op, a, b)
         known = self.overloaded(a, b, *COMPARED[op])
         if known is not None:
             return known
@@ -250,8 +268,21 @@ class Operators(Variables):
             except TypeError as error:
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
-            return Host((op is gast.NotEq) != self._same_reference(a, b))
+            same = self.is_one(a, b)
+            return self.negated(same) if op is gast.NotEq else same
         return self.emit(BINARY[op], [self.operand_of(each) for each in self._met(a, b)])
+
+    def _compared_if_there(self, op: type, a: Value, b: Value) -> Value:
+        """`a op b` of values that may be None."""
+        if op in (gast.Eq, gast.NotEq):
+            if any(
+                (type_ := self.type_of(self.parts_of(each)[1] or NONE)) is not None and type_.shape for each in (a, b)
+            ):
+                raise self.refusal("PCB113", "an array that is None in some lanes is compared", "ask `is None` before")
+            same = self.is_same_or_none(a, b, lambda x, y: self.compare(gast.Eq, x, y))
+            return self.negated(same) if op is gast.NotEq else same
+        error = f"TypeError: '{BINARY[op].key}' not supported between instances of 'NoneType' and others"
+        return self.compare(op, self.there(a, error), self.there(b, error))
 
     def _is_set(self, value: Value) -> bool:
         return self.kind(value) == "set" or (isinstance(value, Host) and isinstance(value.value, set | frozenset))
@@ -272,44 +303,22 @@ class Operators(Variables):
         """Whether two values are equal only if they are one: a number and a text, an object without `__eq__`."""
         return any(
             isinstance(each, Function | Bound)
-            or (isinstance(each, Ref) and self.kind(each) != "array")
+            or (isinstance(each, Ref | OneOf) and any(self.kind(ref) != "array" for ref in refs_of(each)))
             or (isinstance(each, Host) and not self.is_array(each.value) and self.type_of(each) is None)
             or isinstance(each, Tuple)
             for each in (a, b)
         )
 
-    def _same_reference(self, a: Value, b: Value) -> bool:
-        found = self.is_one(a, b)
-        if isinstance(found, Host):
-            return bool(found.value)
-        raise self.refusal("PCB113", "whether these are one object differs by lane", COMPARE)
-
     def is_one(self, a: Value, b: Value) -> Host | Lane:
         """`a is b`."""
         if isinstance(a, Choice):
             return self.truth(self.of_words(a, lambda word: self.is_one(word, b)))
-        for one, other in ((a, b), (b, a)):
-            if isinstance(one, OneOf) and isinstance(other, Ref | OneOf):
-                if isinstance(other, Ref):
-                    found: Host | Lane = Host(False)
-                    for place, each in enumerate(one.items):
-                        if each == other:
-                            found = self.either(found, self.is_place(one.index, place))
-                    return found
-                if one == other:
-                    return Host(True)
-        if isinstance(a, Ref) and isinstance(b, Ref):
-            if b.cell in self.state.twins.get(a.cell, ()):
-                raise self.refusal(
-                    "PCB113", "whether these are one object depends on whether a loop has made a turn", COMPARE
-                )
-            if a != b and any(cell is not None and cell.is_held for cell in map(self.cell, (a, b))):
-                raise self.refusal(
-                    "PCB113",
-                    "`is` compares elements of a list whose length differs by lane, which it has by value",
-                    COMPARE,
-                )
-            return Host(a == b)
+        a, b = self.known(a), self.known(b)
+        if isinstance(a, Optional) or isinstance(b, Optional):
+            return self.is_same_or_none(a, b, self.is_one)
+        objects = self.fixed([a, b]) if any(isinstance(each, OneOf) for each in (a, b)) else None
+        if objects is not None or (isinstance(a, Ref) and isinstance(b, Ref)):
+            return self._is_one_object(*(objects or (a, b)))
         if isinstance(a, Host) and isinstance(b, Host):
             return Host(a.value is b.value)
         for one, other in ((a, b), (b, a)):
@@ -326,6 +335,25 @@ class Operators(Variables):
         if isinstance(a, Function) and isinstance(b, Function):
             return Host(a is b)
         raise self.refusal("PCB113", "`is` compares identities, which numbers of a lane do not have", "write `==`")
+
+    def _is_one_object(self, a: Ref | OneOf, b: Ref | OneOf) -> Host | Lane:
+        """Tell whether two objects, each of which may be one of several, are one."""
+        others = {ref.cell for ref in refs_of(b)}
+        if any(not others.isdisjoint(self.state.twins.get(ref.cell, ())) for ref in refs_of(a)):
+            raise self.refusal(
+                "PCB113", "whether these are one object depends on whether a loop has made a turn", COMPARE
+            )
+        every = list(dict.fromkeys((*refs_of(a), *refs_of(b))))
+        if a != b and all(any(self.state.cell(ref).is_held for ref in refs_of(each)) for each in (a, b)):
+            raise self.refusal(
+                "PCB113",
+                "`is` compares elements of a list whose length differs by lane, which it has by value",
+                COMPARE,
+            )
+        if a == b or others.isdisjoint(ref.cell for ref in refs_of(a)):
+            return Host(a == b)
+        places = [self.pattern(self.place_among(each, every)) for each in (a, b)]
+        return self.truth(self.emit(BINARY[gast.Eq], places))
 
     def _compared(self, op: type, xs: Sequence[Value], ys: Sequence[Value]) -> Value:
         """Two sequences, compared by the first of their elements that differ."""

@@ -42,7 +42,15 @@ class Worded:
     words: tuple[int, ...]
 
 
-Phi = TensorType | Celled | Copied | Stale | Chosen | Worded | Undefined
+@dataclass(frozen=True, eq=False)
+class Absent:
+    """A path at which None stands in some lanes; in the others what stands for `value`, which `source` has."""
+
+    value: Value
+    source: State
+
+
+Phi = TensorType | Absent | Celled | Copied | Stale | Chosen | Worded | Undefined
 
 
 def value_at(state: State, path: Path) -> Value:

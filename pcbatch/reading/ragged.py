@@ -61,6 +61,14 @@ class Ragged(Counters):
         value = self.known(value)
         return value if isinstance(value, Lazy) and value.kind in RAGGED else None
 
+    def as_slice(self, value: Value) -> Lazy | None:
+        found, type_ = self.ragged(value), self.type_of(value)
+        if found is not None:
+            return found if found.kind == "ragged" else None
+        if type_ is None or not type_.shape:
+            return None
+        return Lazy("ragged", (value, Host(0), Host(type_.shape[0]), NONE, NONE))
+
     def element(self, array: Value, index: Index) -> Value:
         if self._is_mask(array, index):
             copied = self.emit(method("copy"), [self.pattern(self.read(array))])

@@ -15,9 +15,11 @@ from pcbatch.reading.effects import Effects
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.result_faults import two_kinds, two_types
+from pcbatch.reading.several import BOOL
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.state import array_name
-from pcbatch.reading.values import Lane, Ref, Value
+from pcbatch.reading.values import Host, Lane, Optional, Ref, Value
+from pcbatch.reading.words import is_word
 
 
 class Results(Effects):
@@ -52,14 +54,15 @@ class Results(Effects):
     def hand_back(self, spec: Specialisation, found: Sequence[Returning]) -> None:
         """Write the ends of a function of the program: its results, and the jumps back."""
         rows: list[tuple[Returning, list[Value]]] = []
-        result = spec.result
         spec.returns = [each.span for each in found]
         before = self.changes(spec)
         self._note_changes(spec, found)
         if before != self.changes(spec):
-            result = None
             if not spec.is_by_value:
                 return  # it is read anew, for calls inside it have to hand back as much
+            spec.result = None
+        found = self.with_none(spec, found) if spec.number else [self._there(spec, each) for each in found]
+        result = spec.result
         for each in found:
             leaves: list[Value] = []
             self.emitter.enter(each.block)
@@ -78,7 +81,8 @@ class Results(Effects):
                 return
             elif not is_alike(result, kind):
                 self.refuse_kinds(result, kind)
-                error = RefusedError(two_kinds(spec.function.name, found, each, result, kind))
+                kinds = _given(spec, result), _given(spec, kind)
+                error = RefusedError(two_kinds(spec.function.name, found, each, *kinds))
                 error.wants = sites_that_differ(result, kind)
                 raise error
             else:
@@ -104,6 +108,40 @@ class Results(Effects):
                 for name, value, type_ in zip(spec.results, leaves, types, strict=True):
                     self.give(name, value, type_)
             self.emitter.ret(each.span)
+
+    def with_none(self, spec: Specialisation, found: Sequence[Returning]) -> Sequence[Returning]:
+        """What a function gives; if that is None on some ways only, or in some lanes, a value that may be on each."""
+        parts = [self.in_state(each.state, lambda each=each: self.parts_of(each.value)) for each in found]
+        known = next((number for number, (_, content) in enumerate(parts) if content is not None), None)
+        are_sure = all(isinstance(there, Host) for there, _ in parts)
+        is_mixed = not are_sure or len({there.value for there, _ in parts}) > 1
+        was_mixed = spec.result is not None and _given(spec, spec.result).form == "optional"
+        if known is None or not (is_mixed or was_mixed) or all(is_word(each.value) for each in found):
+            return found
+        if not was_mixed:
+            spec.result = None
+        first, source = parts[known][1], found[known].state
+        assert first is not None
+        wrapped = []
+        for each, (there, content) in zip(found, parts, strict=True):
+            self.emitter.enter(each.block)
+            self.state, self.node = each.state, each.node
+            flag = self.lane(there, BOOL)
+            value = self.or_none(flag, self.blank_of(first, source, each.state) if content is None else content)
+            wrapped.append(replace(each, value=value))
+        return wrapped
+
+    def _there(self, spec: Specialisation, each: Returning) -> Returning:
+        """What a batch is given: nothing in it may be None in some lanes, which fail."""
+        error = f"TypeError: {spec.function.name} gives None for this example"
+        unsure = [value for value in each.state.reachable(iter([each.value])) if isinstance(value, Optional)]
+        if not unsure:
+            return each
+        self.emitter.enter(each.block)
+        self.state, self.node = each.state, each.node
+        for value in unsure:
+            self.there(value, error)
+        return replace(each, block=self.emitter.current, state=self.state)
 
     def _is_handed_on(
         self, block: OpenBlock, leaves: Sequence[Value], results: tuple[str, ...], types: Sequence[TensorType]
@@ -170,3 +208,8 @@ class Results(Effects):
         for name in spec.bound:
             kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
         return Kind("tuple", items=tuple(kinds))
+
+
+def _given(spec: Specialisation, result: Kind) -> Kind:
+    """The kind of what a function gives, without what it hands back of its caller's objects."""
+    return result if spec.is_by_value else result.items[0]

@@ -141,7 +141,7 @@ class Sequences(Calls):
                 "PCB119",
                 "an iterator gives each of its items once, and this one has been gone over",
                 () if place is None else ((place, "gone over here"),),
-                "make a list of it, `list(zip(..))`, or write it again where it is needed again",
+                "make a list of it, `items = list(..)`, or write it again where it is needed again",
             )
             self.state.mapped(lambda each: spent if each is value else None)
             for part in value.parts if isinstance(value, Lazy) else (value.first,):

@@ -12,10 +12,28 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import GETITEM
 from pcbatch.reading.state import Cell, State, within
-from pcbatch.reading.values import Choice, Host, Lane, OneOf, Ref, Value, View, is_same
+from pcbatch.reading.values import (
+    NONE,
+    Choice,
+    Host,
+    Lane,
+    Lazy,
+    OneOf,
+    Optional,
+    Ref,
+    Undefined,
+    Value,
+    View,
+    is_none,
+    is_same,
+)
 from pcbatch.reading.words import Words
+
+BOOL = TensorType("bool")
+"""The type of what says whether a value is None."""
 
 
 class Several(Words):
@@ -25,6 +43,8 @@ class Several(Words):
         super().__init__(*given, **options)
         self._fixed: list[Value] = []
         """Functions and objects of the world that may be one of several, each in a cell of a negative number."""
+        self.flags: set[str] = set()
+        """Bools of the lane's that say whether a value is None."""
 
     def place_among(self, value: Ref | OneOf, every: Sequence[Ref]) -> Value:
         """Tell which of several objects `value` is: a number, or a lane's."""
@@ -91,11 +111,21 @@ class Several(Words):
                 return set().union(*map(self.shares, items))
             case Host() if self.is_fresh(value):
                 return {f"host {id(value)}"}
+            case Optional(content=content):
+                return self.shares(content)
         return set()
 
     def is_fresh(self, value: Value) -> bool:
         """Tell whether a value is an array that is known now, and nobody's outside: a store makes an object of it."""
         return isinstance(value, Host) and value.place is None and self.is_array(value.value)
+
+    def parts_of(self, value: Value) -> tuple[Host | Lane, Value | None]:
+        """Whether a value is there, and what it is then; nothing for None."""
+        if isinstance(value, Optional):
+            value = self.known(value)
+        if isinstance(value, Optional):
+            return value.there, value.content
+        return Host(not is_none(value)), None if is_none(value) else value
 
     def is_taped(self, value: Value) -> bool:
         """Tell whether a value is a variable of the library's that a gradient tape may ask for."""
@@ -145,10 +175,26 @@ class Several(Words):
         if ref.cell in state.heap:
             return
         state.heap[ref.cell] = source.heap[ref.cell]
-        state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self._blank(part, source, state))
+        state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self.blank_of(part, source, state))
 
-    def _blank(self, value: Value, source: State, state: State) -> Value:
+    def as_slice(self, value: Value) -> Lazy | None:
+        """A slice of an array whose length differs by lane, or all of an array as one; see `ragged`."""
+        raise NotImplementedError
+
+    def if_there(self, there: Host | Lane, content: Value) -> Value:
+        """A value where a bool holds, None elsewhere; nothing inside of it may be None."""
+        if isinstance(there, Host):
+            return content if there.value else NONE
+        if is_none(content) or isinstance(content, Undefined):
+            return content
+        self.flags.add(there.name)
+        return Optional(there, content)
+
+    def blank_of(self, value: Value, source: State, state: State) -> Value:
+        """What stands in another state in the place of a value that `source` has: zeros for its numbers."""
         match value:
+            case Optional():
+                return NONE
             case Lane():
                 return blank(value)
             case Choice(words=words):
@@ -157,10 +203,10 @@ class Several(Words):
                 self.stand_in(value, source, state)
                 return value
             case OneOf(items=items):
-                return self._blank(items[0], source, state)
+                return self.blank_of(items[0], source, state)
             case View():
                 value = replace(value, seen=None)
-        return within(value, lambda part: self._blank(part, source, state))
+        return within(value, lambda part: self.blank_of(part, source, state))
 
 
 def blank(value: Lane) -> Host:

@@ -129,5 +129,11 @@ def told(kind: Kind) -> str:
     if kind.form == "lazy":
         is_part = kind.cls in ("ragged", "masked", "filtered")
         return "a part of an array whose length differs by lane" if is_part else f"`{kind.cls}(..)`"
-    words = {"lane": f"{kind.type}", "word": "a text", "object": "an object", "same": "an object that it was given"}
+    words = {
+        "lane": f"{kind.type}",
+        "word": "a text",
+        "optional": "`None` or a value",
+        "object": "an object",
+        "same": "an object that it was given",
+    }
     return words.get(kind.form, f"a {kind.form}")

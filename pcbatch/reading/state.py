@@ -17,6 +17,7 @@ from pcbatch.reading.values import (
     Lane,
     Lazy,
     OneOf,
+    Optional,
     Range,
     Ref,
     Super,
@@ -113,10 +114,26 @@ class State:
 
     twins: dict[int, frozenset[int]] = field(default_factory=dict)
     """Of objects that may be others, or not: these others."""
+    facts: dict[str, bool] = field(default_factory=dict)
+    """Bools of the lane's that are known on this way, since it is the one that a test on them has taken."""
+    meanings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of bools that are made of such: "not", "and" or "or", and the names of those that they are made of."""
 
     def copy(self) -> State:
         """A state that can go another way."""
-        return State(dict(self.names), dict(self.heap), dict(self.origins), dict(self.places), dict(self.twins))
+        facts, meanings = dict(self.facts), dict(self.meanings)
+        objects = dict(self.heap), dict(self.origins)
+        return State(dict(self.names), *objects, dict(self.places), dict(self.twins), facts, meanings)
+
+    def assume(self, name: str, holds: bool) -> None:
+        """Note that a bool of the lane's is known from here on, and what follows from that for those it is made of."""
+        self.facts[name] = holds
+        match self.meanings.get(name):
+            case "not", part:
+                self.assume(part, not holds)
+            case (("and" | "or") as word, *parts) if holds == (word == "and"):
+                for part in parts:
+                    self.assume(part, holds)
 
     def pair(self, one: int, other: int) -> None:
         """Two objects may be one: whichever of them nobody can reach any more is no danger to the other."""
@@ -241,6 +258,8 @@ def inside(value: Value) -> list[Value]:
             return [*items, value.index] if isinstance(value, OneOf) else list(items)
         case Choice(number):
             return [number]
+        case Optional(there, content):
+            return [there, content]
         case Range(start, stop, step):
             return [start, stop, step]
         case Lazy(_, parts):
@@ -284,6 +303,9 @@ def within(value: Value, walk: Callable[[Value], Value]) -> Value:
         case Generator(first=first):
             found = walk(first)
             return value if found is first else replace(value, first=found)
+        case Optional(content=content):
+            found = walk(content)
+            return value if found is content else replace(value, content=found)
     return value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.operators import NAMES
@@ -255,6 +256,7 @@ class Statements(Tails):
         self.emitter.enter(wrong)
         self._fault(AssertionError, [] if node.msg is None else [node.msg], "assert")
         self.state = state
+        self.state.assume(found.name, True)
         self.emitter.enter(right)
 
     def visit_Raise(self, node: Any) -> None:
@@ -297,6 +299,8 @@ class Statements(Tails):
 
     def _fault(self, cls: type, arguments: Sequence[Any], kind: Any) -> None:
         """Fail the lane with an exception of these arguments, which may be numbers of the lane."""
+        if cls is RefusalError:
+            raise self.no_constant(*(each.value for each in arguments))
         lanes: list[str] = []
         if not arguments:
             self.fail(cls.__name__, lanes, kind)

@@ -9,7 +9,7 @@ from pcbatch.errors import Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.reading.core import Core
 from pcbatch.reading.state import Cell, Name, State, are_alike
-from pcbatch.reading.values import Bound, Host, Part, Undefined, Value, is_none
+from pcbatch.reading.values import Bound, Host, Part, Undefined, Value
 
 
 def quoted(what: str) -> str:
@@ -29,8 +29,6 @@ def unassigned(name: str) -> Undefined:
 def of_kinds(values: Sequence[Value], kinds: Sequence[str], what: str) -> Undefined:
     """A variable whose values are of kinds that do not meet."""
     help = "give it the same kind on each path, or another name on one"
-    if any(map(is_none, values)):
-        help = "begin with a value of the other kind, `xs[0]` or `float('-inf')`, and say in a bool whether it counts"
     if all(isinstance(each, Bound) or (isinstance(each, Part) and each.is_function) for each in values):
         help = "call each where it is chosen: `f(x) if flag else g(x)`"
     return Undefined("PCB301", f"{quoted(what)} is {kinds[0]} on one path and {kinds[-1]} on another", help=help)

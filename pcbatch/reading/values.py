@@ -194,6 +194,14 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Optional:
+    """A value that is None in the lanes for which `there`, a bool, does not hold; see `optionals`."""
+
+    there: Lane
+    content: Value
+
+
+@dataclass(frozen=True)
 class Choice:
     """One of several words (see `words`): which one says a lane's number."""
 
@@ -242,6 +250,7 @@ Value = (
     | Super
     | Generator
     | OneOf
+    | Optional
     | Choice
     | Part
     | Undefined
@@ -295,6 +304,8 @@ def is_same(a: Value, b: Value) -> bool:
                 and is_same(a.function, b.function)
             )
             return is_one and is_same(a.receiver, b.receiver)
+        case Optional(), Optional():
+            return a.there == b.there and is_same(a.content, b.content)
     return False
 
 

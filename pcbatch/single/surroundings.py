@@ -25,7 +25,7 @@ from pcbatch.installed import OWN, is_installed
 from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
-from pcbatch.single import helpers
+from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import codes, of_values
 from pcbatch.single.calls import Float, case, library, number_type, of_library, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
@@ -124,6 +124,7 @@ class Surroundings:
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._cells: list[tuple[CellType, Any, CellType]] = []
         self._special: dict[Any, Any] = {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty)}
+        self._special |= heaps.SPECIAL
         self._special |= {tf.GradientTape: Tape, tf.autodiff.ForwardAccumulator: Accumulator, tf.case: case}
         self.function = self.copy(root)
 
@@ -232,7 +233,11 @@ class Surroundings:
         return library(value) if is_third or self.is_library(value) else value
 
     def _module(self, module: ModuleType) -> Any:
-        if self.is_library(module) or not is_installed(getattr(module, "__file__", None) or "<frozen"):
+        if (
+            module.__name__ in heaps.MODULES
+            or self.is_library(module)
+            or not is_installed(getattr(module, "__file__", None) or "<frozen")
+        ):
             return Library(module, self)
         return module
 

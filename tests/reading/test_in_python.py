@@ -197,3 +197,24 @@ def test_a_key_that_is_missing_is_told_at_the_users_line():
     told = [(each.lane, each.span.text.strip()) for each in run.errors]
     assert told == [(lane, 'return table["b"]') for lane in (1, 2)]
     assert run.result(0) == X[0, 0]
+
+
+def bounded_heap(x, n):
+    heap = pcbatch.bounded([], tf.float64, 8)
+    for k in range(n):
+        heapq.heappush(heap, x[k])
+    heapq.heappush(heap, 0.5)
+    first, second = heapq.heappop(heap), heapq.heapreplace(heap, x[0])
+    third = heapq.heappushpop(heap, -9.0)
+    ordered = pcbatch.bounded([], tf.float64, 8)
+    for k in range(n):
+        bisect.insort(ordered, x[k])
+    return first, second, third, len(heap), ordered[0], ordered[-1], bisect.bisect(ordered, 0.0)
+
+
+def test_heaps_of_bounded_lists_run_singly():
+    batched = pcbatch.autobatch(bounded_heap)
+    found = batched.options(form="lockstep", jit=False)(X, N)
+    for lane in range(len(X)):
+        for many, one in zip(found, batched.single(X[lane], N[lane]), strict=True):
+            np.testing.assert_allclose(np.asarray(many)[lane], np.asarray(one))

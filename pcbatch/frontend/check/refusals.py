@@ -29,7 +29,10 @@ SCOPE = Refusal(
     "return the new value and assign it where the function is called",
 )
 GENERATOR = Refusal(
-    "PCB105", "generators are not supported", "suspended here", "store the values in an array and return that"
+    "PCB105",
+    "a batched function returns once, and cannot `yield`",
+    "suspended here",
+    "store the values in an array and return that; a function that is gone over in a batched one may `yield`",
 )
 ASYNC = Refusal("PCB105", "`async` and `await` are not supported", "here", "write a plain function")
 IMPORT = Refusal(

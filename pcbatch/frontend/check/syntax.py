@@ -27,7 +27,6 @@ _REFUSED: dict[str, Refusal] = {
     **_same(refusals.ASYNC, "AsyncFunctionDef", "AsyncFor", "AsyncWith", "Await"),
     "Global": refusals.SCOPE,
     **_same(refusals.IMPORT, "Import", "ImportFrom"),
-    **_same(refusals.GENERATOR, "Yield", "YieldFrom"),
     **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
     **_same(refusals.TEMPLATE, "TemplateStr", "Interpolation"),
     **_same(PYTHON_2, "Print", "Exec", "Repr"),
@@ -37,8 +36,15 @@ REFUSED: dict[type, Refusal] = {getattr(gast, name): each for name, each in _REF
 
 
 def check_syntax(tree: Any, file: str) -> list[Diagnostic]:
-    """Every construct in the function `tree` that cannot be read."""
-    return [refusal.at(span_of(node, file)) for node, refusal in unreadable(tree)]
+    """Every construct in the batched function `tree` that cannot be read."""
+    found = [*_suspensions(tree), *unreadable(tree)]
+    found.sort(key=lambda each: (each[0].lineno, each[0].col_offset))
+    return [refusal.at(span_of(node, file)) for node, refusal in found]
+
+
+def _suspensions(tree: Any) -> Iterator[tuple[Any, Refusal]]:
+    """Where a batched function gives a value and goes on: only functions that it goes over may do that."""
+    return ((each, refusals.GENERATOR) for each in _inside(tree) if isinstance(each, gast.Yield | gast.YieldFrom))
 
 
 def unreadable(tree: Any) -> Iterator[tuple[Any, Refusal]]:

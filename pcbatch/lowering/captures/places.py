@@ -36,6 +36,10 @@ class Place:
         holder = self.holder.identity if isinstance(self.holder, Place) else id(self.holder)
         return self.kind, holder, key
 
+    def item(self, key: Any) -> Place:
+        """The place of an item of what is here."""
+        return Place("part", self, key, f"{self.text}[{key!r}]")
+
     def read(self) -> Any:
         """The value that is there now; GoneError if there is none."""
         try:

@@ -52,6 +52,9 @@ class UntypedMeeting(Meeting):
         is_mixed = any(types) and None in types and not any(isinstance(each, Undefined) for each in values)
         return self.unmet(values, what) if is_mixed else super().value(values, what)
 
+    def is_optional(self, values: Sequence[Value]) -> bool:
+        return False  # None is a value like others
+
     def _each(self, values: Sequence[Value]) -> Any:
         return zip(self.states, values, strict=True)
 
@@ -125,6 +128,9 @@ class UntypedHead(Head):
             self.new[path] = joined
             return
         self.moves.append((head, now))
+
+    def is_optional(self, head: Value, now: Value) -> bool:
+        return False
 
     def _word(self, path: Path, head: Value, now: Value) -> None:
         self.new[path] = UNKNOWN

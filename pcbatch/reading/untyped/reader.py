@@ -244,6 +244,9 @@ class Untyped(Parts):
         self._ends_with_values = any(self._is_no_none(each) for each in found)
         super().hand_back(spec, found)
 
+    def with_none(self, spec: Specialisation, found: Sequence[Returning]) -> Sequence[Returning]:
+        return found
+
     def _is_no_none(self, end: Returning) -> bool:
         """Tell whether what a function gives at one of its ends is not None, whatever the types are."""
         type_ = self.in_state(end.state, lambda: self.type_of(end.value))

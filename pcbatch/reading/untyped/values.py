@@ -216,8 +216,8 @@ class Unknowns(AsWritten):
     def _beside(self, constant: Value, other: Value) -> Value:
         return constant
 
-    def _blank(self, value: Value, source: State, state: State) -> Value:
-        return Host(0) if isinstance(value, Lane) else super()._blank(value, source, state)
+    def blank_of(self, value: Value, source: State, state: State) -> Value:
+        return Host(0) if isinstance(value, Lane) else super().blank_of(value, source, state)
 
     def forget(self, ref: Ref) -> None:
         """Let nothing be known of an object but that it is one."""

@@ -1,4 +1,4 @@
-"""Structures must be the same on every path: fields, keys and their order, lengths, and None where there is None."""
+"""Structures must be the same on every path: fields, keys and their order, lengths."""
 
 import numpy as np
 
@@ -14,14 +14,5 @@ def keys(x, n):
     return state
 
 
-@pcbatch.autobatch
-def none(x, n):
-    if n > 0:
-        cache = None
-    else:
-        cache = x
-    return cache
-
-
 BATCH = (np.array([1.0, 2.0], np.float32), np.array([3, 4], np.int32))
-ARGUMENTS = dict.fromkeys(["keys", "none"], BATCH)
+ARGUMENTS = dict.fromkeys(["keys"], BATCH)

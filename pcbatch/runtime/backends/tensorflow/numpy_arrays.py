@@ -164,8 +164,13 @@ def _pad(a: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any
         pad_width = [[pad_width, pad_width]] * x.shape.rank
     elif isinstance(pad_width[0], int):
         pad_width = [list(pad_width)] * x.shape.rank
+    if mode in ("edge", "wrap"):
+        for axis, width in enumerate(pad_width):
+            places: Any = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
+            x = tf.gather(x, places, axis=axis)
+        return x
     if mode not in ("constant", "reflect", "symmetric"):
-        raise TypeError("np.pad of a lane's values has the modes constant, reflect and symmetric")
+        raise TypeError("np.pad of a lane's values has the modes constant, edge, reflect, symmetric and wrap")
     if array(constant_values).shape.rank:
         raise TypeError("np.pad of a lane's values is filled with one number")
     filled = {"constant_values": made(constant_values, x.dtype)} if mode == "constant" else {}

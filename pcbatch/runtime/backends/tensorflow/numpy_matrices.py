@@ -122,6 +122,18 @@ def _einsum(equation: str, *operands: Any) -> tf.Tensor:
     return tf.einsum(equation, *map(array, operands))
 
 
+def _svd(a: Any, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    if not compute_uv:
+        return tf.linalg.svd(inexact(array(a)), compute_uv=False)
+    sizes, left, right = tf.linalg.svd(inexact(array(a)), full_matrices)
+    return left, sizes, tf.linalg.adjoint(right)
+
+
+def _slogdet(a: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    found = tf.linalg.slogdet(inexact(array(a)))
+    return found.sign, found.log_abs_determinant
+
+
 MATRICES: dict[str, Equivalent] = {
     "cross": _cross,
     "dot": _dot,
@@ -140,5 +152,7 @@ MATRICES: dict[str, Equivalent] = {
     "linalg.matrix_power": _matrix_power,
     "linalg.norm": _norm,
     "linalg.pinv": lambda a: tf.linalg.pinv(inexact(array(a))),
+    "linalg.slogdet": _slogdet,
     "linalg.solve": _solve,
+    "linalg.svd": _svd,
 }

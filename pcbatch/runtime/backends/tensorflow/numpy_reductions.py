@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,15 @@ from pcbatch.runtime.backends.tensorflow.numpy_arrays import made
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact, summands, truth
 
 
-def _reduction(function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.Tensor] = tf.identity) -> Equivalent:
-    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
-        return function(of(array(a)), axis=axis, keepdims=keepdims)
+def _reduction(
+    function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.Tensor], neutral: complex
+) -> Equivalent:
+    """A reduction, of some elements perhaps: all others are `neutral`."""
+
+    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> tf.Tensor:
+        x = of(array(a))
+        x = x if where is None else tf.where(array(where), x, tf.cast(neutral, x.dtype))
+        return function(x, axis=axis, keepdims=keepdims)
 
     return reduced
 
@@ -21,9 +28,19 @@ def _reduction(function: Callable[..., tf.Tensor], of: Callable[[tf.Tensor], tf.
 def _extreme(function: Callable[..., tf.Tensor], of_bools: Callable[..., tf.Tensor]) -> Equivalent:
     """`np.max` and `np.min`, which nothing has that is empty."""
 
-    def extreme(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
+    def extreme(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> tf.Tensor:
         x = array(a)
+        if where is not None and initial is None:
+            raise ValueError(
+                "reduction operation does not have an identity, so to use a where mask one has to specify 'initial'"
+            )
+        x = x if where is None else tf.where(array(where), x, made(initial, x.dtype))
         found = (of_bools if x.dtype == tf.bool else function)(x, axis=axis, keepdims=keepdims)
+        if initial is not None:
+            pair = tf.stack([found, tf.broadcast_to(made(initial, x.dtype), found.shape)])
+            return (of_bools if x.dtype == tf.bool else function)(pair, axis=0)
         if x.shape.num_elements() == 0 and found.shape.num_elements():
             raise ValueError("an empty array has no maximum and no minimum")
         return found
@@ -91,6 +108,42 @@ def _without_nan(function: Callable[..., tf.Tensor], worst: float) -> Equivalent
     return reduced
 
 
+def _mean(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> tf.Tensor:
+    x = inexact(array(a))
+    if where is None:
+        return tf.reduce_mean(x, axis=axis, keepdims=keepdims)
+    counts = tf.cast(tf.broadcast_to(array(where), x.shape), x.dtype)
+    total = tf.reduce_sum(tf.where(array(where), x, tf.zeros([], x.dtype)), axis=axis, keepdims=keepdims)
+    return total / tf.reduce_sum(counts, axis=axis, keepdims=keepdims)
+
+
+def _nan_extreme(function: Callable[..., tf.Tensor], worst: float) -> Equivalent:
+    """An extreme that passes over NaN, unless all are."""
+
+    def extreme(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
+        x = array(a)
+        if not x.dtype.is_floating:
+            return function(x, axis=axis, keepdims=keepdims)
+        lost = tf.math.is_nan(x)
+        found = function(tf.where(lost, tf.constant(worst, x.dtype), x), axis=axis, keepdims=keepdims)
+        return tf.where(tf.reduce_all(lost, axis=axis, keepdims=keepdims), tf.constant(math.nan, x.dtype), found)
+
+    return extreme
+
+
+def _nan_spread(function: Callable[..., tf.Tensor]) -> Equivalent:
+    """`np.nanstd` and `np.nanvar`."""
+
+    def spread(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> tf.Tensor:
+        x = inexact(array(a))
+        there = ~tf.math.is_nan(x)
+        squares = tf.where(there, tf.square(x - _nanmean(x, axis, keepdims=True)), tf.zeros([], x.dtype))
+        count = tf.reduce_sum(tf.cast(there, x.dtype), axis=axis, keepdims=keepdims)
+        return function(tf.reduce_sum(squares, axis=axis, keepdims=keepdims) / (count - ddof))
+
+    return spread
+
+
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
     x = inexact(array(a))
     there = tf.cast(~tf.math.is_nan(x), x.dtype)
@@ -99,21 +152,25 @@ def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:
 
 
 REDUCTIONS: dict[str, Equivalent] = {
-    "all": _reduction(tf.reduce_all, truth),
-    "any": _reduction(tf.reduce_any, truth),
+    "all": _reduction(tf.reduce_all, truth, True),
+    "any": _reduction(tf.reduce_any, truth, False),
     "argmax": _position(tf.argmax),
     "argmin": _position(tf.argmin),
     "average": _average,
     "cumprod": _cumulative(tf.math.cumprod),
     "cumsum": _cumulative(tf.cumsum),
     "max": _extreme(tf.reduce_max, tf.reduce_any),
-    "mean": _reduction(tf.reduce_mean, inexact),
+    "mean": _mean,
     "min": _extreme(tf.reduce_min, tf.reduce_all),
+    "nanmax": _nan_extreme(tf.reduce_max, -math.inf),
     "nanmean": _nanmean,
+    "nanmin": _nan_extreme(tf.reduce_min, math.inf),
+    "nanstd": _nan_spread(tf.sqrt),
     "nansum": _without_nan(tf.reduce_sum, 0.0),
-    "prod": _reduction(tf.reduce_prod, summands),
+    "nanvar": _nan_spread(tf.identity),
+    "prod": _reduction(tf.reduce_prod, summands, 1),
     "ptp": lambda a, axis=None: tf.reduce_max(array(a), axis=axis) - tf.reduce_min(array(a), axis=axis),
     "std": _spread(tf.sqrt),
-    "sum": _reduction(tf.reduce_sum, summands),
+    "sum": _reduction(tf.reduce_sum, summands, 0),
     "var": _spread(tf.identity),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,10 +108,27 @@ def _unwrap(p: Any) -> tf.Tensor:
     return tf.concat([x[:1], x[1:] + tf.cumsum(change)], 0)
 
 
+def _transform(function: Callable[..., tf.Tensor], *, is_real: bool = False) -> Equivalent:
+    """A Fourier transform along the last axis, of all that is there; `is_real` of what takes real numbers."""
+
+    def transformed(a: Any) -> tf.Tensor:
+        x = inexact(array(a))
+        if is_real:
+            return function(x)
+        is_single = x.dtype in (tf.float32, tf.complex64)
+        return function(tf.cast(x, tf.complex64 if is_single else tf.complex128))
+
+    return transformed
+
+
 SERIES: dict[str, Equivalent] = {
     "convolve": _convolve,
     "correlate": _correlate,
     "diff": _diff,
+    "fft.fft": _transform(tf.signal.fft),
+    "fft.ifft": _transform(tf.signal.ifft),
+    "fft.irfft": _transform(tf.signal.irfft),
+    "fft.rfft": _transform(tf.signal.rfft, is_real=True),
     "gradient": _gradient,
     "interp": _interp,
     "polyval": _polyval,

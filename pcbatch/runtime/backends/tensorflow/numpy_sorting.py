@@ -93,6 +93,8 @@ def _median(a: Any, axis: int | None = None) -> tf.Tensor:
 
 def _quantile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
     """Between neighbours in order, as they are apart; NaN where one is among the numbers, or `q` is no part of 1."""
+    if isinstance(q, list | tuple | np.ndarray) and np.ndim(q):
+        return tf.stack([_quantile(a, each, axis) for each in q])
     x, axis = _in_order(a, axis)
     last = x.shape[axis] - 1
     place = made(q, x.dtype) * last
@@ -108,7 +110,7 @@ def _quantile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
 
 
 def _percentile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
-    return _quantile(a, array(q) / 100 if is_lane_value(q) else q / 100, axis)
+    return _quantile(a, (array(q) if is_lane_value(q) else np.asarray(q)) / 100, axis)
 
 
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> tf.Tensor:

@@ -1,0 +1,117 @@
+"""Values that are None in some lanes: a bool that says where there is one, and what it is there.
+
+    best = None                       has_best = False; best = 0.0
+    for x in xs:
+        if best is None or x < best:      if not has_best or x < best:
+            best = x                          has_best = True; best = x
+
+In the lanes for which it is None, an object of the same structure stands in for what is there in the others. A test on
+the bool decides what it is on each of the two ways behind. An operation on it fails the lanes for which it is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pcbatch.reading.joins import Joins
+from pcbatch.reading.operations import CHOICE, GETITEM
+from pcbatch.reading.several import BOOL
+from pcbatch.reading.values import NONE, Host, Lane, Optional, Value, is_same
+from pcbatch.reading.words import is_word
+
+
+class Optionals(Joins):
+    """Values that may be None."""
+
+    def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
+        value = self.known(value)
+        if not isinstance(value, Optional):
+            return value
+        self.require(value.there, error.replace("{", "{{").replace("}", "}}"))
+        self.state.assume(value.there.name, True)
+        return self.known(value.content)
+
+    def is_known(self, value: Value, known: Callable[[Value], Value]) -> Host | Lane:
+        """The truth of what `known` says of a value that may be None; where it is None, that does not hold."""
+        value = self.known(value)
+        if not isinstance(value, Optional):
+            return self.truth(known(value))
+        content = value.content
+        return self.lazily(True, value.there, lambda: known(self.known(content)))
+
+    def or_none(self, there: Host | Lane, content: Value) -> Value:
+        """A value where a bool holds, None elsewhere."""
+        if isinstance(content, Optional):
+            return self.or_none(self.both(there, content.there), content.content)
+        return self.if_there(there, content)
+
+    def chosen_or_none(self, condition: Lane, x: Value, y: Value) -> Value | None:
+        """The one of two values of which any may be None; None if that is not so."""
+        (is_x, own), (is_y, other) = map(self.parts_of, (x, y))
+        if is_word(x) and is_word(y):
+            return None
+        if isinstance(is_x, Host) and isinstance(is_y, Host):
+            if is_x.value == is_y.value:
+                return None
+            there: Host | Lane = condition if is_x.value else self.negated(condition)
+        else:
+            there = self.lane(self.emit(CHOICE, [condition, *(_flag(each) for each in (is_x, is_y))]), BOOL)
+        if own is None or other is None:
+            content = own if other is None else other
+        else:
+            content = self.chosen(condition, own, other)
+        return NONE if content is None else self.or_none(there, content)
+
+    def taken_or_none(self, items: Sequence[Value], index: Lane, *, is_checked: bool) -> Value | None:
+        """The one of `items` at a lane's number, of which some may be None; None if that is not so."""
+        parts = [self.parts_of(each) for each in items]
+        contents = [content for _, content in parts if content is not None]
+        if not contents or all(is_same(there, Host(True)) for there, _ in parts) or all(map(is_word, items)):
+            return None
+        flags = [_flag(there) for there, _ in parts]
+        there = self.lane(self.emit(GETITEM, [flags, index]), BOOL)
+        filled = [contents[0] if content is None else content for _, content in parts]
+        return self.or_none(there, self.taken(filled, index, is_checked=is_checked))
+
+    def is_same_or_none(self, a: Value, b: Value, same: Callable[[Value, Value], Value]) -> Host | Lane:
+        """Tell whether two values are both None, or neither is and they are the `same`."""
+        (is_a, own), (is_b, other) = map(self.parts_of, (a, b))
+        neither = self.both(self.negated(is_a), self.negated(is_b))
+        if own is None or other is None:
+            return neither
+        both = self.both(is_a, is_b)
+        return self.either(neither, self.lazily(True, both, lambda: same(self.known(own), self.known(other))))
+
+    # -- see `branches` and `expressions` ------------------------------------------------------------------------------
+
+    def require(self, truth: Host | Lane, message: str, arguments: tuple[str, ...] = ()) -> None:
+        """Fail the lane unless `truth` holds; see `branches`."""
+        raise NotImplementedError
+
+    def truth(self, value: Value) -> Host | Lane:
+        """`bool(value)`; see `branches`."""
+        raise NotImplementedError
+
+    def lazily(self, is_and: bool, a: Host | Lane, b: Callable[[], Value]) -> Host | Lane:
+        """`a and b()` or `a or b()` of truths; see `expressions`."""
+        raise NotImplementedError
+
+    def negated(self, truth: Host | Lane) -> Host | Lane:
+        """`not truth`; see `branches`."""
+        raise NotImplementedError
+
+    def both(self, a: Host | Lane, b: Host | Lane) -> Host | Lane:
+        """`a and b`; see `branches`."""
+        raise NotImplementedError
+
+    def either(self, a: Host | Lane, b: Host | Lane) -> Host | Lane:
+        """`a or b`; see `branches`."""
+        raise NotImplementedError
+
+    def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
+        """The one of two values; see `branches`."""
+        raise NotImplementedError
+
+
+def _flag(there: Host | Lane) -> bool | Lane:
+    return there if isinstance(there, Lane) else bool(there.value)
