@@ -447,6 +447,5 @@ def _in_helper(error: Exception) -> list[tuple[Span, str]]:
     ]
     if not users:
         return []
-    frame, line = users[-1]
-    code = frame.f_code
+    code, line = users[-1][0].f_code, users[-1][1]
     return [(Span.of_line(code.co_filename, line), f"this is in the helper `{code.co_name}`")]

@@ -20,8 +20,8 @@ import gast
 
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.heads import NeedsTurnsError
 from pcbatch.reading.loops import Loop
+from pcbatch.reading.phis import NeedsTurnsError
 from pcbatch.reading.sequences import Sequences
 from pcbatch.reading.specialisations import Returning
 from pcbatch.reading.state import State

@@ -8,15 +8,29 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.errors import Diagnostic, Note, Span
+from pcbatch.errors import Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
-from pcbatch.reading.naming import hint_of
-from pcbatch.reading.phis import Absent, Celled, Chosen, Copied, Path, Phi, Stale, Worded, put_at, value_at
+from pcbatch.reading.phis import (
+    Absent,
+    Celled,
+    Chosen,
+    Copied,
+    NeedsTurnsError,
+    Path,
+    Phi,
+    Stale,
+    Worded,
+    cells_of,
+    hint_at,
+    is_alike,
+    is_known_better,
+    put_at,
+    value_at,
+)
 from pcbatch.reading.several import BOOL
 from pcbatch.reading.state import OWN, Cell, State, computes_again, inside, sites_of
 from pcbatch.reading.unmet import unassigned
@@ -69,7 +83,7 @@ class Head:
                 del self.phis[path]  # of what stood in for an object in another round
             elif isinstance(phi, Absent):
                 there, content = reader.parts_of(value_at(reader.state, path))
-                flag = Lane(reader.emitter.fresh(BOOL, f"has_{_hint(path) or 'it'}"), BOOL)
+                flag = Lane(reader.emitter.fresh(BOOL, f"has_{hint_at(path) or 'it'}"), BOOL)
                 reader.give(flag.name, there, BOOL)
                 self.lanes[path] = flag
                 if content is None:
@@ -82,7 +96,7 @@ class Head:
                 elif isinstance(value, Host) and reader.is_fresh(value):
                     reader.own_of_host(value)
                 elif isinstance(value, Lane | Host):
-                    lane = reader.lane(value, hint=_hint(path))
+                    lane = reader.lane(value, hint=hint_at(path))
                     fresh = reader.new("array", (lane,))
                     put_at(reader.state, path, fresh)
             elif isinstance(phi, Copied):
@@ -106,7 +120,7 @@ class Head:
             value = value_at(reader.state, path) if not isinstance(phi, Undefined) else phi
             match phi:
                 case TensorType():
-                    lane = Lane(reader.emitter.fresh(phi, _hint(path), is_made=path[0] == "c"), phi)
+                    lane = Lane(reader.emitter.fresh(phi, hint_at(path), is_made=path[0] == "c"), phi)
                     reader.refuse_taped([value])
                     reader.give(lane.name, value, phi)
                     self.lanes[path] = lane
@@ -119,7 +133,7 @@ class Head:
                 case Stale():
                     pass
                 case Worded(words):
-                    number = Lane(reader.emitter.fresh(NUMBER, _hint(path)), NUMBER)
+                    number = Lane(reader.emitter.fresh(NUMBER, hint_at(path)), NUMBER)
                     reader.give(number.name, reader.number_of(value), NUMBER)
                     self.lanes[path] = number
                     first.append((path, Choice(number, words)))
@@ -274,7 +288,7 @@ class Head:
                 if known is not None and getattr(known[0], "lineno", None) is not None:
                     spans += [(span_of(*known), label)] * (span_of(*known) not in [span for span, _ in spans])
         help = "give it one kind, before the loop and in it, or another name in the loop"
-        return Undefined("PCB301", f"`{_hint(path) or 'a value'}` {why}", tuple(spans), help, turns=True)
+        return Undefined("PCB301", f"`{hint_at(path) or 'a value'}` {why}", tuple(spans), help, turns=True)
 
     def _type(self, state: State, value: Value) -> TensorType | None:
         return self.reader.in_state(state, lambda: self.reader.type_of(value))
@@ -345,14 +359,14 @@ class Head:
             self.reader.refuse_rows([one, other])
             self.changed_kind(path, head, sites_of([one, other]))
             return
-        if ("h", head.cell) not in self.phis and _is_known_better(one, other):
+        if ("h", head.cell) not in self.phis and is_known_better(one, other):
             self.new["h", head.cell] = Stale()
         mine, theirs = dict(one.parts()), dict(other.parts())
         if one.kind == "object":
             for name in mine.keys() ^ theirs.keys():
                 again = name not in mine and computes_again(name, (self.state, one), (self.behind, other))
                 if not again and not isinstance(mine.get(name), Undefined):
-                    self.new["c", head.cell, name] = unassigned(f"{_hint(path)}.{name}")
+                    self.new["c", head.cell, name] = unassigned(f"{hint_at(path)}.{name}")
         elif list(mine) != list(theirs):
             self.restructured(path, head, (one, other))
             return
@@ -380,7 +394,7 @@ class Head:
         """A path at which one of several objects stands."""
         if self._goes_apart(path, head, now):
             return
-        cells = list(dict.fromkeys([*_cells(head), *_cells(now)]))
+        cells = list(dict.fromkeys([*cells_of(head), *cells_of(now)]))
         if not all(cell in self.state.heap and cell in self.behind.heap for cell in cells):
             type_ = self._type(self.state, head)
             if type_ is not None and type_ == self._type(self.behind, now):
@@ -399,7 +413,7 @@ class Head:
         """Whether two names of one object are names of two after a turn, of which one is new, on some way at least."""
         if not isinstance(head, Ref):
             return False
-        after = {path: _cells(now)}
+        after = {path: cells_of(now)}
         if head.cell in self.pairs:
             after[self.paths[head.cell]] = [self.pairs[head.cell]]
         for place, cells in after.items():
@@ -413,7 +427,7 @@ class Head:
         if not isinstance(now, Ref | OneOf):
             self.new[path] = self.moving(path, "is no object after a turn")
             return
-        if not set(_cells(now)) <= set(cells):
+        if not set(cells_of(now)) <= set(cells):
             self._several(path, head, now)
             return
         for cell in cells:
@@ -436,37 +450,3 @@ class Head:
             values.append((lane, found))
         for lane, found in values:
             reader.give(lane.name, found, lane.type)
-
-
-def _is_known_better(one: Cell, other: Cell) -> bool:
-    """Tell whether more is known of an object than after a turn: that it is no element, or of which rows it is one."""
-    is_free = not one.is_held and other.is_held
-    return is_free or (one.home is not None and one.home != other.home) or (other.is_spread and not one.is_spread)
-
-
-class NeedsTurnsError(NeedsConstantError):
-    """A container has another length, or other entries, after each turn."""
-
-    def __init__(self, found: Phi):
-        assert isinstance(found, Undefined)
-        notes = tuple(Note(span, label) for span, label in found.spans[1:])
-        place = found.spans[0][0] if found.spans else None
-        super().__init__(Diagnostic(found.code, found.why, place, "", found.help, notes))
-        self.wants = found.wants
-
-
-def is_alike(a: Tuple, b: Tuple) -> bool:
-    """Whether two tuples have one class and one length."""
-    return a.cls is b.cls and len(a.items) == len(b.items)
-
-
-def _cells(value: Value) -> list[int]:
-    if isinstance(value, OneOf):
-        return [ref.cell for ref in value.items]
-    assert isinstance(value, Ref)
-    return [value.cell]
-
-
-def _hint(path: Path) -> str:
-    names = [step for step in path[2:] if isinstance(step, str)]
-    return hint_of(names[-1]) if names else ""

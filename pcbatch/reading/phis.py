@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pcbatch.errors import Diagnostic, Note
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.state import State
-from pcbatch.reading.values import Lazy, Undefined, Value
+from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.naming import hint_of
+from pcbatch.reading.state import Cell, State
+from pcbatch.reading.values import Lazy, OneOf, Ref, Tuple, Undefined, Value
 
 Path = tuple[Any, ...]
 """Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), items of tuples."""
@@ -93,3 +96,39 @@ def put_at(state: State, path: Path, new: Value) -> None:
         state.heap[path[1]] = replace(cell, items={**cell.items, path[2]: new})
         return
     state.heap[path[1]] = cell.with_parts(lambda key, value: within(value, path[3:]) if key == path[2] else value)
+
+
+def is_known_better(one: Cell, other: Cell) -> bool:
+    """Tell whether more is known of an object than after a turn: that it is no element, or of which rows it is one."""
+    is_free = not one.is_held and other.is_held
+    return is_free or (one.home is not None and one.home != other.home) or (other.is_spread and not one.is_spread)
+
+
+class NeedsTurnsError(NeedsConstantError):
+    """A container has another length, or other entries, after each turn."""
+
+    def __init__(self, found: Phi):
+        assert isinstance(found, Undefined)
+        notes = tuple(Note(span, label) for span, label in found.spans[1:])
+        place = found.spans[0][0] if found.spans else None
+        super().__init__(Diagnostic(found.code, found.why, place, "", found.help, notes))
+        self.wants = found.wants
+
+
+def is_alike(a: Tuple, b: Tuple) -> bool:
+    """Whether two tuples have one class and one length."""
+    return a.cls is b.cls and len(a.items) == len(b.items)
+
+
+def cells_of(value: Value) -> list[int]:
+    """The objects that a value may be."""
+    if isinstance(value, OneOf):
+        return [ref.cell for ref in value.items]
+    assert isinstance(value, Ref)
+    return [value.cell]
+
+
+def hint_at(path: Path) -> str:
+    """The name that what is at a path goes by."""
+    names = [step for step in path[2:] if isinstance(step, str)]
+    return hint_of(names[-1]) if names else ""
