@@ -445,7 +445,5 @@ def _in_helper(error: Exception) -> list[tuple[Span, str]]:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not is_installed(frame.f_code.co_filename) and not _is_generated(frame.f_code.co_filename)
     ]
-    if not users:
-        return []
-    code, line = users[-1][0].f_code, users[-1][1]
-    return [(Span.of_line(code.co_filename, line), f"this is in the helper `{code.co_name}`")]
+    last = [(frame.f_code, line) for frame, line in users[-1:]]
+    return [(Span.of_line(code.co_filename, line), f"this is in the helper `{code.co_name}`") for code, line in last]

@@ -203,7 +203,7 @@ class Head:
             return
         own, other = (self._type(s, v) for s, v in ((self.state, head), (self.behind, now)))
         if own is not None and other is not None:
-            if is_array and self._may_become(head) and path not in self.phis:
+            if is_array and (isinstance(head, Lane) or self.reader.is_fresh(head)) and path not in self.phis:
                 self.new[path] = Celled()
                 return
             try:
@@ -234,10 +234,6 @@ class Head:
         if head.seen is not None and head.seen != self._held(other):
             self.new[path] = Stale()
         return True
-
-    def _may_become(self, value: Value) -> bool:
-        """Tell whether a value is an array that a store makes an object of, for all who have it."""
-        return isinstance(value, Lane) or self.reader.is_fresh(value)
 
     def _compared_inside(self, path: Path, head: Value, now: Value) -> bool:
         """Tell whether two values are the same but for what they lead to, which has been compared then."""
