@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import bisect
 import collections
+import copy
 import heapq
 from dataclasses import dataclass
 
@@ -16,6 +17,11 @@ import numpy as np
 class Ag:
     x: int
     y: float = 0.5
+
+    def move(self, d):
+        self.x += d
+        if self.x > 5:
+            self.y += 1
 
 
 def collect(n, out):
@@ -700,7 +706,374 @@ def groupd(n):
     return len(d), max(len(v) for v in d.values())
 
 
+def made(n):
+    out = []
+    while n > 0:
+        out.append(Ag(n))
+        n //= 2
+    return out
+
+
+def agents_move(n):
+    ags = made(n)
+    for a in ags:
+        a.x += 1
+        if a.x > 3:
+            a.y = 2.0
+        a.move(2)
+    return sum(a.x for a in ags), sum(a.y for a in ags), len(ags)
+
+
+def rows_get_longer(n):
+    g = []
+    while n > 0:
+        g.append([n])
+        if n % 2:
+            g[-1].append(1)
+        n //= 2
+    return len(g), sum(len(e) for e in g), sum(sum(e) for e in g)
+
+
+def lists_by_key(n):
+    d = collections.defaultdict(list)
+    x = n
+    for k in range(6):
+        x = (5 * x + 3) % 16
+        d[x % 3].append(k)
+    return len(d), max(len(v) for v in d.values()), sum(d[0]) if 0 in d else -1
+
+
+def popped_and_changed(n):
+    ags = made(n)
+    t = 0
+    while ags:
+        a = ags.pop()
+        a.x += 5
+        t += a.x
+    return t, len(ags)
+
+
+def pairs_of_agents(n):
+    ags = made(n)
+    for i in range(len(ags)):
+        for j in range(len(ags)):
+            if i != j:
+                ags[i].x += ags[j].x % 2
+    return sum(a.x for a in ags), len(ags)
+
+
+def counts_in_lists(n):
+    d = {}
+    for k in range(5):
+        w = (n >> k) % 3
+        if w not in d:
+            d[w] = [0, 0]
+        d[w][0] += 1
+        d[w][1] += k
+    return len(d), sum(v[0] * 10 + v[1] for v in d.values())
+
+
+def arrays_inside(n):
+    arrs = []
+    while n > 0:
+        arrs.append(np.zeros(2))
+        n //= 2
+    for a in arrs:
+        a[0] += len(arrs)
+        a[1:] = 3
+    return sum(a.sum() for a in arrs), len(arrs)
+
+
+def round_and_round(n):
+    q = collections.deque(made(n))
+    t = 0
+    for _ in range(6):
+        if not q:
+            break
+        a = q.popleft()
+        a.x -= 3
+        t += 1
+        if a.x > 0:
+            q.append(a)
+    return t, len(q), sum(a.x for a in q)
+
+
+def a_matrix_of_lists(n):
+    m = [[0] * 3 for _ in range(n % 4)]
+    for i in range(len(m)):
+        for j in range(3):
+            m[i][j] = i * j + 1
+    return sum(sum(r) for r in m), len(m)
+
+
+def by_index(n):
+    ags = made(n)
+    k = 0
+    while k < len(ags):
+        e = ags[k]
+        k += 1
+        e.x = k
+    return sum(a.x * 2 for a in ags), k
+
+
+@dataclass
+class B:
+    xs: list
+    k: int = 0
+
+
+def inside_an_object(n):
+    b = B([])
+    c = b
+    while n > 0:
+        b.xs.append(n)
+        n -= 3
+    c.xs.append(5)
+    return len(b.xs), sum(c.xs), b.xs is c.xs
+
+
+def copies(n):
+    xs = []
+    while n > 0:
+        xs.append(n)
+        n -= 3
+    ys = xs[:]
+    zs = copy.copy(xs)
+    ws = copy.deepcopy(xs)
+    us = list(xs)
+    xs.append(1)
+    ys.append(2)
+    return len(xs), len(ys), len(zs), len(ws), len(us), sum(ys)
+
+
+def swapped_names(n):
+    a = []
+    b = []
+    for k in range(4):
+        if (n >> k) & 1:
+            a, b = b, a
+        a.append(k)
+    return len(a), len(b), sum(a), sum(b)
+
+
+def in_a_tuple(n):
+    t = ([], [])
+    for k in range(n):
+        t[k % 2].append(k)
+    return len(t[0]), sum(t[1])
+
+
+def in_a_dict(n):
+    d = {"a": [], "b": []}
+    for k in range(n):
+        d["a" if k % 3 == 0 else "b"].append(k)
+    return len(d["a"]), sum(d["b"])
+
+
+def handed_on(n):
+    def inner(xs, m):
+        if m <= 0:
+            return xs
+        xs.append(m)
+        return inner(xs, m - 2)
+
+    a = []
+    b = inner(a, n)
+    b.append(1)
+    return len(a), len(b), a is b
+
+
+def lists_of_two(n):
+    xs = [[0, 0], [1, 1]]
+    while n > 0:
+        xs.append([n, n])
+        n -= 5
+    first = xs[0]
+    t = 0
+    for a, b in xs:
+        t += a * b
+    return t, first[1], len(xs)
+
+
+def or_an_empty_one(n):
+    xs = [n, n + 1]
+    ys = xs if n > 4 else []
+    ys.append(3)
+    return len(xs), len(ys)
+
+
+def longest_run(n):
+    best, bl = [], -1
+    cur = []
+    for k in range(6):
+        if (n >> k) & 1:
+            cur.append(k)
+        else:
+            cur = []
+        if len(cur) > bl:
+            bl = len(cur)
+            best = list(cur)
+    return bl, len(best), sum(best)
+
+
+def set_operators(n):
+    s = set(range(n % 5))
+    s.discard(2)
+    s |= {9}
+    if n > 4:
+        s.add(100)
+    return len(s), max(s), sum(sorted(s)), 9 in s
+
+
+def depth_first(n):
+    g = {0: [1, 2], 1: [3], 2: [3], 3: []}
+    seen = set()
+    order = []
+
+    def visit(v):
+        if v in seen:
+            return
+        seen.add(v)
+        for w in g[v]:
+            visit(w)
+        order.append(v)
+
+    visit(n % 4)
+    return len(order), order[0], order[-1], sum(order)
+
+
+def memo_of_a_lane(n):
+    memo = {}
+
+    def ways(k):
+        if k <= 1:
+            return 1
+        if k not in memo:
+            memo[k] = ways(k - 1) + ways(k - 2)
+        return memo[k]
+
+    return ways(n % 12), len(memo)
+
+
+G = {"a": ["b", "c"], "b": ["c"], "c": []}
+
+
+def rows_of_two_lengths(n):
+    xs = [[1, 2, 3], [4]]
+    return xs[n % 2][n % 2 * 0 + (2 if n % 2 == 0 else 0)]
+
+
+def a_graph(n):
+    g = [[1, 2], [3], [], [0]]
+    t = 0
+    for w in g[n % 4]:
+        t = t * 10 + w
+    return t, len(g[n % 4]), sum(g[n % 4]), 3 in g[n % 4], max(g[n % 4], default=-1)
+
+
+def a_graph_of_words(n):
+    at = "a"
+    steps = 0
+    while G[at]:
+        at = G[at][n % len(G[at])]
+        n //= 2
+        steps += 1
+    return steps
+
+
+def components(n):
+    adj = [[] for _ in range(4)]
+    for k in range(4):
+        if (n >> k) & 1:
+            adj[k].append((k + 1) % 4)
+            adj[(k + 1) % 4].append(k)
+    seen = [False] * 4
+    comps = 0
+    for s in range(4):
+        if seen[s]:
+            continue
+        comps += 1
+        todo = [s]
+        seen[s] = True
+        while todo:
+            v = todo.pop()
+            for w in adj[v]:
+                if not seen[w]:
+                    seen[w] = True
+                    todo.append(w)
+    return comps, max(len(a) for a in adj)
+
+
+def two_names(n):
+    ags = made(n)
+    if not ags:
+        return 0, 0
+    a = ags[0]
+    b = ags[-1]
+    a.x += 10
+    return b.x, a.x
+
+
+def in_two_lists(n):
+    ags = made(n)
+    other = list(ags)
+    for a in ags:
+        a.x += 1
+    return sum(a.x for a in other), len(ags)
+
+
+def one_row_often(n):
+    row = [0]
+    rows = []
+    while n > 0:
+        rows.append(row)
+        n //= 2
+    if rows:
+        rows[0].append(1)
+    return sum(len(r) for r in rows), len(row)
+
+
+def under_its_own_name(n):
+    a = Ag(3)
+    ags = made(n)
+    ags.append(a)
+    ags[-1].x = 50
+    return a.x, ags[-1].x
+
+
+def moved_meanwhile(n):
+    ags = made(n)
+    e = ags[0] if ags else Ag(9)
+    ags.insert(0, Ag(1000))
+    e.x += 1
+    return sum(a.x for a in ags), e.x
+
+
+def the_one_before(n):
+    ags = made(n)
+    prev = Ag(-1)
+    for a in ags:
+        prev.x += 100
+        a.x += 1
+        prev = a
+    return sum(a.x for a in ags), prev.x
+
+
 QUICK = [
+    agents_move,
+    rows_get_longer,
+    lists_by_key,
+    counts_in_lists,
+    arrays_inside,
+    round_and_round,
+    copies,
+    swapped_names,
+    in_a_tuple,
+    set_operators,
+    depth_first,
+    a_graph,
+    a_graph_of_words,
+    components,
     collatz,
     stack,
     queue,
@@ -745,6 +1118,23 @@ QUICK = [
     comprehensions_in_comprehensions,
 ]
 OTHERS = [
+    popped_and_changed,
+    pairs_of_agents,
+    a_matrix_of_lists,
+    by_index,
+    inside_an_object,
+    in_a_dict,
+    handed_on,
+    lists_of_two,
+    or_an_empty_one,
+    longest_run,
+    memo_of_a_lane,
+    rows_of_two_lengths,
+    objects_changed,
+    objects_elem_changed,
+    popped_changed,
+    nested_append,
+    groupd,
     viewed,
     mixed_none,
     pop_empty_guard,
@@ -762,10 +1152,11 @@ REFUSED = [
     alias_inner,
     alias_array,
     viewed_then_changed,
-    objects_changed,
-    objects_elem_changed,
-    popped_changed,
-    nested_append,
-    groupd,
+    two_names,
+    in_two_lists,
+    one_row_often,
+    under_its_own_name,
+    moved_meanwhile,
+    the_one_before,
 ]
 """Programs that change what such a list has by value."""
