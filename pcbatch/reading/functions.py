@@ -156,6 +156,9 @@ class Functions(Results):
         self._given_leaves = leaves
         return self._handed_back(spec, function, result, outputs, objects, arrays)
 
+    def is_callers(self, ref: Ref) -> bool:
+        return self._built is not None and not self._built.is_by_value and ref in self._built.given
+
     def _handed_back(
         self,
         spec: Specialisation,
@@ -179,7 +182,7 @@ class Functions(Results):
             kind = result.items[1 + len(arrays) + spec.changed.index(number)]
             keys = kind.keys
             items = dict(zip(keys, parts.items, strict=True)) if isinstance(cell.items, dict) else parts.items
-            self.change(target, items=items)
+            self.change(target, items=items, version=cell.version + 1)
         for name, new in zip(spec.bound, rest[len(spec.changed) :], strict=True):
             frame = function.frame
             while frame is not None and (frame.number, name) not in self.state.names:

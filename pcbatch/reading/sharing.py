@@ -38,7 +38,11 @@ class Sharing(Views):
         home = None if cell is None else cell.home
         rows = None if home is None else self.state.heap.get(home.rows.cell)
         is_there = home is not None and rows is not None and rows.version == home.version
-        return home is not None and is_there and self.is_alone(value, home)
+        return home is not None and is_there and not self.is_callers(home.rows) and self.is_alone(value, home)
+
+    def is_callers(self, ref: Ref) -> bool:
+        """Tell whether an object is the caller's, who may have what is in it in other hands; see `functions`."""
+        raise NotImplementedError
 
     def is_alone(self, value: Value, home: Home) -> bool:
         """Tell whether nobody but some rows, and who has `value`, an element of these or a part of it, may have it."""

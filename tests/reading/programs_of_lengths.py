@@ -1059,6 +1059,60 @@ def the_one_before(n):
     return sum(a.x for a in ags), prev.x
 
 
+def changed_in_recursion(n):
+    xs = made(n + 1)
+
+    def bump(k):
+        if k <= 0:
+            return 0
+        xs[0].y += 1
+        return bump(k - 1) + 1
+
+    e = xs[0]
+    t = bump(n % 3)
+    e.x = 5
+    return xs[0].x, xs[0].y, e.y, t
+
+
+def replaced_in_recursion(n):
+    xs = made(n + 1)
+
+    def put(k):
+        if k <= 0:
+            return 0
+        xs[0] = Ag(k, 7)
+        return put(k - 1) + 1
+
+    e = xs[0]
+    t = put(n % 3)
+    e.x = 55
+    return xs[0].x, xs[0].y, e.x, t
+
+
+def read_in_recursion(n):
+    xs = made(n + 1)
+
+    def walk(k):
+        if k >= len(xs):
+            return 0
+        a = xs[k]
+        b = a.x
+        r = walk(k + 1)
+        return r + b
+
+    return walk(0), len(xs)
+
+
+def handed_to_a_helper(n):
+    xs = made(n + 1)
+
+    def f(a, b):
+        a.x += 100
+        return a.x + b
+
+    return f(xs[0], xs[0].x), xs[0].x
+
+
 QUICK = [
     agents_move,
     rows_get_longer,
@@ -1118,6 +1172,8 @@ QUICK = [
     comprehensions_in_comprehensions,
 ]
 OTHERS = [
+    read_in_recursion,
+    handed_to_a_helper,
     popped_and_changed,
     pairs_of_agents,
     a_matrix_of_lists,
@@ -1149,6 +1205,8 @@ OTHERS = [
     cut_off,
 ]
 REFUSED = [
+    changed_in_recursion,
+    replaced_in_recursion,
     alias_inner,
     alias_array,
     viewed_then_changed,
