@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from pcbatch.ir.expression_printer import print_expression
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -39,7 +40,6 @@ from pcbatch.ir.expressions import (
     operation,
 )
 from pcbatch.ir.expressions import Constant as Constant
-from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.ir.types import Type, leaves
 
 CAST = "__cast__"

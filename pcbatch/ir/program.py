@@ -38,6 +38,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pcbatch.errors import Span
+from pcbatch.ir.expression_printer import print_expression
 from pcbatch.ir.expressions import Expression, free_names, own_names
 from pcbatch.ir.payload import (
     Compute,
@@ -48,7 +49,6 @@ from pcbatch.ir.payload import (
     print_statement,
     print_targets,
 )
-from pcbatch.ir.text.expression_printer import print_expression
 from pcbatch.ir.types import Type
 
 Dialect = Literal["cfg", "stack"]

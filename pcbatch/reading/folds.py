@@ -7,6 +7,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.generators import Generators
 from pcbatch.reading.kinds import Kind
@@ -296,24 +297,27 @@ class Folds(Generators):
             over(NONE, seen)
         except FirstSeenError as found:
             self.back_to(mark)
-            item, key = (self.made_of(kind, iter(_blanks(kind)), []) for kind in found.kinds)
+            item, key = (self.made_of(kind, self._blanks(kind), []) for kind in found.kinds)
             return item, key
         return NONE, NONE
+
+    def _blanks(self, kind: Kind) -> Iterator[Value]:
+        """Zeros for the numbers and arrays of a kind, and some word for each that differs by lane."""
+        if kind.form == "lane":
+            yield self.zero_of(kind.type)
+        elif kind.form == "word":
+            yield Host(kind.keys[0])
+        else:
+            for item in kind.items:
+                yield from self._blanks(item)
+
+    def zero_of(self, type_: TensorType) -> Value:
+        """A zero of a type."""
+        return blank(Lane("", type_))
 
     def kind_of_item(self, value: Value) -> Kind:
         """The kind of what a loop takes."""
         return self.kind_of_element(value, [])
-
-
-def _blanks(kind: Kind) -> Iterator[Value]:
-    """Zeros for the numbers and arrays of a kind, and some word for each that differs by lane."""
-    if kind.form == "lane":
-        yield blank(Lane("", kind.type))
-    elif kind.form == "word":
-        yield Host(kind.keys[0])
-    else:
-        for item in kind.items:
-            yield from _blanks(item)
 
 
 class FirstSeenError(Exception):

@@ -155,7 +155,8 @@ class Variables(Containers):
 
     def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
         """Return what the user calls a value, or something that leads to it: the variable that was assigned last."""
-        frame = next(each for each in reversed(self.frames) if each.function.file not in IN_PYTHON)
+        users = (each for each in reversed(self.frames) if each.function.file not in IN_PYTHON)
+        frame = next(users, self.frame)
         own = scope_of(frame.function.tree).locals
         for (number, name), value in reversed(self.state.names.items()):
             if number == frame.number and name in own and any(map(is_it, self.state.reachable(iter([value])))):

@@ -11,6 +11,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import scope, with_inputs
+from pcbatch.ir.expression_printer import BINARY, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -24,7 +25,6 @@ from pcbatch.ir.expressions import (
     operation,
 )
 from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.ir.text.expression_printer import BINARY, UNARY
 from pcbatch.ir.types import StructType, TensorType
 
 # Names that look like words of the IR are names all the same.

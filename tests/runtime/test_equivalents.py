@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ SPECIAL = {
     "diff": [(VECTOR,), (MATRIX,)],
     **{key: [*AXES, (TRUTHS,), (BYTES,), (ODD,)] for key in REDUCED},
     "linalg.matrix_power": [(MATRIX, 3), (MATRIX, 0), (MATRIX, -1)],
-    **{f"linalg.{name}": [(MATRIX,)] for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv")},
+    **{f"linalg.{name}": [(MATRIX,)] for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "slogdet", "svd")},
 }
 
 
@@ -105,7 +106,7 @@ def examples(path: str) -> list[tuple]:
     """Arguments for NumPy's function at `path`."""
     if path in SPECIAL:
         return SPECIAL[path]
-    function = getattr(np, path)
+    function = attrgetter(path)(np)
     return TWO if isinstance(function, np.ufunc) and function.nin == 2 else ONE
 
 

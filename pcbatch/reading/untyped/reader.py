@@ -16,6 +16,7 @@ import gast
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Attribute, Name, call, operation, resolved
 from pcbatch.ir.payload import Compute
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import Here, RefusedError
 from pcbatch.reading.expressions import DEAD
@@ -336,6 +337,9 @@ class Untyped(Parts):
     def call_deepcopy(self, value: Value) -> Value:
         self._refuse_unknown(self.known(value))
         return super().call_deepcopy(value)
+
+    def zero_of(self, type_: TensorType) -> Value:
+        return Host(0)
 
     def kind_of_item(self, value: Value) -> Kind:
         return Kind("host", value=Host(0)) if self.is_unknown(value) else super().kind_of_item(value)

@@ -87,11 +87,12 @@ def mapped_with_an_option(x):
 
 
 @pcbatch.autobatch
-def too_many_turns(x):
-    xs = []
-    for i in range(5000):
-        xs.append(x + i)
-    return xs[0]
+def a_list_in_an_operation(x, n):
+    ys = []
+    while n > 0:
+        ys.append(x)
+        n -= 1
+    return np.stack(ys)
 
 
 X = (np.ones(2, np.float32),)
@@ -109,5 +110,5 @@ ARGUMENTS = {
     "an_iterator": X,
     "mapped_over_nothing": X,
     "mapped_with_an_option": X,
-    "too_many_turns": X,
+    "a_list_in_an_operation": XN,
 }
