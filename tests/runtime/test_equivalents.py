@@ -98,7 +98,10 @@ SPECIAL = {
     "diff": [(VECTOR,), (MATRIX,)],
     **{key: [*AXES, (TRUTHS,), (BYTES,), (ODD,)] for key in REDUCED},
     "linalg.matrix_power": [(MATRIX, 3), (MATRIX, 0), (MATRIX, -1)],
-    **{f"linalg.{name}": [(MATRIX,)] for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "slogdet", "svd")},
+    **{
+        f"linalg.{name}": [(MATRIX,)]
+        for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "slogdet", "svd")
+    },
 }
 
 
