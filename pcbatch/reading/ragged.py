@@ -98,9 +98,20 @@ class Ragged(Counters):
         found = self.ragged(whole)
         if found is None:
             return super().item(whole, index)
+        if isinstance(index, Sliced) and found.kind == "ragged" and _is_reversal(index):
+            return self._turned_round(found)
         if isinstance(index, Sliced | tuple):
             raise self.refuse_part(found)
         return self.lazy_item(found, self._place_in(found, index))
+
+    def _turned_round(self, found: Lazy) -> Lazy:
+        """A slice with its elements the other way round: a copy of the array has them so, in the same places."""
+        rows, start, stop, *_ = found.parts
+        size = self._shape(rows)[0]
+        last = self.binary(gast.Sub, self.binary(gast.Add, start, stop), Host(1))
+        places = self.binary(gast.Sub, last, self._places(size))
+        inside = self.opaque_call(np.clip, [places, Host(0), Host(size - 1)])
+        return with_array(found, self.emit(GETITEM, [self.pattern(self.read(rows)), self.pattern(inside)]))
 
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         found = self.ragged(whole)
@@ -422,6 +433,11 @@ class Ragged(Counters):
     def opaque_call(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value] | None = None) -> Value:
         """A call of a function of NumPy's."""
         return self.call_value(Host(function, path=function.__name__), list(arguments), keywords or {})
+
+
+def _is_reversal(index: Sliced) -> bool:
+    """Tell whether an index is `[::-1]`."""
+    return index.lower is index.upper is None and isinstance(index.step, Host) and index.step.value == -1
 
 
 def with_array(found: Lazy, array: Value) -> Lazy:

@@ -49,6 +49,13 @@ def crossed_over(x, n):
     return y
 
 
+def turned_round(x, n):
+    y = x.copy()
+    y[n:] = x[n:][::-1]
+    y[:n] = y[:n][::-1]
+    return y, sum(x[1:n][::-1]), x[n - 1 :][::-1][0]
+
+
 def moved_along(x, n):
     y = np.zeros(6)
     y[: 6 - n] = x[n:]
@@ -221,6 +228,7 @@ PROGRAMS = [
     added_in_place,
     crossed_over,
     moved_along,
+    turned_round,
     stored_in_a_row,
     stored_rows,
     seen_by_other_names,
