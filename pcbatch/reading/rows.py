@@ -1,6 +1,7 @@
 """Rows: elements of lists whose length differs by lane, of which each number is an array that has room for many.
 
-A row holds an element by value: what can change is held as it was, and must not change any more.
+A row holds an element by value. What can change in it is put back when it changes, as long as nobody else may have it;
+else the change is refused (see `sharing`).
 """
 
 from __future__ import annotations
