@@ -29,14 +29,14 @@ BLANK, FREE, PLACE = builtin("__blank__"), builtin("__free__"), builtin("__place
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """What a container's elements are, as far as that is known, and how many of them there is room for."""
+    """The kind of a container's elements, None as long as nobody knows it, and how many of them there is room for."""
 
     kind: Kind | None
     room: int
 
     @property
     def key(self) -> Any:
-        """What tells them from others."""
+        """A hashable key that tells them from others."""
         return None if self.kind is None else self.kind.key(exact=True), self.room
 
 
@@ -61,7 +61,7 @@ class ElementsInRows(Crossing):
 
     widths: Widths
     containers: dict[Any, Elements]
-    """What is known of the elements of containers whose length differs by lane, by the place where they are made."""
+    """The elements of containers whose length differs by lane, by the place where these are made."""
 
     def is_rows(self, value: Value) -> bool:
         """Tell whether a value is the rows of one."""
