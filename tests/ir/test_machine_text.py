@@ -226,7 +226,7 @@ HEADER = "program machine f() -> x\n"
         (HEADER + '  site 1: INDEX "E"\n', 2, "expected fault site 0, not 1"),
         (HEADER + '  site 0: INDEX "\\q"\n', 2, "in the message"),
         (HEADER + "  structure int32[]\nb0:\n  return\n", 2, "int32\\[\\] is no structure"),
-        (HEADER + "  structure (int32\nb0:\n  return\n", 2, ""),
+        (HEADER + "  structure (int32\nb0:\n  return\n", 2, "expected a shape after 'int32'"),
         (HEADER + "  order b1\nb0:\n  return\n", 2, "there is no block b1"),
         (HEADER + "b0:\n  return\nb0:\n  return\n", 4, "two blocks are labelled b0"),
         (HEADER + "b0:\n  jump b1\n", 3, "there is no block b1"),
