@@ -83,6 +83,8 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__guarded__": lambda condition, value: value() if condition else None,
     "__free__": _placed,
     "__index__": operator.index,
+    "__last__": _placed,
+    "__next__": _placed,
     "__place__": _placed,
     "__length__": _shortest,
     "__element__": _element,

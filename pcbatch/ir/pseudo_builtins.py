@@ -17,7 +17,9 @@ PSEUDO_BUILTINS = frozenset(
         "__free__",  # the place behind the last of some rows, of which there may be so many
         "__guarded__",  # what counts where a condition holds
         "__index__",  # an int
+        "__last__",  # the place of the last of so many rows, which is taken out
         "__length__",  # the length of the shortest of some sequences
+        "__next__",  # the place behind the last of the rows of a bounded list
         "__object__",  # an object of a class, made of its fields
         "__place__",  # the place that an index means among so many rows
         "__record__",  # the words of an entry of `pcbatch.debug`

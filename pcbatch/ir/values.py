@@ -57,27 +57,3 @@ def _pack(type_: Type, leaves: Iterator[Any]) -> Any:
                         records.made(constructor, dict(zip(keys, parts, strict=True))) if constructor else tuple(parts)
                     )
     raise TypeError(f"not a type: {type_!r}")
-
-
-def copied(value: Any) -> Any:
-    """`value` with lists, dicts and records made anew, what was one object being one again; arrays stay."""
-    known: dict[int, tuple[Any, Any]] = {}
-
-    def copy(each: Any) -> Any:
-        if id(each) not in known:
-            known[id(each)] = each, again(each)
-        return known[id(each)][1]
-
-    def again(each: Any) -> Any:
-        if isinstance(each, list):
-            return [copy(part) for part in each]
-        if isinstance(each, dict):
-            return {key: copy(part) for key, part in each.items()}
-        if isinstance(each, tuple) and not hasattr(each, "_fields"):
-            return tuple(copy(part) for part in each)
-        fields = records.fields_of(each)
-        if fields is not None:
-            return records.made(type(each), {name: copy(part) for name, part in fields.items()})
-        return records.made(type(each), {}) if records.is_simple_class(type(each)) else each
-
-    return copy(value)

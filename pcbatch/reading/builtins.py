@@ -38,6 +38,7 @@ from pcbatch.syntax import parse
 SYNC = ("pcbatch.function.hints", "sync")
 DEBUG = ("pcbatch.function.hints", "debug")
 MAP = ("pcbatch.runtime.backends.tensorflow.mapping", "map")
+BOUNDED = ("pcbatch.runtime.backends.tensorflow.bounded", "bounded")
 
 
 CONSUMERS = (len, sum, any, all, min, max)
@@ -80,6 +81,13 @@ class Builtins(Mapped):
             return self._debug(node)
         if path == MAP:
             return self._mapped(function, self.evaluated(node.args), self._keywords(node))
+        if path == BOUNDED:
+            given = [self.constant(each, "what a bounded list is made with") for each in self.evaluated(node.args)]
+            named = {
+                name: self.constant(each, "what a bounded list is made with")
+                for name, each in self._keywords(node).items()
+            }
+            return self.bounded_like(function.value(*given, **named))
         return None
 
     # -- pcbatch.map ---------------------------------------------------------------------------------------------------

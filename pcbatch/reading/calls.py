@@ -190,9 +190,9 @@ class Calls(Libraries):
         return self.call_user(function, arguments, keywords)
 
     def _is_own(self, value: Value) -> bool:
-        """Tell whether a value is a list, or a bounded one, that may change, or a function of the user's."""
+        """Tell whether a value is a list that may change, or a function of the user's."""
         value = self.known(value)
-        is_list = isinstance(value, Ref) and self.kind(value) in ("list", "bounded")
+        is_list = isinstance(value, Ref) and self.kind(value) == "list"
         return is_list or (isinstance(value, Host) and is_users(value.value))
 
     def items_of(self, value: Value) -> Value:

@@ -95,7 +95,7 @@ class Containers(Entries):
                     return [self.host(each) for each in host]
                 except TypeError:
                     raise self._without_items(value) from None
-        if self.is_bounded(value):
+        if self.differs_in_length(value):
             raise self.no_constant("PCB130", "how many elements this list has differs by lane", LISTED)
         type_ = self.type_of(value)
         if type_ is None or not type_.shape:
@@ -120,8 +120,8 @@ class Containers(Entries):
         """What gives the items of an object whose class says so, if it can be gone over by a counter; else `value`."""
         return value
 
-    def is_bounded(self, value: Value) -> bool:
-        """Tell whether a value is a bounded list; see `methods`."""
+    def differs_in_length(self, value: Value) -> bool:
+        """Tell whether a value is a list of which lanes have more or fewer elements; see `lengths`."""
         raise NotImplementedError
 
     def generated(self, value: Generator) -> list[Value]:
@@ -166,8 +166,6 @@ class Containers(Entries):
                 if cell.kind == "dict":
                     with self.wanting(whole):
                         return self.entry(cell.items, index)
-                if cell.kind == "bounded":
-                    return self.bounded_item(whole, index)
                 return self.object_item(whole, index)
             case Host(host):
                 return self._of_host(whole, host, index)
@@ -187,10 +185,6 @@ class Containers(Entries):
 
     def object_item(self, whole: Ref, index: Index) -> Value:
         """An item of an object whose class has `__getitem__`; see `objects`."""
-        raise NotImplementedError
-
-    def bounded_item(self, whole: Ref, index: Index) -> Value:
-        """An element of a bounded list; see `objects`."""
         raise NotImplementedError
 
     def _of_host(self, whole: Host, host: Any, index: Index) -> Value:
@@ -269,14 +263,8 @@ class Containers(Entries):
             self._set_in_list(whole, cell, index, value)
         elif cell.kind == "dict":
             self.set_entry(whole, index, value)
-        elif cell.kind == "bounded":
-            self.set_bounded(whole, index, value)
         else:
             self.set_object_item(whole, index, value)
-
-    def set_bounded(self, whole: Ref, index: Index, value: Value) -> None:
-        """A store into a bounded list; see `objects`."""
-        raise NotImplementedError
 
     def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
         """`__setitem__` of an object; see `objects`."""

@@ -56,7 +56,7 @@ class Counters(Expressions):
             return Counted(whole.start, whole.stop, whole.step, lambda index: index, None)
         type_ = self.type_of(whole)
         is_array = type_ is not None and bool(type_.shape)
-        if not (is_array or isinstance(whole, Lazy) or self.is_bounded(whole)):
+        if not (is_array or isinstance(whole, Lazy) or self.differs_in_length(whole)):
             return None
         length = self.lazy_length(whole)
         if length is None:
@@ -79,7 +79,7 @@ class Counters(Expressions):
         whole = self.known(whole)
         if isinstance(whole, Lazy) and whole.kind != "reversed":
             return any(map(self._may_grow, whole.parts))
-        return self.is_bounded(whole)
+        return self.differs_in_length(whole)
 
     def row_of(self, array: Value, index: Value) -> Value:
         """A row of an array at a counter, which is in range."""
@@ -111,7 +111,7 @@ class Counters(Expressions):
                 return Host(len(value))
             case Tuple(items):
                 return Host(len(items))
-        if self.is_bounded(whole):
+        if self.differs_in_length(whole):
             return self.length(whole)
         type_ = self.type_of(whole)
         return Host(type_.shape[0]) if type_ is not None and type_.shape else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pcbatch.reading.lengths import Lengths
+from pcbatch.reading.bounded import BoundedLists
 from pcbatch.reading.specialisations import Specialisation, StoredError
 from pcbatch.reading.values import Lane, OneOf, Ref, Undefined, Value, View
 
 
-class Effects(Lengths):
+class Effects(BoundedLists):
     """Changes of objects that have crossed a call."""
 
     def __init__(self, *given: Any, **options: Any):

@@ -39,7 +39,7 @@ class Folds(Generators):
         if isinstance(value, Generator):
             return self.consumed(value, start, step)
         value = self.iterable(self.known(value))
-        if isinstance(value, Range) or self.is_bounded(value):
+        if isinstance(value, Range) or self.differs_in_length(value):
             return self._looped(value, start, step)
         if isinstance(value, Lazy) and not isinstance(self.lazy_length(value), Host):
             return self._looped(value, start, step)
@@ -212,7 +212,7 @@ class Folds(Generators):
                 return self.emit(builtin(name), [self.pattern(self.read(values[0]))])
             whole = self.iterable(self.known(values[0]))
             is_range = isinstance(whole, Host) and isinstance(whole.value, range)
-            if isinstance(whole, Generator | Range | Lazy) or is_range or self.is_bounded(whole):
+            if isinstance(whole, Generator | Range | Lazy) or is_range or self.differs_in_length(whole):
                 mark = self.mark()
                 try:
                     items = self.sequence(whole)

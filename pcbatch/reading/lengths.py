@@ -34,8 +34,8 @@ class Lengths(ElementsInRows):
         cell = self.cell(value)
         return cell is not None and cell.cls is List
 
-    def is_bounded(self, value: Value) -> bool:
-        return self.is_list(value) or super().is_bounded(value)
+    def differs_in_length(self, value: Value) -> bool:
+        return self.is_list(value)
 
     # -- making them ---------------------------------------------------------------------------------------------------
 

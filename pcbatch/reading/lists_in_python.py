@@ -40,7 +40,7 @@ class List:
     def pop(self, index: Any = None) -> Any:
         """Take out the last element, or the one at `index`."""
         if index is None:
-            x = self.rows.released(self.rows[self.rows.place(-1, self.length)])
+            x = self.rows.released(self.rows[self.rows.last(self.length)])
             self.length = self.length - 1
             return x
         at = self.rows.place(index, self.length)

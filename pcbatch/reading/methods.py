@@ -15,7 +15,7 @@ from pcbatch.reading.arrays import AN_ELEMENT
 from pcbatch.reading.containers import MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.objects import Objects
-from pcbatch.reading.operations import GETITEM, Closed, Named, Record, builtin, method, method_of_held
+from pcbatch.reading.operations import Closed, Named, Record, method, method_of_held
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
@@ -28,39 +28,12 @@ from pcbatch.reading.values import (
     Ref,
     Tuple,
     Value,
-    is_bounded_class,
 )
-from pcbatch.reading.views import SHAPED, Index, Sliced
+from pcbatch.reading.views import SHAPED, Sliced
 
 
 class Methods(Objects):
     """Methods."""
-
-    def is_bounded(self, value: Value) -> bool:
-        return isinstance(value, Ref) and is_bounded_class(self.state.cell(value).cls)
-
-    def bounded_item(self, whole: Ref, index: Index) -> Value:
-        return self.emit(GETITEM, [self.record(whole), self.index_pattern(index)])
-
-    def set_bounded(self, whole: Ref, index: Index, value: Value) -> None:
-        found = self.emit(builtin("__stored__"), [self.record(whole), self.pattern(value), self.index_pattern(index)])
-        self._become(whole, found)
-
-    def _become(self, whole: Ref, found: Value) -> None:
-        cell = self.cell(found)
-        assert cell is not None
-        self.change(whole, items=cell.items)
-
-    def bounded_method(self, whole: Ref, name: str, arguments: Sequence[Value]) -> Value:
-        """A method of a bounded list."""
-        given = [self.record(whole), name, *map(self.pattern, arguments)]
-        if name == "pop":
-            found = self.emit(builtin("__taken__"), given)
-            assert isinstance(found, Tuple)
-            self._become(whole, found.items[1])
-            return found.items[0]
-        self._become(whole, self.emit(builtin("__changed__"), given))
-        return NONE
 
     def record(self, value: Value) -> Any:
         if isinstance(value, Tuple):
@@ -174,8 +147,6 @@ class Methods(Objects):
         match value:
             case Ref():
                 cell = self.state.cell(value)
-                if is_bounded_class(cell.cls):
-                    return self.bounded_method(value, name, arguments)
                 if cell.kind == "list":
                     return self.list_method(value, name, arguments, keywords)
                 if cell.kind == "dict":
@@ -229,13 +200,12 @@ class Methods(Objects):
         source = self.pattern(self.read(value))
         given = [self.pattern(each) for each in arguments]
         named = {key: self.pattern(each) for key, each in keywords.items()}
-        if name == "fill" and len(arguments) == 1:
+        if name == "sort" or (name == "fill" and len(arguments) == 1):
             type_ = self.type_of(value)
             assert type_ is not None
-            self.store_element(value, tuple(Sliced(None, None, None) for _ in type_.shape), arguments[0])
+            new = self.call_value(Host(np.sort), [value, *arguments], keywords) if name == "sort" else arguments[0]
+            self.store_element(value, tuple(Sliced(None, None, None) for _ in type_.shape), new)
             return NONE
-        if name == "sort":
-            raise self.refusal("PCB423", "`sort` of an array in place is not supported", "write `a[:] = np.sort(a)`")
         if name == "astype" and "copy" in named:
             same = self.emit(method(name), [source, *given])
             if named.pop("copy") is False and self.type_of(same) == self.type_of(value):

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import gast
-
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.installed import is_users_class
@@ -37,7 +35,6 @@ from pcbatch.reading.values import (
     Super,
     Tuple,
     Value,
-    is_bounded_class,
 )
 from pcbatch.reading.views import Index, Sliced
 
@@ -158,8 +155,6 @@ class Objects(Loops):
         if name == "__class__":
             return self.call_type(value)
         assert cell.cls is not None
-        if is_bounded_class(cell.cls):
-            return Bound(name, value)
         return self.of_class(value, cell.cls, name)
 
     def call_type(self, value: Value) -> Value:
@@ -251,7 +246,7 @@ class Objects(Loops):
 
     def of_array(self, value: Value, name: str) -> Value:
         """An attribute or a method of an array or a number."""
-        if name in METHODS or name in ("swapaxes",):
+        if name in METHODS or name == "swapaxes" or (name in ("fill", "sort") and not self.is_scalar(value)):
             return Bound(name, value)
         self.refuse_method(name)
         source = self.pattern(self.read(value))
@@ -357,14 +352,10 @@ class Objects(Loops):
             self.set_attribute(each, name, self.chosen(self.is_place(value.index, place), new, cell.items[name]))
 
     def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
-        cell = self.state.cell(whole)
-        if is_bounded_class(cell.cls):
-            return self.set_bounded(whole, index, value)
         found = self.method_of(whole, "__setitem__")
         if found is None:
             raise self.refusal("PCB422", f"{self.described(whole)} has no elements that can be assigned")
         self.call_value(found, [self.index_value(index), value], {})
-        return None
 
     def index_value(self, index: Index) -> Value:
         """An index as a value that `__getitem__` is given."""
@@ -380,25 +371,18 @@ class Objects(Loops):
         return Tuple(tuple(map(self.index_value, index))) if isinstance(index, tuple) else index
 
     def object_item(self, whole: Ref, index: Index) -> Value:
-        if is_bounded_class(self.state.cell(whole).cls):
-            return self.bounded_item(whole, index)
         found = self.method_of(whole, "__getitem__")
         if found is None:
             raise self.refusal("PCB401", f"TypeError: {self.described(whole)} has no elements")
         return self.call_value(found, [self.index_value(index)], {})
 
     def object_length(self, value: Ref) -> Value:
-        cell = self.state.cell(value)
-        if is_bounded_class(cell.cls):
-            return self.known(cell.items["length"])
         found = self.method_of(value, "__len__")
         if found is None:
             raise self.refusal("PCB401", f"TypeError: {self.described(value)} has no len()")
         return self.call_value(found, [], {})
 
     def object_truth(self, value: Ref) -> Host | Lane | None:
-        if is_bounded_class(self.state.cell(value).cls):
-            return self.truth(self.compare(gast.Gt, self.length(value), Host(0)))
         for name in ("__bool__", "__len__"):
             found = self.method_of(value, name)
             if found is not None:
@@ -423,7 +407,7 @@ class Objects(Loops):
             cls = value.cls
         elif isinstance(value, Host) and records.is_simple_class(type(value.value)):
             cls = type(value.value)
-        if cls is None or is_bounded_class(cls):
+        if cls is None:
             return None
         owner, found = self.member(cls, name)
         if owner is object or owner is tuple or not isinstance(found, FunctionType):

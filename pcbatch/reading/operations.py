@@ -25,7 +25,7 @@ from pcbatch.ir.records import made
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.lowering.codegen.builtins import BUILTINS
 from pcbatch.lowering.codegen.failing import may_fail
-from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS, CHECKED_METHODS
+from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS
 from pcbatch.reading.values import Lane
 
 SITE = 0
@@ -123,10 +123,7 @@ def builtin(name: str) -> Operation:
 
     def called(ops: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
         options = dict(named)
-        is_checked = name in CHECKED_BUILTINS
-        if name in ("__changed__", "__taken__"):
-            is_checked = given[1] in CHECKED_METHODS
-        if is_checked:
+        if name in CHECKED_BUILTINS:
             options["site"] = SITE
         return getattr(ops, BUILTINS[name])(*given, **options)
 

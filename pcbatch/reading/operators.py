@@ -381,7 +381,7 @@ class Operators(Variables):
         found = self.method_of(whole, "__contains__")
         if found is not None:
             return self.truth(self.call_value(found, [item], {}))
-        if self.is_bounded(whole):
+        if self.differs_in_length(whole):
             return self.truth(self.emit(BINARY[gast.In], [self.pattern(self.read(item)), self.record(whole)]))
         type_ = self.type_of(whole)
         if type_ is not None:

@@ -14,6 +14,7 @@ from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import names_read, ordered_variables
 from pcbatch.lowering.captures.guards import Guards
+from pcbatch.reading.bounded import is_bounded_class, kind_of_bounded
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
 from pcbatch.reading.described import a
@@ -290,6 +291,8 @@ def _kind(type_: Type) -> Kind:
                     return Kind("dict", items=parts, keys=keys)
             if constructor is not None and issubclass(constructor, tuple):
                 return Kind("tuple", items=parts, cls=constructor)
+            if is_bounded_class(constructor):
+                return kind_of_bounded(*parts)
             return Kind("object", items=parts, keys=keys, cls=constructor)
     raise TypeError(f"not a type: {type_!r}")
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.operations import Record, WindowOf
-from pcbatch.reading.values import Lane, is_bounded_class
+from pcbatch.reading.operations import WindowOf
+from pcbatch.reading.values import Lane
 
 _INTS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -34,10 +34,6 @@ def known_result(key: Hashable, arguments: Sequence[Any]) -> Known | None:
     match key, arguments:
         case "[]", (Lane(_, type_), index):
             return _element(type_, index)
-        case "[]", (Record(cls, _, (Lane(_, type_), Lane())), index) if is_bounded_class(cls.value):
-            is_one = _is_place(index) or type(index) is int
-            is_array = type_.dtype in _DTYPES and type_.shape and 0 not in type_.shape
-            return (TensorType(type_.dtype, type_.shape[1:]), True) if is_one and is_array else None
         case ("builtin", "__stored__"), (Lane(_, type_), value, *places):
             return _stored(type_, value, places)
     return None

@@ -16,6 +16,7 @@ import numpy as np
 
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
+from pcbatch.lowering.codegen.faults import EMPTY, FULL
 from pcbatch.reading.crossing import Crossing
 from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin
@@ -24,20 +25,30 @@ from pcbatch.reading.state import Cell, Home
 from pcbatch.reading.values import NONE, Bound, Host, Lane, Ref, Value, View
 from pcbatch.reading.views import Index, Sliced
 
-BLANK, FREE, PLACE = builtin("__blank__"), builtin("__free__"), builtin("__place__")
+BLANK, PLACE, LAST = builtin("__blank__"), builtin("__place__"), builtin("__last__")
+FREE, NEXT = builtin("__free__"), builtin("__next__")
 
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """The kind of a container's elements, None as long as nobody knows it, and how many of them there is room for."""
+    """The kind of a container's elements, None as long as nobody knows it, and how many of them there is room for.
+
+    Those of a list that `is_bounded` are as they were declared, and there is never room for more.
+    """
 
     kind: Kind | None
     room: int
+    is_bounded: bool = False
+
+    @property
+    def are_plain(self) -> bool:
+        """Tell whether they are numbers or arrays of a declared type: they go in and come out as such."""
+        return self.is_bounded and self.kind is not None and self.kind.form == "lane"
 
     @property
     def key(self) -> Any:
         """A hashable key that tells them from others."""
-        return None if self.kind is None else self.kind.key(exact=True), self.room
+        return None if self.kind is None else self.kind.key(exact=True), self.room, self.is_bounded
 
 
 class Rows:
@@ -51,9 +62,16 @@ class LengthenError(Exception):
 
 
 @functools.lru_cache(maxsize=1024)
-def _rows_class(key: Any) -> type[Rows]:
-    """The class of rows of elements of a kind."""
+def _class_of(key: Any) -> type[Rows]:
+    """The class of rows of elements with a key."""
     return type("Rows", (Rows,), {"__module__": __name__})
+
+
+def rows_class(elements: Elements) -> type[Rows]:
+    """The class of rows of elements of a kind."""
+    found = _class_of(elements.key)
+    found.elements = elements
+    return found
 
 
 class ElementsInRows(Crossing):
@@ -77,8 +95,7 @@ class ElementsInRows(Crossing):
             whole = TensorType(type_.dtype, (elements.room, *type_.shape))
             given = self.emit(BLANK, [type_.dtype, *whole.shape]) if not arrays else arrays[number]
             leaves[number] = self.new("array", (self.lane(given, whole),))
-        cls = _rows_class(elements.key)
-        cls.elements = elements
+        cls = rows_class(elements)
         ref = self.new("object", leaves, cls)
         self.state.set_cell(ref, site=site)
         return ref
@@ -131,7 +148,7 @@ class ElementsInRows(Crossing):
         is_larger = False
         for site in sites:
             known = self.containers[site]
-            if known.room < count:
+            if known.room < count and not known.is_bounded:
                 self.containers[site] = replace(known, room=max(2 * known.room, 1 << (count - 1).bit_length()))
                 is_larger = True
         return is_larger
@@ -143,6 +160,12 @@ class ElementsInRows(Crossing):
     def _meet(self, rows: Sequence[tuple[Any, Elements]]) -> None:
         """Have lists that are made at several places have elements of one kind, from the beginning."""
         sites = [site for site, _ in rows]
+        if any(elements.is_bounded for _, elements in rows):
+            raise self.refusal(
+                "PCB301",
+                "a bounded list meets a list of another kind, or with room for another number of elements",
+                "make both by `pcbatch.bounded`, with one shape, dtype and capacity",
+            )
         for _, elements in rows:
             self._make_room(sites, elements.room)
             if elements.kind is not None:
@@ -159,15 +182,23 @@ class ElementsInRows(Crossing):
 
     def put_row(self, rows: Ref, index: Value, value: Value) -> None:
         """`rows[index] = value`, at a place that is there."""
-        self._spread(rows, value)
-        self._hold(value)
+        if not self._elements(rows).are_plain:
+            self._spread(rows, value)
+            self._hold(value)
         self._put_leaves(rows, index, value)
 
     def _put_leaves(self, rows: Ref, index: Value, value: Value) -> None:
+        elements = self._elements(rows)
+        if elements.are_plain:
+            self.store_element(self.state.cell(rows).items[0], index, value)
+            return
         leaves: list[Value] = []
         kind = self.kind_of_element(value, leaves)
         cell = self.state.cell(rows)
-        if self._widen([cell.site], kind) or self.containers[cell.site].key != self._elements(rows).key:
+        if elements.is_bounded:
+            if elements.kind is None or not is_alike(kind, elements.kind):
+                raise self._unlike("it is bounded, and its elements have another structure")
+        elif self._widen([cell.site], kind) or self.containers[cell.site].key != self._elements(rows).key:
             raise LengthenError
         with self.kept(leaves) as row:
             for number in range(len(leaves)):
@@ -207,6 +238,8 @@ class ElementsInRows(Crossing):
         if kind is None:  # nothing has been put into it so far: nobody gets here, or the program is read anew
             self.require(Host(False), "IndexError: list index out of range")
             return NONE
+        if self._elements(rows).are_plain:
+            return self.emit(GETITEM, [self.pattern(self.state.cell(rows).items[0]), self.pattern(index)])
         found = self.made_of(kind, iter(self._numbers(rows, index)), [])
         self._hold(found)
         self._at_home(Home(rows, index, self.state.cell(rows).version, found))
@@ -240,13 +273,16 @@ class ElementsInRows(Crossing):
 
     def _free_of_rows(self, rows: Ref, length: Value) -> Value:
         """The place behind the last of `length` rows; the lane fails where there is no room."""
-        length, room = self.read(self.known(length)), self._elements(rows).room
-        if isinstance(length, Host):
-            if length.value < room:
-                return length
+        length, elements = self.read(self.known(length)), self._elements(rows)
+        if not isinstance(length, Host):
+            return self.emit(NEXT if elements.is_bounded else FREE, [self.pattern(length), elements.room])
+        if length.value < elements.room:
+            return length
+        if not elements.is_bounded:
             self._make_room([self.state.cell(rows).site], length.value + 1)
             raise LengthenError
-        return self.emit(FREE, [self.pattern(length), room])
+        self.require(Host(False), FULL[1])
+        return Host(elements.room - 1)
 
     def _place_of_rows(self, rows: Ref, index: Value, length: Value) -> Value:
         """The place that an index means among `length` rows; the lane fails where there is none."""
@@ -257,6 +293,14 @@ class ElementsInRows(Crossing):
             self.require(Host(False), "IndexError: list index out of range")
             return index
         return self.emit(PLACE, [self.pattern(index), self.pattern(length)])
+
+    def _last_of_rows(self, rows: Ref, length: Value) -> Value:
+        """The place of the last of `length` rows, which is taken out; the lane fails where there is none."""
+        length = self.read(self.known(length))
+        if not isinstance(length, Host):
+            return self.emit(LAST, [-1, self.pattern(length)])
+        self.require(Host(length.value > 0), EMPTY[1])
+        return Host(max(length.value - 1, 0))
 
     def _reorder_of_rows(self, rows: Ref, places: Value) -> Value:
         """Have the rows at other places, from now on."""

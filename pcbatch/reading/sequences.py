@@ -80,7 +80,7 @@ class Sequences(Calls):
                 return self._goes_by_counter(part)
             case Host(range()) | Range() | Lazy("ragged" | "masked" | "filtered"):
                 return True
-        if self.is_bounded(value):
+        if self.differs_in_length(value):
             return True
         type_ = self.type_of(value)
         return type_ is not None and bool(type_.shape)
@@ -113,7 +113,7 @@ class Sequences(Calls):
         if isinstance(value, Lazy) and value.kind not in RAGGED:
             parts = value.parts if value.kind == "zip" else value.parts[:1]
             return any(map(self._differs_by_lane, parts))
-        return isinstance(value, Range | Lazy) or self.is_bounded(value)
+        return isinstance(value, Range | Lazy) or self.differs_in_length(value)
 
     def _all_equal(self, values: Sequence[Value]) -> None:
         lengths = [self.lazy_length(each) for each in values]

@@ -27,7 +27,7 @@ from pcbatch.reading.values import (
     is_same,
 )
 
-CellKind = Literal["list", "dict", "set", "object", "array", "bounded", "fixed"]
+CellKind = Literal["list", "dict", "set", "object", "array", "fixed"]
 GIVEN, OWN = " given ", " own "
 """The beginnings of names, of no frame, by which the objects of a function's parameters stay known to its end: those
 of its caller, and those that are its own."""

@@ -272,11 +272,6 @@ def plain_number(value: Any) -> Any:
     return next(cls(value) for cls in classes if isinstance(value, cls))
 
 
-def is_bounded_class(cls: type | None) -> bool:
-    """Whether objects of a class are the lists that `pcbatch.bounded` makes."""
-    return cls is not None and cls.__name__ == "Bounded" and cls.__module__.startswith("pcbatch.")
-
-
 def is_none(value: Value | None) -> bool:
     """Whether a value is None."""
     return isinstance(value, Host) and value.value is None

@@ -45,23 +45,10 @@ def _either(function: Callable[..., Any], of_bounded: Callable[..., Any]) -> Cal
     return called
 
 
-def _insorted(place_of: Callable[..., int]) -> Callable[..., None]:
-    """`bisect.insort` of a bounded list, which has no `insert`."""
-
-    def insort(a: Bounded, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
-        at = place_of(a, x if key is None else key(x), lo, hi, key=key)
-        a.append(x)
-        for place in range(len(a) - 1, at, -1):
-            a[place] = a[place - 1]
-        a[at] = x
-
-    return insort
-
-
 _HEAPING = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop")
 SPECIAL: dict[Any, Callable[..., Any]] = {
     **{getattr(heapq, name): _either(getattr(heapq, name), getattr(_HEAPS, name)) for name in _HEAPING},
-    bisect.insort_left: _either(bisect.insort_left, _insorted(_BISECTIONS.bisect_left)),
-    bisect.insort_right: _either(bisect.insort_right, _insorted(_BISECTIONS.bisect_right)),
+    bisect.insort_left: _either(bisect.insort_left, _BISECTIONS.insort_left),
+    bisect.insort_right: _either(bisect.insort_right, _BISECTIONS.insort_right),
 }
 """What stands for functions of the two modules."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,35 +23,15 @@ Place = tuple[str, int, int, int, int]
 class Bounded(lanes.Bounded):
     """A bounded list that changes in place, as a list does."""
 
-    def append(self, value: Any) -> None:
-        """Add an element at the end; IndexError where there is no room."""
-        at = len(self)
-        if at == self.items.shape[0]:
-            raise IndexError(lanes.FULL)
-        self.items[at] = value
-        self.length = self.length + 1
-
-    def pop(self) -> Any:
-        """Take the last element away; IndexError where there is none."""
-        at = len(self) - 1
-        if at < 0:
-            raise IndexError(lanes.EMPTY)
-        self.length = self.length - 1
-        found = self.items[at]
+    def _element(self, place: int) -> Any:
+        found = self.items[place]
         return found.__copy__() if isinstance(found, Array) else found
 
-    def clear(self) -> None:
-        """Take all elements away."""
-        self.length = Number(np.int32(0))
+    def _store(self, place: int, value: Any) -> None:
+        self.items[place] = value
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.items[self._place(index)] = value
-
-    def _place(self, index: Any) -> int:
-        at, length = operator.index(index), len(self)
-        if not -length <= at < length:
-            raise IndexError(f"index {at} is out of range for a bounded list of {length}")
-        return at % length
+    def _count(self, length: int) -> None:
+        self.length = Number(np.int32(length))
 
 
 def bounded(shape: Any, dtype: Any, capacity: Any) -> Bounded:

@@ -60,4 +60,4 @@ def status(n, take):
 
 
 def message(n, take):
-    return "bounded list"
+    return "list"

@@ -7,11 +7,10 @@ import gast
 import pytest
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.operations import BINARY, CHOICE, GETITEM, UNARY, Named, Record, WindowOf, builtin, filled
+from pcbatch.reading.operations import BINARY, CHOICE, GETITEM, UNARY, WindowOf, builtin, filled
 from pcbatch.reading.result_types import ResultTypes, known_result
 from pcbatch.reading.values import Lane
 from pcbatch.runtime.backends.tensorflow import ops
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.symbols import Symbols
 
 STORED = builtin("__stored__")
@@ -123,29 +122,6 @@ def test_stores_give_what_a_trial_gives():
             known += 1
             assert found == traced(STORED, [array, value, *at]), (array, value, at)
     assert known > 40
-
-
-def test_elements_of_bounded_lists_are_what_a_trial_gives():
-    known = 0
-    for dtype, shape in itertools.product(("int32", "float32", "bool"), ((4,), (3, 2), (0,))):
-        items = Record(Named("Bounded", Bounded), ("items", "length"), (lane(dtype, shape), lane("int32")))
-        for index in (
-            lane("int32"),
-            lane("int64"),
-            WEAK[0],
-            0,
-            -1,
-            9,
-            True,
-            lane("float32"),
-            lane("int32", (2,)),
-            None,
-        ):
-            found = known_result(GETITEM.key, [items, index])
-            if found is not None:
-                known += 1
-                assert found == traced(GETITEM, [items, index]), (items, index)
-    assert known == 36
 
 
 def test_an_operator_that_nobody_has_tried_is_unknown():

@@ -118,7 +118,7 @@ def _is_total(node: Expression, never_fails: bool) -> bool:
             if symbol in _BESIDE_POWERS_OF_TWO | _SHIFTS:
                 return isinstance(right, Constant) and _is_beside(right.value, symbol in _SHIFTS)
             return symbol in _OPERATORS | _COMPARISONS
-        case Apply(Name("__free__" | "__index__" | "__place__"), arguments, ()):
+        case Apply(Name("__free__" | "__index__" | "__last__" | "__next__" | "__place__"), arguments, ()):
             return never_fails and are_total(*arguments)
         case Apply(Name(name), arguments, ()):
             return name in _BUILTINS and are_total(*arguments)

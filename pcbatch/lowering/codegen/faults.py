@@ -13,7 +13,7 @@ DOMAIN = (LaneStatus.ARITHMETIC, "ValueError: math domain error, or OverflowErro
 OUT_OF_RANGE = (LaneStatus.INDEX, "IndexError: index out of range")
 FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
 NO_ROOM = (LaneStatus.INDEX, "IndexError: a list has more elements than there is room for")
-EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty bounded list")
+EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty list")
 NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
@@ -32,9 +32,9 @@ CHECKED_BUILTINS = {
     "round": NO_INT,
     "__free__": NO_ROOM,
     "__index__": NO_INT,
+    "__last__": EMPTY,
+    "__next__": FULL,
     "__place__": OUT_OF_RANGE,
     "__stored__": OUT_OF_RANGE,
 }
 """Built-in functions that may fail a lane."""
-CHECKED_METHODS = {"append": FULL, "pop": EMPTY}
-"""Methods that may fail a lane, of bounded lists."""

@@ -31,7 +31,6 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
 from pcbatch.lowering.codegen.faults import (
     CHECKED_BUILTINS,
-    CHECKED_METHODS,
     DIVISION,
     DOMAIN,
     HELPER_DIVISION,
@@ -178,8 +177,6 @@ class Translation:
 
     def _builtin(self, name: str, found: Apply) -> Expression:
         fault = CHECKED_BUILTINS.get(name)
-        if name in ("__changed__", "__taken__") and isinstance(found.arguments[1], Constant):
-            fault = CHECKED_METHODS.get(found.arguments[1].value)
         return self._with_site(Apply(Attribute(Name(OPS), BUILTINS[name]), found.arguments, found.keywords), fault)
 
     def _free(self, path: str, node: Apply, found: Apply) -> Expression:

@@ -245,8 +245,8 @@ class Unknowns(AsWritten):
     def refuse_shared(self, array: Value) -> None:
         """Refuse nothing: two names of one value are known by types only."""
 
-    def is_bounded(self, value: Value) -> bool:
-        return self.is_unknown(value) or super().is_bounded(value)
+    def differs_in_length(self, value: Value) -> bool:
+        return self.is_unknown(value) or super().differs_in_length(value)
 
     def part_of(self, whole: Value, operation: Operation, index: Any) -> Value:
         """A part of an unknown value; see `parts`."""

@@ -79,13 +79,6 @@ def attribute_of_array(x, n):
 
 
 @pcbatch.autobatch
-def bounded_extended(x, n):
-    many = pcbatch.bounded([], tf.float32, 4)
-    many.extend([x, x])
-    return many[0]
-
-
-@pcbatch.autobatch
 def pop_too_far(x, n):
     xs = [x]
     xs.pop(3)
@@ -108,7 +101,6 @@ ARGUMENTS = dict.fromkeys(
         "attribute_of_dict",
         "append_to_array",
         "attribute_of_array",
-        "bounded_extended",
         "pop_too_far",
         "store_too_far",
     ],

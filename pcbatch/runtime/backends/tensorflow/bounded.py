@@ -1,15 +1,16 @@
 """Bounded lists: of one capacity, and of a length that differs by lane. As values of a lane, and in plain Python.
 
 A bounded list is a record of an array that has room for all its elements and of how many there are. What lies behind
-the last element is what was there before. In plain Python it is changed in place, as a list; `changes` has what a lane
-does instead.
+the last element is what was there before. A lane's is one of the lists whose length differs by lane (see
+`reading.bounded`); in plain Python it is changed in place, as a list is.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,7 +19,7 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.tensorflow import scattering
 
 FULL = "append to a bounded list that is full"
-EMPTY = "pop from an empty bounded list"
+EMPTY = "pop from an empty list"
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,25 +33,45 @@ class Bounded:
     items: Any
     length: Any
 
+    extend, remove, reverse = MutableSequence.extend, MutableSequence.remove, MutableSequence.reverse
+    index, count, __contains__ = MutableSequence.index, MutableSequence.count, MutableSequence.__contains__
+    __iadd__ = MutableSequence.__iadd__
+
     def append(self, value: Any) -> None:
         """Add an element at the end; IndexError where there is no room."""
-        at = len(self)
-        if at == self.items.shape[0]:
-            raise IndexError(FULL)
-        self.items = scattering.store_element(self.items, at, value)
-        self.length = self.length + 1
+        self.insert(len(self), value)
 
-    def pop(self) -> Any:
-        """Take the last element away; IndexError where there is none."""
-        at = len(self) - 1
-        if at < 0:
+    def insert(self, index: int, value: Any) -> None:
+        """Add an element before the one at `index`; IndexError where there is no room."""
+        length = len(self)
+        if length == self.items.shape[0]:
+            raise IndexError(FULL)
+        at = min(max(index + length if index < 0 else index, 0), length)
+        for place in range(length, at, -1):
+            self._store(place, self.items[place - 1])
+        self._store(at, value)
+        self._count(length + 1)
+
+    def pop(self, index: int = -1) -> Any:
+        """Take an element out, the last one unless `index` is given; IndexError where there is none."""
+        if not len(self):
             raise IndexError(EMPTY)
-        self.length = self.length - 1
-        return self.items[at]
+        found = self[index]
+        del self[index]
+        return found
 
     def clear(self) -> None:
-        """Take all elements away."""
-        self.length = tf.zeros_like(self.length)
+        """Take all elements out."""
+        self._count(0)
+
+    def copy(self) -> Bounded:
+        """Another one with the same elements and as much room."""
+        return self[:]
+
+    def sort(self, *, key: Any = None, reverse: bool = False) -> None:
+        """Put the elements in order."""
+        for place, value in enumerate(sorted(self, key=key, reverse=reverse)):
+            self._store(place, value)
 
     def __len__(self) -> int:
         return int(self.length)
@@ -59,13 +80,26 @@ class Bounded:
         return len(self) > 0
 
     def __getitem__(self, index: Any) -> Any:
-        return self.items[self._place(index)]
+        if not isinstance(index, slice):
+            return self._element(self._place(index))
+        found = type(self)(copy.copy(self.items), self.length * 0)
+        for place in range(len(self))[index]:
+            found.append(self._element(place))
+        return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.items = scattering.store_element(self.items, self._place(index), value)
+        self._store(self._place(index), value)
+
+    def __delitem__(self, index: Any) -> None:
+        for place in range(self._place(index), len(self) - 1):
+            self._store(place, self.items[place + 1])
+        self._count(len(self) - 1)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.items[: len(self)])
+        place = 0
+        while place < len(self):
+            yield self._element(place)
+            place += 1
 
     def _place(self, index: Any) -> int:
         """The position of an element, from the front."""
@@ -76,6 +110,18 @@ class Bounded:
             raise IndexError(f"index {at} is out of range for a bounded list of {length}")
         return at % length
 
+    def _element(self, place: int) -> Any:
+        """The element at a position."""
+        return self.items[place]
+
+    def _store(self, place: int, value: Any) -> None:
+        """Have another element at a position."""
+        self.items = scattering.store_element(self.items, place, value)
+
+    def _count(self, length: int) -> None:
+        """Have so many elements."""
+        self.length = tf.constant(length, tf.int32)
+
 
 def bounded(shape: int | Sequence[int], dtype: Any, capacity: int) -> Bounded:
     """An empty list with room for `capacity` arrays of `shape` and `dtype`, the number of which may differ by lane.
@@ -85,10 +131,8 @@ def bounded(shape: int | Sequence[int], dtype: Any, capacity: int) -> Bounded:
         while len(todo) > 0:
             node = todo.pop()
 
-    It has `append`, `pop`, `clear`, `len`, elements (`todo[i]`, `todo[i] = v`, `todo[-1]`), truth, and loops go over
-    it. A lane that appends to a full list, takes from an empty one or reads an element that is not there fails at
-    that line. An append copies the array that holds the elements; where the cost of that matters, keep an array and a
-    count: `a[n] = v`.
+    It does what a list does, and its elements are of one type that is known beforehand. A lane that appends to a full
+    list, takes from an empty one or reads an element that is not there fails at that line.
 
     Arguments:
         shape: of one element: `[]` for numbers.

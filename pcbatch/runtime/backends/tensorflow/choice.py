@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from pcbatch.ir import values
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.gradients import refuse_variables
 from pcbatch.runtime.backends.tensorflow.recorder import when
 from pcbatch.runtime.backends.tensorflow.structures import joined_type, leaf_tensors, type_of, wrap
@@ -18,8 +17,6 @@ from pcbatch.runtime.backends.tensorflow.weak import carrier, is_lane_value
 
 def to_bool(x: Any) -> Any:
     """`bool(x)`: numbers are true unless zero; TypeError for arrays, whose truth is ambiguous."""
-    if isinstance(x, Bounded):
-        return x.length > 0
     if not is_lane_value(x):
         return bool(x)
     tensor = carrier(x)

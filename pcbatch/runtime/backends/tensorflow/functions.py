@@ -17,7 +17,6 @@ from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose, to_bool
 from pcbatch.runtime.backends.tensorflow.operators import add, greater, less, number
@@ -59,8 +58,6 @@ def _extreme(
         if vector.shape[0] == 0:
             raise ValueError(f"{name}() of an empty vector")
         return _of_vector(reduce, place, vector)
-    if len(xs) == 1 and isinstance(xs[0], Bounded):
-        raise TypeError(f"{name} of a bounded list, which may be empty: write a loop, `for x in xs: ..`")
     values = xs if len(xs) > 1 else tuple(xs[0])  # once: a generator has nothing left afterwards
     if any(isinstance(x, (tuple, list)) for x in values):
         return functools.reduce(partial(_better, less if python is builtins.min else greater), values)
@@ -98,10 +95,6 @@ def _of_vector(reduce: Callable[..., tf.Tensor], place: Callable[..., tf.Tensor]
 
 def total(xs: Any, start: Any = 0) -> Any:
     """`sum(xs, start)` along the first axis of an array, or of a fixed number of values."""
-    if isinstance(xs, Bounded):
-        inside = tf.range(xs.items.shape[0]) < xs.length
-        shape = [-1] + [1] * (xs.items.shape.rank - 1)
-        xs = tf.where(tf.reshape(inside, shape), xs.items, tf.zeros_like(xs.items))
     if not is_lane_value(xs):
         items = tuple(xs)
         plain = not any(map(is_lane_value, (start, *items)))
@@ -220,9 +213,7 @@ def committed(x: Any, *types: str) -> Any:
 
 
 def length(x: Any) -> Any:
-    """`len(x)`: the static length of the leading axis, or of a structure; a weak int of a bounded list."""
-    if isinstance(x, Bounded):
-        return Weak(x.length)
+    """`len(x)`: the static length of the leading axis, or of a structure."""
     if not is_lane_value(x):
         return len(x)
     shape = tf.TensorShape(x.shape)

@@ -12,7 +12,6 @@ import tensorflow as tf
 from pcbatch.errors import SHARED_ARGUMENT, PieceRefusalError
 from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.array_indexing import is_positions, of_arrays
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.positions import taken_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value
@@ -29,8 +28,6 @@ def getitem(a: Any, index: Any, site: int) -> Any:
     """
     if isinstance(a, Weak):
         raise TypeError("a number has no elements")
-    if isinstance(a, Bounded):
-        return tf.gather(a.items, place_in(a, index, site))
     lane_index = any(is_lane_value(part) for part in _parts(index))
     if isinstance(a, np.ndarray) and (lane_index or any(isinstance(part, Window) for part in _entries(index))):
         a = tf.convert_to_tensor(a)
@@ -59,10 +56,10 @@ def window(start: Any, stop: Any, step: Any, length: Any) -> Window:
 
 def axis(a: Any, number: int) -> tf.Tensor:
     """int32 `[0, 1, .., n - 1]`: the positions along axis `number` of `a`, a slice of which is where a store goes."""
-    if isinstance(a, (list, dict, Bounded)):
+    if isinstance(a, (list, dict)):
         raise PieceRefusalError(
             "PCB422",
-            f"a slice of a {'bounded list' if isinstance(a, Bounded) else type(a).__name__} cannot be assigned",
+            f"a slice of a {type(a).__name__} cannot be assigned",
             "assign its elements one by one, or make a new list: `xs = [v, w, *xs[2:]]`",
         )
     shape = tf.TensorShape(a.shape)
@@ -184,17 +181,6 @@ def _integer(part: Any) -> tf.Tensor:
     if not position.dtype.is_integer:
         raise TypeError(f"an index is an int, not {position.dtype.name}; write int(i)")
     return tf.cast(position, tf.int32 if position.dtype.size < 4 or position.dtype == tf.int32 else tf.int64)
-
-
-def place_in(a: Bounded, index: Any, site: int) -> tf.Tensor:
-    """The position in `a.items` of the element at `index`, made safe; one that is not there is a fault."""
-    if isinstance(index, (tuple, slice, Window)) or index is None or index is ...:
-        raise TypeError("an index of a bounded list is one int; take `b.items` for all that it has room for")
-    position = _integer(index)
-    length = tf.cast(a.length, position.dtype)
-    fault((position < -length) | (position >= length), site)
-    position = tf.where(position < 0, position + length, position)
-    return tf.cast(tf.clip_by_value(position, 0, a.items.shape[0] - 1), tf.int32)
 
 
 def in_range(part: Any, size: int, site: int) -> tf.Tensor:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.operators import equal
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of
 from pcbatch.runtime.backends.tensorflow.weak import Weak, unify
@@ -21,9 +20,6 @@ def contains(x: Any, sequence: Any) -> Any:
 
     TypeError for arrays of numbers on either side that are no vector, as for the truth of an array.
     """
-    if isinstance(sequence, Bounded):
-        inside = tf.range(sequence.items.shape[0]) < sequence.length
-        return tf.reduce_any(tf.logical_and(inside, _equal_in_vector(_scalar(x), sequence.items)))
     if isinstance(sequence, ARRAYS):
         return _in_vector(_scalar(x), tf.convert_to_tensor(sequence))
     if not any(map(_differs, (x, *_items(sequence)))):

@@ -13,7 +13,6 @@ from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
 from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
-from pcbatch.runtime.backends.tensorflow.changes import changed, row, stored, taken, with_field, with_item
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
     divmod_,
@@ -68,6 +67,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 )
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
+from pcbatch.runtime.backends.tensorflow.stores import row, stored
 from pcbatch.runtime.backends.tensorflow.watching import checking
 
 __all__ = [
@@ -84,7 +84,6 @@ __all__ = [
     "bit_xor",
     "blank",
     "both",
-    "changed",
     "checking",
     "committed",
     "contains",
@@ -132,7 +131,6 @@ __all__ = [
     "spread",
     "stored",
     "subtract",
-    "taken",
     "tensorflow",
     "to_bool",
     "to_float",
@@ -142,7 +140,5 @@ __all__ = [
     "unpacked",
     "unrecorded",
     "window",
-    "with_field",
-    "with_item",
     "without_equivalent",
 ]

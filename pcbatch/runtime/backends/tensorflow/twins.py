@@ -6,14 +6,12 @@ from pcbatch.ir.members import MEMBERS
 
 _TWINS = {
     "argpartition": "np.argsort(x)",
-    "fill": "x = np.full_like(x, value)",
     "flat": "x.ravel()",
     "nbytes": "x.size",
     "partition": "x = np.sort(x)",
     "ptp": "x.max() - x.min()",
     "put": "x[i] = value",
     "resize": "x = x.reshape(..)",
-    "sort": "x = np.sort(x)",
     "take": "np.take(x, places)",
     "view": "tf.bitcast(x, ..)",
 }

@@ -1,0 +1,52 @@
+"""Bounded lists: lists whose length differs by lane, of numbers or arrays of one type that is known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.types import TensorType
+from pcbatch.reading.kinds import Kind
+from pcbatch.reading.lengths import Lengths
+from pcbatch.reading.lists_in_python import List
+from pcbatch.reading.rows import Elements, rows_class
+from pcbatch.reading.values import NONE, Host, Ref, Value
+
+
+class BoundedLists(Lengths):
+    """Bounded lists."""
+
+    def bounded_like(self, whole: Any) -> Ref:
+        """A list with the elements and the room of a `pcbatch.Bounded`."""
+        items = np.asarray(whole.items)
+        array = self.new("array", (self.lane(Host(items)),))
+        elements = Elements(Kind("lane", TensorType(items.dtype.name, items.shape[1:])), len(items), is_bounded=True)
+        rows = self.new("object", {0: array}, rows_class(elements))
+        return self.new("object", {"rows": rows, "length": Host(int(whole.length))}, List)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        cell = self.cell(value)
+        if cell is not None and cell.cls is List and name == "items":
+            rows = self.state.cell(cell.items["rows"])
+            kind = rows.cls.elements.kind  # type: ignore[union-attr]
+            types = (self.type_of(each) for each in rows.items.values())
+            return NONE if kind is None else self.made_of(kind.with_leaves(types), iter(rows.items.values()), [])
+        return super().attribute(value, name)
+
+
+def kind_of_bounded(items: Kind, length: Kind) -> Kind:
+    """The kind of a list that comes from outside, by the kinds of what a `pcbatch.Bounded` has."""
+    arrays = [*items.leaves()]
+    room = min((each.shape[0] for each in arrays), default=0)
+    element = items.with_leaves(replace(each, shape=each.shape[1:]) for each in arrays)
+    leaves = tuple(Kind("lane", each) for each in arrays)
+    elements = Elements(element, room, is_bounded=True)
+    rows = Kind("object", items=leaves, keys=tuple(range(len(leaves))), cls=rows_class(elements))
+    return Kind("object", items=(rows, length), keys=("rows", "length"), cls=List)
+
+
+def is_bounded_class(cls: type | None) -> bool:
+    """Tell whether objects of a class are the lists that `pcbatch.bounded` makes."""
+    return cls is not None and cls.__name__ == "Bounded" and cls.__module__.startswith("pcbatch.")
