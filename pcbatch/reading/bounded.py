@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.containers import MUTATORS
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.lengths import Lengths
 from pcbatch.reading.lists_in_python import List
@@ -27,6 +28,8 @@ class BoundedLists(Lengths):
         return self.new("object", {"rows": rows, "length": Host(int(whole.length))}, List)
 
     def attribute(self, value: Value, name: str) -> Value:
+        if isinstance(value, Host) and is_bounded_class(type(value.value)) and name in MUTATORS:
+            raise self.captured_change(value)
         cell = self.cell(value)
         if cell is not None and cell.cls is List and name == "items":
             rows = self.state.cell(cell.items["rows"])

@@ -120,9 +120,9 @@ class List:
         return bool(np.any(self.rows.equal(x, self.length)))
 
     def __eq__(self, other: Any) -> Any:
-        if len(other) != self.length:
+        if isinstance(other, tuple) or len(other) != self.length:
             return False
-        return all(self.rows[k] == other[k] for k in range(self.length))
+        return all(self.rows[k] == x for k, x in enumerate(other))
 
     def __ne__(self, other: Any) -> Any:
         return not self == other

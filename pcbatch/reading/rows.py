@@ -22,7 +22,7 @@ from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin
 from pcbatch.reading.specialisations import Widths
 from pcbatch.reading.state import Cell, Home
-from pcbatch.reading.values import NONE, Bound, Host, Lane, Ref, Value, View
+from pcbatch.reading.values import NONE, Bound, Host, Lane, Ref, Tuple, Value, View
 from pcbatch.reading.views import Index, Sliced
 
 BLANK, PLACE, LAST = builtin("__blank__"), builtin("__place__"), builtin("__last__")
@@ -41,9 +41,9 @@ class Elements:
     is_bounded: bool = False
 
     @property
-    def are_plain(self) -> bool:
-        """Tell whether they are numbers or arrays of a declared type: they go in and come out as such."""
-        return self.is_bounded and self.kind is not None and self.kind.form == "lane"
+    def of_type(self) -> TensorType | None:
+        """The type that was declared for them, if they are numbers or arrays."""
+        return self.kind.type if self.is_bounded and self.kind is not None and self.kind.form == "lane" else None
 
     @property
     def key(self) -> Any:
@@ -182,15 +182,16 @@ class ElementsInRows(Crossing):
 
     def put_row(self, rows: Ref, index: Value, value: Value) -> None:
         """`rows[index] = value`, at a place that is there."""
-        if not self._elements(rows).are_plain:
+        if not isinstance(value, Tuple) or self._elements(rows).of_type is None:
             self._spread(rows, value)
             self._hold(value)
         self._put_leaves(rows, index, value)
 
     def _put_leaves(self, rows: Ref, index: Value, value: Value) -> None:
         elements = self._elements(rows)
-        if elements.are_plain:
+        if elements.of_type is not None:
             self.store_element(self.state.cell(rows).items[0], index, value)
+            self.state.set_cell(rows, version=self.state.cell(rows).version + 1)
             return
         leaves: list[Value] = []
         kind = self.kind_of_element(value, leaves)
@@ -238,8 +239,6 @@ class ElementsInRows(Crossing):
         if kind is None:  # nothing has been put into it so far: nobody gets here, or the program is read anew
             self.require(Host(False), "IndexError: list index out of range")
             return NONE
-        if self._elements(rows).are_plain:
-            return self.emit(GETITEM, [self.pattern(self.state.cell(rows).items[0]), self.pattern(index)])
         found = self.made_of(kind, iter(self._numbers(rows, index)), [])
         self._hold(found)
         self._at_home(Home(rows, index, self.state.cell(rows).version, found))

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from pcbatch.ir import records
-from pcbatch.ir.types import TensorType
-from pcbatch.ir.values import copied, flatten, pack
+from pcbatch.ir.values import flatten, pack
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 
 Pair = collections.namedtuple("Pair", "a b")
@@ -124,15 +123,3 @@ def test_a_record_is_made_of_its_fields(record):
     assert records.is_record_class(type(record))
     assert records.field_names(type(record)) == (None if isinstance(record, Plain) else tuple(fields))
     assert records.is_frozen(record) == isinstance(record, Pair | Fixed)
-
-
-def test_copies_have_containers_of_their_own_and_share_what_was_shared():
-    inner = [1, 2]
-    point = Point(inner, {"a": inner})
-    both = copied([point, point, (inner,), Derived()])
-    assert both[0] is both[1] is not point
-    assert both[0].x is both[0].y["a"] is both[2][0] is not inner
-    both[0].x.append(3)
-    both[3].y.append(4)
-    assert inner == [1, 2]
-    assert type_of(both[3]).items[0] == TensorType("int32", (), weak=True)

@@ -29,15 +29,18 @@ def listed(x, n, made):
 
 
 def of_rows(x, n, made):
-    """Elements are values: what comes out is nobody else's."""
     b = made([2], tf.float32, 3)
-    v = np.array([x, 1.0], np.float32)
-    b.append(v)
-    v[0] = 9.0
-    w = b[0]
-    w[1] = 5.0
+    b.append(np.array([x, 1.0], np.float32))
+    b[0][1] += 4.0
+    w = b[0].copy()
+    w[0] += 1.0
     b.append((x, n))
-    return b[0], b[-1][1], w, v
+    for v in b:
+        v[1] *= 2.0
+    b.reverse()
+    last = b.pop()
+    last[0] = 0.0
+    return b[0], b[-1][1], w, last, len(b)
 
 
 def filled(b, x, n):
@@ -72,15 +75,11 @@ def swapped(x, n, made):
 
 
 def in_python(shape: Any, dtype: Any, capacity: int) -> Any:
-    """A list of copies of what goes in."""
+    """A list of arrays of what goes in."""
 
     class Values(list):
         def append(self, value: Any) -> None:
-            super().append(np.array(value, np.float32))
-
-        def __getitem__(self, at: Any) -> Any:
-            found = super().__getitem__(at)
-            return found.copy() if isinstance(found, np.ndarray) and found.shape else found
+            super().append(np.asarray(value, np.float32))
 
     return Values()
 

@@ -33,7 +33,7 @@ class Bounded:
     items: Any
     length: Any
 
-    extend, remove, reverse = MutableSequence.extend, MutableSequence.remove, MutableSequence.reverse
+    extend, remove = MutableSequence.extend, MutableSequence.remove
     index, count, __contains__ = MutableSequence.index, MutableSequence.count, MutableSequence.__contains__
     __iadd__ = MutableSequence.__iadd__
 
@@ -56,7 +56,7 @@ class Bounded:
         """Take an element out, the last one unless `index` is given; IndexError where there is none."""
         if not len(self):
             raise IndexError(EMPTY)
-        found = self[index]
+        found = self._element(self._place(index))
         del self[index]
         return found
 
@@ -64,13 +64,19 @@ class Bounded:
         """Take all elements out."""
         self._count(0)
 
+    def reverse(self) -> None:
+        """Turn the order round."""
+        for place, value in enumerate([self._element(place) for place in reversed(range(len(self)))]):
+            self._store(place, value)
+
     def copy(self) -> Bounded:
         """Another one with the same elements and as much room."""
         return self[:]
 
     def sort(self, *, key: Any = None, reverse: bool = False) -> None:
         """Put the elements in order."""
-        for place, value in enumerate(sorted(self, key=key, reverse=reverse)):
+        values = [self._element(place) for place in range(len(self))]
+        for place, value in enumerate(sorted(values, key=key, reverse=reverse)):
             self._store(place, value)
 
     def __len__(self) -> int:
@@ -81,7 +87,7 @@ class Bounded:
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
-            return self._element(self._place(index))
+            return self.items[self._place(index)]
         found = type(self)(copy.copy(self.items), self.length * 0)
         for place in range(len(self))[index]:
             found.append(self._element(place))
@@ -98,7 +104,7 @@ class Bounded:
     def __iter__(self) -> Iterator[Any]:
         place = 0
         while place < len(self):
-            yield self._element(place)
+            yield self.items[place]
             place += 1
 
     def _place(self, index: Any) -> int:
@@ -111,7 +117,7 @@ class Bounded:
         return at % length
 
     def _element(self, place: int) -> Any:
-        """The element at a position."""
+        """The element at a position, by value."""
         return self.items[place]
 
     def _store(self, place: int, value: Any) -> None:

@@ -33,8 +33,9 @@ def row(value: Any, whole: Any) -> Any:
 def stored(whole: Any, value: Any, *indices: Any, site: int) -> Any:
     """The array or list `whole` with `whole[i, ..] = value`.
 
-    In a list a lane's index stands for one element. In an array there is an index for each leading axis that matters: an integer, or a vector of valid positions; none stores to the
-    whole array. An integer out of range is a fault at `site`.
+    In a list a lane's index stands for one element. In an array there is an index for each leading axis that matters:
+    an integer, or a vector of valid positions; none stores to the whole array. An integer out of range is a fault at
+    `site`.
     """
     if isinstance(whole, list):
         if not whole:
