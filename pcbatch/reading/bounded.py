@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,17 @@ from pcbatch.reading.kinds import Kind
 from pcbatch.reading.lengths import Lengths
 from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.rows import Elements, rows_class
-from pcbatch.reading.values import NONE, Host, Ref, Value
+from pcbatch.reading.values import NONE, Host, Value
 
 
 class BoundedLists(Lengths):
     """Bounded lists."""
 
-    def bounded_like(self, whole: Any) -> Ref:
-        """A list with the elements and the room of a `pcbatch.Bounded`."""
+    def bounded(self, function: Host, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+        """What `pcbatch.bounded` makes."""
+        given = [self.constant(each, "what a bounded list is made with") for each in arguments]
+        named = {name: self.constant(each, "what a bounded list is made with") for name, each in keywords.items()}
+        whole = function.value(*given, **named)
         items = np.asarray(whole.items)
         array = self.new("array", (self.lane(Host(items)),))
         elements = Elements(Kind("lane", TensorType(items.dtype.name, items.shape[1:])), len(items), is_bounded=True)

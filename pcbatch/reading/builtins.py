@@ -82,12 +82,7 @@ class Builtins(Mapped):
         if path == MAP:
             return self._mapped(function, self.evaluated(node.args), self._keywords(node))
         if path == BOUNDED:
-            given = [self.constant(each, "what a bounded list is made with") for each in self.evaluated(node.args)]
-            named = {
-                name: self.constant(each, "what a bounded list is made with")
-                for name, each in self._keywords(node).items()
-            }
-            return self.bounded_like(function.value(*given, **named))
+            return self.bounded(function, self.evaluated(node.args), self._keywords(node))
         return None
 
     # -- pcbatch.map ---------------------------------------------------------------------------------------------------

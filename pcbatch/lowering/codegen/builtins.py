@@ -20,6 +20,7 @@ BUILTINS = {
     "__axis__": "axis",
     "__blank__": "blank",
     "__cast__": "committed",
+    "__changed__": "changed",
     "__free__": "free",
     "__index__": "index",
     "__length__": "shortest",
@@ -34,8 +35,15 @@ BUILTINS = {
     "__row__": "row",
     "__unrecorded__": "unrecorded",
     "__stored__": "stored",
+    "__taken__": "taken",
+    "__with_field__": "with_field",
+    "__with_item__": "with_item",
 }
-"""Built-in functions of the language and the function of `ops` that stands for each."""
+"""Built-in functions of the language and the function of `ops` that stands for each.
+
+What makes another object of an object, `__changed__` and its like, is in programs that are read without types only, and
+no backend has it.
+"""
 
 OPS = "_ops"
 """The name by which generated code knows the backend's operations; no user's variable may have it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -167,6 +167,9 @@ class Parts(Unknowns):
         result, after = found.items  # type: ignore[union-attr]
         self.become(value, after)
         return result
+
+    def bounded(self, function: Host, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+        return self.opaque(function, arguments, dict(keywords))
 
     def changed(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> None:
         """A method that is called for what it does to an unknown value."""
