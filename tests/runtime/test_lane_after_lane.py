@@ -229,3 +229,20 @@ def sampled(x, n, unused):
 def test_results_and_arguments_that_nobody_needs_do_not_end_the_process():
     np.testing.assert_array_equal(partly(X, N, N), N)
     np.testing.assert_allclose(sampled(X, N, N), np.where(N > 3, X * (N + 1), X))
+
+
+def of_determinants(m, n):
+    total = 0.0
+    while n > 0:
+        total += tf.linalg.det(m)
+        n -= 1
+    return total
+
+
+def test_what_xla_has_no_code_for_is_refused_where_it_stands():
+    given = np.ones([2, 2, 2], np.float32), np.array([1, 2])
+    with pytest.raises(PrimitiveError) as caught:
+        pcbatch.autobatch(of_determinants)(*given)
+    (only,) = caught.value.diagnostics
+    assert (only.code, only.span.file) == ("PCB440", __file__)
+    np.testing.assert_allclose(pcbatch.autobatch(of_determinants, jit=False)(*given), [0.0, 0.0])

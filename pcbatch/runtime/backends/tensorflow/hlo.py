@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
-from pcbatch.runtime.backends.tensorflow import marked, private
+from pcbatch.runtime.backends.tensorflow import marked, private, refusals
 from pcbatch.runtime.backends.tensorflow.pieces import run_one
 from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
@@ -64,8 +64,10 @@ def module(pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | 
             compiler_ir = traced.experimental_get_compiler_ir(*specs)
             text: str = compiler_ir(stage="hlo")
             text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
-    except tf.errors.OpError:  # XLA has no code for an operation
-        return None
+    except (tf.errors.OpError, ValueError) as error:
+        if isinstance(error, ValueError) and refusals.explain(error) is None:
+            raise
+        return None  # XLA has no code for an operation
     return Hlo(text, [np.asarray(each) for each in captured])
 
 
