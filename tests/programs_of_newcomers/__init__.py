@@ -1,0 +1,1 @@
+"""Programs that were written from the pages of the documentation alone; `test_newcomers.py` runs them."""
