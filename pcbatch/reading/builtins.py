@@ -375,12 +375,8 @@ class Builtins(Mapped):
 
     def call_globals(self) -> Value:
         """The names of the module of the function that is interpreted."""
-        function: Function = self.frame.function
-        while function.live is None and function.frame is not None:
-            function = function.frame.function
-        live = function.live
-        assert live is not None
-        return Host(live.__globals__, Place("itself", live.__globals__, None, "globals()"))
+        names = self.globals_around()
+        return Host(names, Place("itself", names, None, "globals()"))
 
     def call_vars(self, value: Value) -> Value:
         """The attributes of an object."""

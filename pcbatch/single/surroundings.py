@@ -61,7 +61,7 @@ class _View:
 
     def __init__(self, real: dict[str, Any], builtin: dict[str, Any]):
         self.real, self.shown = real, {"__builtins__": builtin}
-        self.names: dict[str, Any] = {"__name__": _MISSING}
+        self.names: dict[str, Any] = {"__name__": _MISSING, "__package__": _MISSING}
         self.stored: set[str] = set()
 
     def use(self, code: CodeType) -> None:
