@@ -359,6 +359,7 @@ class Statements(Tails):
 
     def fail(self, text: str, lanes: Sequence[str], kind: Any) -> None:
         """Fail the lane with a text that has a field for each of some numbers of the lane."""
+        self.faults += 1
         self.emitter.fault(text, tuple(lanes), kind, self.span())
 
     def _text(self, node: Any, lanes: list[str], conversion: str) -> str:
