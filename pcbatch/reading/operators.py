@@ -407,8 +407,9 @@ class Operators(Variables):
             inside = self.is_key(self.state.cell(whole).items, self.key(item))  # type: ignore[arg-type]
             if inside is not None:
                 return inside
-        if self.kind(whole) in ("dict", "set") and isinstance(item, Host | Tuple):
-            return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
+            if isinstance(item, Host | Tuple):
+                with self.wanting(whole):
+                    return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
         if isinstance(whole, Host) and isinstance(whole.value, str):
             raise self.refusal("PCB114", "a lane's value is looked for in a text", "compare numbers: `x in (1, 2)`")
         result: Host | Lane = Host(False)
