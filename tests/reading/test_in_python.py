@@ -202,6 +202,7 @@ def test_a_modulus_that_python_does_not_take_fails_the_lane():
         "ValueError: pow() 3rd argument cannot be 0",
         "OverflowError: a modulus of more than 32 bits",
     ]
+    assert {each.span.text.strip() for each in run.errors} == {"return pow(base, -1, modulus)"}
 
 
 def test_a_key_that_is_missing_is_told_at_the_users_line():
