@@ -108,7 +108,17 @@ def dtypes_of_lanes(xs):
     return whole * ys[0], np.zeros((2, 2), ys.dtype) + ys[1], np.array([1, 2], dtype=xs.dtype)
 
 
+def stacked(xs):
+    rows = [np.array([xs[0], 1])]
+    for x in xs:
+        if x > 0:
+            rows.append(np.array([x, 2 * x]))
+    whole = np.stack(rows)
+    return whole.sum(axis=0), whole.max(axis=0), len(whole), np.stack([x for x in xs if x >= 0]).sum()
+
+
 PROGRAMS = [
+    stacked,
     empty_keys,
     sequences_as_keys,
     words_that_are_left,
@@ -140,6 +150,16 @@ def test_a_key_that_is_a_sequence_and_missing():
     run = pcbatch.autobatch(scored).run(X)
     assert [(each.lane, each.message) for each in run.errors] == [(lane, "KeyError") for lane in (0, 1, 2)]
     assert bool(run.value[3])
+
+
+def test_nothing_to_stack_fails_the_lane():
+    def stacked(xs):
+        return np.stack([x for x in xs if x > 1]).sum()
+
+    run = pcbatch.autobatch(stacked).run(X)
+    assert [(each.lane, each.message) for each in run.errors] == [
+        (lane, "ValueError: need at least one array to stack") for lane in (1, 3)
+    ]
 
 
 def is_the_member(n):
