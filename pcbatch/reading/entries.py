@@ -91,8 +91,16 @@ class Entries(Arrays):
             return None
         found: Host | Lane = Host(False)
         for each in items:
-            found = self.either(found, self.truth(self.compare(gast.Eq, key, self.host(each))))
+            found = self.either(found, self._is_at(key, each))
         return found
+
+    def _is_at(self, key: Value, known: Any) -> Host | Lane:
+        """Tell whether a key that differs by lane is one that is known."""
+        if self.is_list(key):  # of which a tuple was made
+            if not isinstance(known, tuple):
+                return Host(False)
+            known = list(known)
+        return self.truth(self.compare(gast.Eq, key, self.host(known)))
 
     def _at(self, items: Mapping[Any, Value], key: Value) -> Value:
         """The entry at a key that differs by lane and is one of the dict's."""
@@ -103,7 +111,7 @@ class Entries(Arrays):
             return self.taken(values, place, is_checked=True)
         found = values[-1]
         for each, value in reversed([*zip(items, values, strict=True)][:-1]):
-            is_it = self.truth(self.compare(gast.Eq, key, self.host(each)))
+            is_it = self._is_at(key, each)
             found = self.chosen(is_it, value, found) if isinstance(is_it, Lane) else value if is_it.value else found
         return found
 
@@ -123,7 +131,7 @@ class Entries(Arrays):
             name = ": {}" if names else ""
             self.require(inside, f"KeyError{name}: a dict gets no new keys here", names)
             for each in [*items]:
-                self._set_if(items, self.host(each), self.truth(self.compare(gast.Eq, key, self.host(each))), value)
+                self._set_if(items, self.host(each), self._is_at(key, each), value)
         else:
             items[self.constant(key, A_KEY)] = value
         self.change(whole, items=items)

@@ -410,6 +410,10 @@ class Operators(Variables):
             if isinstance(item, Host | Tuple):
                 with self.wanting(whole):
                     return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
+        if isinstance(whole, Host) and isinstance(whole.value, dict | set | frozenset) and self.is_list(item):
+            inside = self.is_key(dict.fromkeys(whole.value, NONE), item)
+            if inside is not None:
+                return inside
         if isinstance(whole, Host) and isinstance(whole.value, str):
             raise self.refusal("PCB114", "a lane's value is looked for in a text", "compare numbers: `x in (1, 2)`")
         result: Host | Lane = Host(False)
