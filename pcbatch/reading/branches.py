@@ -108,6 +108,14 @@ class Branches(Optionals):
     def _means(self, lane: Lane, word: str, *parts: Lane) -> None:
         """Note what a bool is made of, if that tells whether values are None."""
         names = [part.name for part in parts]
+        match [self.state.meanings.get(name) for name in names]:
+            case [("word", one, *ones), ("word", other, *others)] if one == other:
+                both = [
+                    {*x} | {*y} if (word == "and") is holds else {*x} & {*y}
+                    for x, y, holds in zip(ones, others, (True, False), strict=True)
+                ]
+                self.state.meanings[lane.name] = "word", one, *(tuple(sorted(each)) for each in both)
+                return
         if not (self.flags.isdisjoint(names) and self.state.meanings.keys().isdisjoint(names)):
             self.state.meanings[lane.name] = word, *names
 
@@ -210,7 +218,7 @@ class Branches(Optionals):
             self.guard = outer
         if self.emitter.current is not block or self._has_changed(names, heap):
             raise NeedsBlocksError
-        self.state.facts = facts
+        self.state.facts, self.state.excluded = facts, before.excluded
         return value
 
     def _both_hold(self, a: Lane, b: Lane) -> Lane:

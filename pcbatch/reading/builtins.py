@@ -17,7 +17,7 @@ from pcbatch.ir import records
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.core import NeedsConstantError
-from pcbatch.reading.in_python import CLASSES
+from pcbatch.reading.in_python import CLASSES, power_modulo
 from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.values import (
@@ -168,7 +168,7 @@ class Builtins(Mapped):
         if mod is None:
             return self.binary(gast.Pow, base, exp)
         known = self.known_result(pow, base, exp, mod)
-        return known or self.emit(builtin("pow"), [self.pattern(each) for each in (base, exp, mod)])
+        return known or self.call_value(Host(power_modulo), [base, exp, mod], {})
 
     def call_complex(self, *values: Value) -> Value:
         return self.known_result(complex, *values) or self.emit(
@@ -375,12 +375,8 @@ class Builtins(Mapped):
 
     def call_globals(self) -> Value:
         """The names of the module of the function that is interpreted."""
-        function: Function = self.frame.function
-        while function.live is None and function.frame is not None:
-            function = function.frame.function
-        live = function.live
-        assert live is not None
-        return Host(live.__globals__, Place("itself", live.__globals__, None, "globals()"))
+        names = self.globals_around()
+        return Host(names, Place("itself", names, None, "globals()"))
 
     def call_vars(self, value: Value) -> Value:
         """The attributes of an object."""

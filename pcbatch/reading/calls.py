@@ -12,6 +12,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.nodes import unparse
+from pcbatch.installed import IN_PYTHON
 from pcbatch.ir import records
 from pcbatch.reading import in_python
 from pcbatch.reading.core import RefusedError
@@ -64,6 +65,8 @@ class Calls(Libraries):
         self._parts: set[Any] = set()
         """Trees of functions that are parts of the program wherever they are called."""
         self._in_place: set[Any] = set()
+        self.faults = 0
+        """How often a `raise` or an `assert` that may fail a lane was interpreted."""
 
     def batched(self, value: Any) -> BatchedFunction | None:
         return self._batched_of(value)
@@ -299,7 +302,7 @@ class Calls(Libraries):
         """A call in place, if it is straight or touches what is its caller's; else of a part of the program."""
         mark = self.mark()
         written = self.emitter.written
-        before = dict(self.state.heap)
+        before, faults = dict(self.state.heap), self.faults
         arrays = {each.name for each in self.state.reachable() if isinstance(each, Lane) and _is_array(each)}
         arrays |= {
             each.name
@@ -311,7 +314,10 @@ class Calls(Libraries):
         if is_straight or function.tree in self._parts:
             return found
         touched = any(self.state.heap.get(number) is not cell for number, cell in before.items())
-        if touched or not self.is_live or not self._crosses(given) or not self._gives_values(found, before, arrays):
+        tells = self.faults != faults and function.file in IN_PYTHON  # a fault is told at the line of this call
+        if touched or tells or not self.is_live or not self._crosses(given):
+            return found
+        if not self._gives_values(found, before, arrays):
             return found
         after = self.mark()
         self.back_to(mark)

@@ -80,7 +80,9 @@ class Containers(Entries):
             case OneOf(index, items) if all(self.kind(each) == "list" for each in items):
                 rows = [self.sequence(each) for each in items]
                 if len({len(row) for row in rows}) > 1:
-                    raise self.no_constant("PCB130", "how many elements this has differs by lane", LISTED)
+                    error = self.no_constant("PCB130", "how many elements this has differs by lane", LISTED)
+                    error.wants = tuple(site for each in items if (site := self.state.cell(each).site) is not None)
+                    raise error
                 return [self.taken([row[k] for row in rows], index) for k in range(len(rows[0]))]
             case Host(host) if isinstance(host, list | tuple) and value.place is not None:
                 return [self.item_of_host(value, key) for key in range(len(host))]

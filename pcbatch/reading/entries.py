@@ -19,6 +19,10 @@ MOST_KEYS = 64
 class Entries(Arrays):
     """Dicts."""
 
+    def is_list(self, value: Value) -> bool:
+        """Tell whether a value is a list whose length differs by lane; see `lengths`."""
+        raise NotImplementedError
+
     def sequence(self, value: Value) -> list[Value]:
         """The items of what can be gone through; see `containers`."""
         raise NotImplementedError
@@ -44,8 +48,9 @@ class Entries(Arrays):
         key = self.key(index)
         inside = self.is_key(items, key)
         if inside is not None:
-            self.require(inside, "KeyError: {}", tuple(each.name for each in self._lanes_of(key)[:1]))
-            return self._at(items, key)
+            names = tuple(each.name for each in self._lanes_of(key)[:1])
+            self.require(inside, "KeyError: {}" if names else "KeyError", names)
+            return self._at(items, key) if items else NONE
         known = self.constant(key, A_KEY)
         try:
             return self.known(items[known])
@@ -55,7 +60,13 @@ class Entries(Arrays):
 
     def differs(self, index: Index) -> bool:
         """Tell whether a key differs by lane."""
-        return not isinstance(index, Sliced) and bool(self._lanes_of(self.key(index)))
+        return not isinstance(index, Sliced) and self._differs(self.key(index))
+
+    def _differs(self, key: Value) -> bool:
+        """Tell whether a key differs by lane: a number, a tuple with one, a sequence of which the length differs."""
+        if isinstance(key, Tuple):
+            return any(self._differs(self.read(each)) for each in key.items)
+        return isinstance(key, Lane) or self.is_list(key)
 
     def key(self, index: Index) -> Value:
         """A key of a dict, or an element of a set."""
@@ -70,16 +81,26 @@ class Entries(Arrays):
 
     def is_key(self, items: Mapping[Any, Value], key: Value) -> Host | Lane | None:
         """Tell whether a key that differs by lane is one of a dict's; None for one that is known."""
-        if not self._lanes_of(key) or not items:
+        if not self._differs(key):
             return None
+        if not items:
+            return Host(False)
         if isinstance(key, Lane) and all(type(each) in (int, bool) for each in items):
             return self.truth(self.emit(BINARY[gast.In], [key, list(items)]))
-        if not isinstance(key, Tuple) or len(items) > MOST_KEYS:
+        if isinstance(key, Lane) or len(items) > MOST_KEYS:
             return None
         found: Host | Lane = Host(False)
         for each in items:
-            found = self.either(found, self.truth(self.compare(gast.Eq, key, self.host(each))))
+            found = self.either(found, self._is_at(key, each))
         return found
+
+    def _is_at(self, key: Value, known: Any) -> Host | Lane:
+        """Tell whether a key that differs by lane is one that is known."""
+        if self.is_list(key):  # of which a tuple was made
+            if not isinstance(known, tuple):
+                return Host(False)
+            known = list(known)
+        return self.truth(self.compare(gast.Eq, key, self.host(known)))
 
     def _at(self, items: Mapping[Any, Value], key: Value) -> Value:
         """The entry at a key that differs by lane and is one of the dict's."""
@@ -90,7 +111,7 @@ class Entries(Arrays):
             return self.taken(values, place, is_checked=True)
         found = values[-1]
         for each, value in reversed([*zip(items, values, strict=True)][:-1]):
-            is_it = self.truth(self.compare(gast.Eq, key, self.host(each)))
+            is_it = self._is_at(key, each)
             found = self.chosen(is_it, value, found) if isinstance(is_it, Lane) else value if is_it.value else found
         return found
 
@@ -105,10 +126,12 @@ class Entries(Arrays):
         if isinstance(key, Choice):
             for number in key.words:
                 self._set_if(items, self.word(number), self.is_place(key.number, number), value)
-        elif (inside := self.is_key(items, key)) is not None:
-            self.require(inside, "KeyError: {}: a dict gets no new keys here", (self._lanes_of(key)[0].name,))
+        elif items and (inside := self.is_key(items, key)) is not None:
+            names = tuple(each.name for each in self._lanes_of(key)[:1])
+            name = ": {}" if names else ""
+            self.require(inside, f"KeyError{name}: a dict gets no new keys here", names)
             for each in [*items]:
-                self._set_if(items, self.host(each), self.truth(self.compare(gast.Eq, key, self.host(each))), value)
+                self._set_if(items, self.host(each), self._is_at(key, each), value)
         else:
             items[self.constant(key, A_KEY)] = value
         self.change(whole, items=items)

@@ -57,7 +57,8 @@ class Folds(Generators):
         slot = self._slot(start)
 
         def bind(item: Value) -> None:
-            self.state.names[slot] = step(self.state.names[slot], item)
+            if self.is_live:  # not of a list into which nothing has been put so far
+                self.state.names[slot] = step(self.state.names[slot], item)
 
         self.over(value, None, bind, lambda: None, [])
         return self.state.names.pop(slot)

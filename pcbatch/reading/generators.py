@@ -153,9 +153,10 @@ class Generators(Sequences):
 
     def _run_expression(self, value: Generator, consume: Consume, loop: Loop) -> None:
         """Interpret the loops of a generator expression, with `consume` at each item."""
-        node, scope = value.tree, self._scoped(value.tree)
+        node, around = value.tree, value.frame.function
+        scope = Frame(self.number(), Function("comprehension", node, around.file, value.frame))
         consumer = Consumer(consume, loop, tuple(self.frames), self.file, self.returning[-1])
-        before = list(self.frames)
+        before = list(self.frames), self.file
 
         def kept(tests: Sequence[Any], rest: Sequence[Any]) -> None:
             if not tests:
@@ -178,12 +179,13 @@ class Generators(Sequences):
             self.over(over, each, lambda item: self.store(each.target, item), lambda: kept(each.ifs, rest), [])
 
         self.frames += [value.frame, scope]
+        self.file = around.file
         self.loops.append(loop)
         try:
             into(node.generators, value.first)
         finally:
             self.loops.pop()
-            self.frames[:] = before
+            self.frames[:], self.file = before
         for state in (self.state, *(state for _, state in loop.breaks)):
             _forget(state, scope)
 

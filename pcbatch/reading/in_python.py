@@ -24,6 +24,7 @@ from pcbatch.reading import (
     statistics_in_python,
     ufuncs_in_python,
 )
+from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
 from pcbatch.reading.lists_in_python import Dict, List, Set
 
@@ -211,6 +212,41 @@ def comb(n: int, k: int) -> int:
     for each in range(min(k, n - k) if k <= n else 0):
         found = found * (n - each) // (each + 1)
     return found if k <= n else 0
+
+
+def power_modulo(base: int, exp: int, mod: int) -> int:
+    """`pow` of three ints; products have 64 bits, so a modulus of more than 32 is refused, as an OverflowError."""
+    for each in (base, exp, mod):
+        if np.ndim(each) != 0 or not isinstance(each, int):
+            raise RefusalError("PCB401", "TypeError: pow(..) with a modulus takes ints", "write int(x)")
+    rest, turns, divisor = np.int64(base), np.int64(exp), np.int64(mod)
+    if divisor == 0:
+        raise ValueError("pow() 3rd argument cannot be 0")
+    if abs(divisor) > 2147483648:
+        raise OverflowError("a modulus of more than 32 bits")
+    rest = rest % divisor
+    if turns < 0:
+        rest = _inverse(rest, divisor)
+        turns = -turns
+    found = np.int64(1) % divisor
+    while turns > 0:
+        if turns % 2 == 1:
+            found = found * rest % divisor
+        rest = rest * rest % divisor
+        turns = turns // 2
+    return int(found)
+
+
+def _inverse(number: Any, divisor: Any) -> Any:
+    """The number whose product with another one is 1, by Euclid's algorithm."""
+    last, rest, before, factor = divisor, number, np.int64(0), np.int64(1)
+    while rest != 0:
+        quotient = last // rest
+        last, rest = rest, last - quotient * rest
+        before, factor = factor, before - quotient * factor
+    if abs(last) != 1:
+        raise ValueError("base is not invertible for the given modulus")
+    return before * last % divisor
 
 
 def mean(data: Any) -> Any:

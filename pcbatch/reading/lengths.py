@@ -300,9 +300,12 @@ class Lengths(ElementsInRows):
         return Lazy("ragged", (array, Host(0), cell.items["length"], NONE, NONE), cell.site)
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
-        is_array = any(function is each for each in (np.array, np.asarray))
+        is_array = any(function is each for each in (np.array, np.asarray, np.stack))
         if is_array and len(arguments) == 1 and not keywords and self.is_list(self.known(arguments[0])):
             part = self.as_part(arguments[0])
+            if function is np.stack and isinstance(part, Lazy):
+                some = self.compare(gast.Gt, self.length(arguments[0]), Host(0))
+                self.require(self.truth(some), "ValueError: need at least one array to stack")
             return part if isinstance(part, Lazy) else None
         return super().of_ragged(function, [*map(self.as_part, arguments)], keywords)
 

@@ -99,8 +99,9 @@ class Libraries(Constructors):
         path = self.backend.equivalent(value)
         is_known = not self.has_lanes([*arguments, *keywords.values()]) and self._is_pure(value)
         if is_known and not (getattr(value, "__name__", "") in VIEWS and self._are_arrays(arguments[:1])):
-            known = [self.plain(each) for each in arguments]
-            named = {name: self.plain(each) for name, each in keywords.items()}
+            own = _as_numpys if _is_numpys(value) else _itself
+            known = [own(self.plain(each)) for each in arguments]
+            named = {name: own(self.plain(each)) for name, each in keywords.items()}
             try:
                 found = value(*known, **named)
                 is_weak = isinstance(found, np.float64) and not isinstance(value, type) and all(map(is_number, known))
@@ -335,3 +336,18 @@ class Libraries(Constructors):
 def _as_read(pattern: Any) -> Any:
     """Return what tells operands apart, their variables included."""
     return key_of(pattern), lanes_in(pattern)
+
+
+def _is_numpys(function: Any) -> bool:
+    """Tell whether a function is one of NumPy's."""
+    module = getattr(function, "__module__", "") or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
+
+
+def _as_numpys(value: Any) -> Any:
+    """Return a dtype of a lane's array, `x.dtype`, as NumPy has it; everything else as it is."""
+    return getattr(value, "as_numpy_dtype", value)
+
+
+def _itself(value: Any) -> Any:
+    return value

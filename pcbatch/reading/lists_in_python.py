@@ -127,6 +127,18 @@ class List:
     def __ne__(self, other: Any) -> Any:
         return not self == other
 
+    def __lt__(self, other: Any) -> Any:
+        return _comes_before(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _comes_before(other, self)
+
+    def __le__(self, other: Any) -> Any:
+        return not _comes_before(other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return not _comes_before(self, other)
+
     def __add__(self, other: Any) -> Any:
         both = self.copy()
         both.extend(other)
@@ -152,6 +164,16 @@ class List:
     def __iadd__(self, other: Any) -> Any:
         self.extend(other)
         return self
+
+
+def _comes_before(xs: Any, ys: Any) -> Any:
+    """Tell whether a list comes before another one: the first items that differ say so, else the lengths."""
+    if len(xs) == 0 or len(ys) == 0:
+        return len(xs) < len(ys)
+    for k in range(min(len(xs), len(ys))):
+        if xs[k] != ys[k]:
+            return xs[k] < ys[k]
+    return len(xs) < len(ys)
 
 
 class Set:

@@ -16,16 +16,19 @@ from pcbatch.reading.expressions import Ends
 from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
-from pcbatch.reading.phis import Absent, Path, Phi, value_at
+from pcbatch.reading.phis import Absent, Chosen, Path, Phi, Worded, cells_of, value_at
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
     NONE,
     Frame,
     Host,
     Lane,
+    OneOf,
+    Ref,
     Undefined,
     Value,
 )
+from pcbatch.reading.words import is_word
 
 ROUNDS = 12
 MOST_TURNS = 1000
@@ -97,7 +100,7 @@ class Loops(Filtered):
         self.refuse_inside("a loop")
         key = (id(node), tuple(id(frame.function.tree) for frame in self.frames))
         settled = self.settled.get(key, {}).items()
-        phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and not isinstance(phi, Absent)}}
+        phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and self._fits(p, phi)}}
         mark = self.mark()
         for _ in range(ROUNDS):
             head = self.head(node, phis, turns_once)
@@ -165,6 +168,13 @@ class Loops(Filtered):
             return not isinstance(value_at(self.state, path), Undefined)
         except (KeyError, IndexError, AttributeError, TypeError):
             return False
+
+    def _fits(self, path: Path, phi: Phi) -> bool:
+        """Whether what was found at a path in another round, or in another turn of a loop around, may be there now."""
+        if isinstance(phi, Chosen):
+            value = value_at(self.state, path)
+            return isinstance(value, Ref | OneOf) and set(cells_of(value)) <= set(phi.cells) <= self.state.heap.keys()
+        return not isinstance(phi, Absent) and not (isinstance(phi, Worded) and not is_word(value_at(self.state, path)))
 
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]

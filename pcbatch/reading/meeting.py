@@ -79,6 +79,7 @@ class Meeting(PartsMeeting):
         self.out.twins = joined_twins(self.states, self.cells)
         self.out.facts = _in_all([state.facts for state in self.states])
         self.out.meanings = _in_all([state.meanings for state in self.states])
+        self.out.excluded = _in_all([state.excluded for state in self.states])
         return self.out
 
     # -- arrays --------------------------------------------------------------------------------------------------------

@@ -330,11 +330,16 @@ class Operators(Variables):
                 return Host(False)
             if isinstance(one, Host) and (one.value is None or isinstance(one.value, type)):
                 return Host(False)
-        if type(a) is not type(b) and not {type(a), type(b)} <= {Lane, View, Ref}:
+        if type(a) is not type(b) and not {type(a), type(b)} <= {Lane, View, Ref} and not self._is_number_of_both(a, b):
             return Host(False)
         if isinstance(a, Function) and isinstance(b, Function):
             return Host(a is b)
         raise self.refusal("PCB113", "`is` compares identities, which numbers of a lane do not have", "write `==`")
+
+    def _is_number_of_both(self, a: Value, b: Value) -> bool:
+        """Tell whether one is a known number, such as a member of an IntEnum, and the other one a lane's."""
+        numbers = [each for each in (a, b) if isinstance(each, Host) and isinstance(each.value, int | float | complex)]
+        return len(numbers) == 1 and any(self.is_scalar(each) for each in (a, b) if each is not numbers[0])
 
     def _is_one_object(self, a: Ref | OneOf, b: Ref | OneOf) -> Host | Lane:
         """Tell whether two objects, each of which may be one of several, are one."""
@@ -402,8 +407,13 @@ class Operators(Variables):
             inside = self.is_key(self.state.cell(whole).items, self.key(item))  # type: ignore[arg-type]
             if inside is not None:
                 return inside
-        if self.kind(whole) in ("dict", "set") and isinstance(item, Host | Tuple):
-            return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
+            if isinstance(item, Host | Tuple):
+                with self.wanting(whole):
+                    return Host(self.constant(item, "a key") in self.state.cell(whole).items)  # type: ignore[arg-type]
+        if isinstance(whole, Host) and isinstance(whole.value, dict | set | frozenset) and self.is_list(item):
+            inside = self.is_key(dict.fromkeys(whole.value, NONE), item)
+            if inside is not None:
+                return inside
         if isinstance(whole, Host) and isinstance(whole.value, str):
             raise self.refusal("PCB114", "a lane's value is looked for in a text", "compare numbers: `x in (1, 2)`")
         result: Host | Lane = Host(False)

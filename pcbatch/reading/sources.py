@@ -117,6 +117,8 @@ def scope_of(tree: Any) -> ScopeOf:
                 stored.add(name)
             case gast.Nonlocal(names=names):
                 outer.update(names)
+            case gast.Import(names=aliases) | gast.ImportFrom(names=aliases):
+                stored |= {each.asname or each.name.partition(".")[0] for each in aliases}
             case gast.MatchAs(name=str(name)) | gast.MatchStar(name=str(name)) | gast.MatchMapping(rest=str(name)):
                 stored.add(name)
     if isinstance(tree, COMPREHENSIONS):

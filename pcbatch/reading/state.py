@@ -116,14 +116,20 @@ class State:
     """Of objects that may be others, or not: these others."""
     facts: dict[str, bool] = field(default_factory=dict)
     """Bools of the lane's that are known on this way, since it is the one that a test on them has taken."""
-    meanings: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of bools that are made of such: "not", "and" or "or", and the names of those that they are made of."""
+    meanings: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Of bools that are made of such: "not", "and" or "or", and the names of those that they are made of. Of those that
+    tell which word a lane has, "word", the name of its number, and the words that it is not where they hold, or do not.
+    """
+    excluded: dict[str, frozenset[int]] = field(default_factory=dict)
+    """The words that a lane cannot have on this way, by the name of the word's number."""
 
     def copy(self) -> State:
         """A state that can go another way."""
         facts, meanings = dict(self.facts), dict(self.meanings)
         objects = dict(self.heap), dict(self.origins)
-        return State(dict(self.names), *objects, dict(self.places), dict(self.twins), facts, meanings)
+        return State(
+            dict(self.names), *objects, dict(self.places), dict(self.twins), facts, meanings, dict(self.excluded)
+        )
 
     def assume(self, name: str, holds: bool) -> None:
         """Note that a bool of the lane's is known from here on, and what follows from that for those it is made of."""
@@ -131,6 +137,8 @@ class State:
         match self.meanings.get(name):
             case "not", part:
                 self.assume(part, not holds)
+            case "word", number, *excluded:
+                self.excluded[number] = self.excluded.get(number, frozenset()).union(excluded[not holds])
             case (("and" | "or") as word, *parts) if holds == (word == "and"):
                 for part in parts:
                     self.assume(part, holds)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import importlib
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import gast
 import numpy as np
 
+from pcbatch.lowering.captures.places import Place
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
@@ -18,12 +22,24 @@ from pcbatch.reading.values import NONE, Function, Host, Ref, Tuple, Value
 CONVERSIONS = {-1: "", ord("r"): "!r", ord("s"): "!s", ord("a"): "!a"}
 
 
-class Statements(Tails):
-    """Python's statements, but for those that are `at_fault`."""
+def imported(path: str, around: Mapping[str, Any]) -> Any:
+    """Import a module, by a path that may begin with dots, for a function with these globals."""
+    return importlib.import_module(path, around.get("__package__"))
 
-    def __init__(self, *given: Any, at_fault: Collection[Any] = (), **options: Any):
+
+class Statements(Tails):
+    """Python's statements, but for those that are `at_fault`; modules are what `module_of` gives."""
+
+    def __init__(
+        self,
+        *given: Any,
+        at_fault: Collection[Any] = (),
+        module_of: Callable[[str, Mapping[str, Any]], Any] = imported,
+        **options: Any,
+    ):
         super().__init__(*given, **options)
         self.at_fault = at_fault
+        self.module_of = module_of
 
     def statements(self, nodes: Sequence[Any]) -> None:
         for node in nodes:
@@ -53,6 +69,35 @@ class Statements(Tails):
 
     def visit_Nonlocal(self, node: Any) -> None:
         pass
+
+    def visit_Import(self, node: Any) -> None:
+        for each in node.names:
+            path = each.name if each.asname else each.name.partition(".")[0]
+            self._imported(each.name)
+            self.assign(each.asname or path, self._imported(path))
+
+    def visit_ImportFrom(self, node: Any) -> None:
+        path = "." * (node.level or 0) + (node.module or "")
+        module = self._imported(path)
+        for each in node.names:
+            if not hasattr(module.value, each.name) and hasattr(module.value, "__path__"):
+                self._imported(f"{path}{'' if path.endswith('.') else '.'}{each.name}")
+            elif not hasattr(module.value, each.name):
+                name = module.value.__name__
+                message = f"ImportError: cannot import name '{each.name}' from '{name}'"
+                raise self.refusal("PCB208", message, f"see what `{name}` has")
+            place = Place("attribute", module.value, each.name, each.name)
+            self.assign(each.asname or each.name, self.named(getattr(module.value, each.name), place, each.name))
+
+    def _imported(self, path: str) -> Host:
+        """A module, which Python imports when it gets there; here it is imported when the function is read."""
+        try:
+            module = self.module_of(path, self.globals_around())
+        except (ImportError, TypeError) as error:
+            raise self.refusal("PCB208", f"{type(error).__name__}: {error}", "write the path of a module") from None
+        if isinstance(module, ModuleType) and sys.modules.get(module.__name__) is module:
+            self.world.guards.note(Place("item", sys.modules, module.__name__, path), module)
+        return Host(module, Place("itself", module, None, path), path, module)
 
     def visit_Expr(self, node: Any) -> None:
         if not isinstance(node.value, gast.Constant):
@@ -314,6 +359,7 @@ class Statements(Tails):
 
     def fail(self, text: str, lanes: Sequence[str], kind: Any) -> None:
         """Fail the lane with a text that has a field for each of some numbers of the lane."""
+        self.faults += 1
         self.emitter.fault(text, tuple(lanes), kind, self.span())
 
     def _text(self, node: Any, lanes: list[str], conversion: str) -> str:

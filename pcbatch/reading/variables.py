@@ -51,6 +51,14 @@ class Variables(Containers):
             frame = frame.function.frame
         return None
 
+    def globals_around(self) -> dict[str, Any]:
+        """The names of the module of the function that is interpreted."""
+        function = self.frame.function
+        while function.live is None and function.frame is not None:
+            function = function.frame.function
+        assert function.live is not None
+        return function.live.__globals__
+
     def outside(self, function: FunctionType | None, name: str, node: Any = None) -> Value:
         """What a name means around a live function: in its closure, its module, or among the built-ins."""
         if function is not None:

@@ -65,27 +65,45 @@ class Words(Emission):
 
     def of_words(self, value: Choice, function: Callable[[Host], Value]) -> Value:
         """Return what `function` makes of a word that differs by lane."""
+        numbers, value = value.words[-1] + 1, self._possible(value)
         found = [self.known(function(self.word(number))) for number in value.words]
+        if len(found) == 1:
+            return found[0]
         if all(isinstance(each, Host) and isinstance(each.value, bool) for each in found):
-            return self._flags(value, [bool(each.value) for each in found])  # type: ignore[union-attr]
-        return self.taken(found, self._place_of(value))
+            return self._flags(value, [bool(each.value) for each in found], numbers)  # type: ignore[union-attr]
+        return self.taken(found, self._place_of(value, numbers))
 
-    def _flags(self, value: Choice, flags: Sequence[bool]) -> Value:
-        """Tell whether a word is one of those with a flag."""
+    def _possible(self, value: Choice) -> Choice:
+        """A word that differs by lane, without those that it cannot be where control is now: see `State.assume`."""
+        excluded = self.state.excluded.get(value.number.name, frozenset())
+        left = tuple(number for number in value.words if number not in excluded)
+        return Choice(value.number, left) if left else value
+
+    def _flags(self, value: Choice, flags: Sequence[bool], numbers: int) -> Value:
+        """Tell whether a word is one of those with a flag; all numbers are below `numbers`, on other ways, too."""
         if len(set(flags)) == 1:
             return Host(flags[0])
+        found = self._has_flag(value, flags, numbers)
+        if isinstance(found, Lane):
+            wrong, right = (
+                tuple(w for w, flag in zip(value.words, flags, strict=True) if flag is k) for k in (False, True)
+            )
+            self.state.meanings[found.name] = "word", value.number.name, wrong, right
+        return found
+
+    def _has_flag(self, value: Choice, flags: Sequence[bool], numbers: int) -> Value:
         for op, wanted in ((gast.Eq, True), (gast.NotEq, False)):
             if flags.count(wanted) == 1:
                 return self.emit(BINARY[op], [value.number, value.words[flags.index(wanted)]])
         known = dict(zip(value.words, flags, strict=True))
-        return self.emit(GETITEM, [[known.get(number, False) for number in range(value.words[-1] + 1)], value.number])
+        return self.emit(GETITEM, [[known.get(number, False) for number in range(numbers)], value.number])
 
-    def _place_of(self, value: Choice) -> Lane:
-        """The place of a word among those that it may be."""
-        if value.words == tuple(range(len(value.words))):
+    def _place_of(self, value: Choice, numbers: int) -> Lane:
+        """The place of a word among those that it may be; any place, where it is none of them."""
+        if value.words == tuple(range(numbers)):
             return value.number
         places = {number: place for place, number in enumerate(value.words)}
-        table = [places.get(number, 0) for number in range(value.words[-1] + 1)]
+        table = [places.get(number, 0) for number in range(numbers)]
         return self.lane(self.emit(GETITEM, [table, value.number]), NUMBER)
 
     def words_at(self, items: Sequence[Value], index: Lane) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
@@ -282,6 +283,15 @@ def sorted_numbers(xs: Any, *, key: Any = None, reverse: Any = False) -> list[An
     lost = [item for item in items if item != item]
     found = builtins.sorted((item for item in items if item == item), reverse=reverse)
     return [*lost, *found] if reverse else [*found, *lost]
+
+
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
+    """`pow`; a modulus asks for Python's own ints."""
+    if mod is None:
+        return builtins.pow(base, exp)
+    if abs(operator.index(mod)) > 2**31:
+        raise OverflowError("a modulus of more than 32 bits")
+    return builtins.pow(operator.index(base), operator.index(exp), operator.index(mod))
 
 
 # -- TensorFlow and all others -----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import codes, of_values
-from pcbatch.single.calls import Float, case, library, number_type, of_library, sorted_numbers
+from pcbatch.single.calls import Float, case, library, number_type, of_library, power, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
@@ -61,7 +61,7 @@ class _View:
 
     def __init__(self, real: dict[str, Any], builtin: dict[str, Any]):
         self.real, self.shown = real, {"__builtins__": builtin}
-        self.names: dict[str, Any] = {"__name__": _MISSING}
+        self.names: dict[str, Any] = {"__name__": _MISSING, "__package__": _MISSING}
         self.stored: set[str] = set()
 
     def use(self, code: CodeType) -> None:
@@ -98,7 +98,7 @@ def _super(*given: Any) -> Any:
     return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
 
 
-_BUILTINS = {**vars(builtins), "float": Float, "sorted": sorted_numbers, "super": _super}
+_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": _super}
 """What a lane has otherwise than Python, or what must be asked here about classes."""
 
 

@@ -107,4 +107,4 @@ def test_nodes_without_a_file(name: str) -> None:
 def test_spans_are_characters() -> None:
     (path,) = (path for path in REFUSED_PROGRAMS if path.stem == "unicode")
     found = diagnostics(path)
-    assert [each.span for each in found] == [Span(str(path), 8, 13, 8, 29), Span(str(path), 9, 12, 9, 28)]
+    assert [each.span for each in found] == [Span(str(path), 8, 13, 8, 21), Span(str(path), 9, 12, 9, 28)]

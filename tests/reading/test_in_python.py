@@ -54,6 +54,11 @@ def of_numbers(x, n):
     return math.gcd(n * 6, 4), math.lcm(n, 6), math.gcd(n, 0), math.lcm(n, 0), close, counts
 
 
+def of_powers(x, n):
+    inverse = pow(n, -1, -7), pow(-n, -n, 11)
+    return pow(n, 2**31 - 1, 998244353), pow(3, n, 7), pow(n, n, -4), pow(0, 0, n), inverse, pow(x[0], n)
+
+
 def of_statistics(x, n):
     values = [x[0], x[1], x[2]]
     return (
@@ -137,6 +142,7 @@ PROGRAMS = [
     heaps_of_pairs,
     sorted_places,
     of_numbers,
+    of_powers,
     of_statistics,
     totals,
     cut,
@@ -184,6 +190,19 @@ def test_what_fails_fails_at_the_users_line():
         pcbatch.autobatch(emptied)(X, N)
     span = error.value.diagnostics[0].span
     assert (span.file, span.text.strip()) == (__file__, "return queue.popleft()")
+
+
+def test_a_modulus_that_python_does_not_take_fails_the_lane():
+    def modular(base, modulus):
+        return pow(base, -1, modulus)
+
+    run = pcbatch.autobatch(modular).run([2, 3, 2], np.array([6, 0, 2**33]))
+    assert [each.message for each in run.errors] == [
+        "ValueError: base is not invertible for the given modulus",
+        "ValueError: pow() 3rd argument cannot be 0",
+        "OverflowError: a modulus of more than 32 bits",
+    ]
+    assert {each.span.text.strip() for each in run.errors} == {"return pow(base, -1, modulus)"}
 
 
 def test_a_key_that_is_missing_is_told_at_the_users_line():

@@ -8,7 +8,6 @@ CODES: dict[str, str] = {
     "PCB102": "a class, or a decorated function, inside a batched function",
     "PCB103": "`global`, or `nonlocal` of what is no variable of a batched function",
     "PCB105": "`yield`, `await`, `async`",
-    "PCB106": "`import` inside a batched function",
     "PCB107": "control flow, a batched call or an element store inside `with`",
     "PCB109": "a loop over what has no items; a range of what are no integers",
     "PCB112": "a `tf.Variable` that is made or changed",

@@ -35,12 +35,6 @@ GENERATOR = Refusal(
     "store the values in an array and return that; a function that is gone over in a batched one may `yield`",
 )
 ASYNC = Refusal("PCB105", "`async` and `await` are not supported", "here", "write a plain function")
-IMPORT = Refusal(
-    "PCB106",
-    "`import` inside a batched function is not supported",
-    "imported here",
-    "move the import to the top of the module",
-)
 TEMPLATE = Refusal(
     "PCB114",
     "template strings are not supported",

@@ -26,7 +26,6 @@ _REFUSED: dict[str, Refusal] = {
     "ClassDef": refusals.CLASS,
     **_same(refusals.ASYNC, "AsyncFunctionDef", "AsyncFor", "AsyncWith", "Await"),
     "Global": refusals.SCOPE,
-    **_same(refusals.IMPORT, "Import", "ImportFrom"),
     **_same(refusals.TYPES, "TypeAlias", "TypeVar", "TypeVarTuple", "ParamSpec"),
     **_same(refusals.TEMPLATE, "TemplateStr", "Interpolation"),
     **_same(PYTHON_2, "Print", "Exec", "Repr"),

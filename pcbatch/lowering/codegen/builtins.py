@@ -13,7 +13,6 @@ BUILTINS = {
     "len": "length",
     "max": "maximum",
     "min": "minimum",
-    "pow": "to_power",
     "round": "rounded",
     "sorted": "in_order",
     "sum": "total",

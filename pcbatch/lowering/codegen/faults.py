@@ -28,7 +28,6 @@ NO_SITE = -1
 CHECKED_BUILTINS = {
     "divmod": ZERO_DIVISION,
     "int": NO_INT,
-    "pow": NEGATIVE_POWER,
     "round": NO_INT,
     "__free__": NO_ROOM,
     "__index__": NO_INT,

@@ -203,6 +203,11 @@ class _Names(dict[str, Any]):
         return self.setdefault(name, opaque(name))
 
 
+def module_of(path: str, around: Mapping[str, Any]) -> Any:
+    """The module of a path that begins with dots, perhaps, if it is known; else it is opaque."""
+    return _module(path, path.rpartition(".")[2] or "package")
+
+
 def _module(path: str, text: str) -> Any:
     """The module of a dotted name, if it is known; else it is opaque."""
     if path.partition(".")[0] not in LIBRARIES:

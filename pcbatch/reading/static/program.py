@@ -8,7 +8,7 @@ import os
 import numpy as np
 
 from pcbatch.frontend.module import read_module
-from pcbatch.reading.static.module import StaticModule
+from pcbatch.reading.static.module import StaticModule, module_of
 from pcbatch.reading.static.opaque import Opaque, batched_of, is_opaque
 from pcbatch.reading.untyped.program import UntypedProgram, read_untyped
 
@@ -22,7 +22,9 @@ def read_file(path: str | os.PathLike[str], name: str) -> UntypedProgram:
     module = StaticModule(source, "".join(linecache.getlines(source.file)))
     entry = batched_of(module.entry(name))
     assert entry is not None
-    return read_untyped(entry, batched_of, is_array=_is_array, takes_gradients=_is_tape, is_opaque=is_opaque)
+    return read_untyped(
+        entry, batched_of, is_array=_is_array, takes_gradients=_is_tape, is_opaque=is_opaque, module_of=module_of
+    )
 
 
 def _is_array(value: object) -> bool:

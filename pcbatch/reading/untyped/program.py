@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from pcbatch.reading.reading import Assembly
 from pcbatch.reading.recovery import all_told
 from pcbatch.reading.sources import parameters_of
 from pcbatch.reading.specialisations import Specialisation, Widths
+from pcbatch.reading.statements import imported
 from pcbatch.reading.untyped.reader import Untyped
 from pcbatch.reading.values import Function
 from pcbatch.runtime.backends.untyped import UNKNOWN, UntypedBackend
@@ -36,17 +37,20 @@ def read_untyped(
     is_array: Callable[[Any], bool],
     takes_gradients: Callable[[Any], bool] = lambda value: False,
     is_opaque: Callable[[Any], bool] = lambda value: False,
+    module_of: Callable[[str, Mapping[str, Any]], Any] = imported,
 ) -> UntypedProgram:
     """The "cfg" program of a batched function for arguments of any types.
 
     Of values of the world, `is_array` tells which are arrays, `takes_gradients` which are classes of tapes, and
-    `is_opaque` of which nothing is known. Raises CompileError with what is refused whatever the types are.
+    `is_opaque` of which nothing is known; `module_of` imports. Raises CompileError with what is refused whatever the
+    types are.
     """
     backend: Any = UntypedBackend(lambda value: is_opaque(value) or is_array(value), takes_gradients)
     names = [each.id for each in parameters_of(entry.tree)]
 
     def reading(at_fault: Collection[Any]) -> UntypedProgram:
-        reader = Untyped(backend, widths=Widths(), batched_of=batched_of, is_opaque=is_opaque, at_fault=at_fault)
+        options: Any = {"is_opaque": is_opaque, "at_fault": at_fault, "module_of": module_of}
+        reader = Untyped(backend, widths=Widths(), batched_of=batched_of, **options)
         reader.statics[entry.tree] = entry.statics
         assembly = Assembly(reader, entry)
         spec, result = assembly.specialisation({name: Kind("lane", UNKNOWN) for name in names})

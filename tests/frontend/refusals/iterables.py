@@ -1,4 +1,5 @@
 import numpy as np
+import tensorflow as tf
 
 import pcbatch
 
@@ -92,7 +93,7 @@ def a_list_in_an_operation(x, n):
     while n > 0:
         ys.append(x)
         n -= 1
-    return np.stack(ys)
+    return tf.stack(ys)
 
 
 X = (np.ones(2, np.float32),)

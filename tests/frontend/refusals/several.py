@@ -4,7 +4,7 @@ import pcbatch
 @pcbatch.autobatch
 def f(n, *rest):
     """Every fault of a function is told at once, in the order of the source."""
-    import math
+    global m
 
     while n is not None:
         try:

@@ -1,3 +1,4 @@
+import math
 import operator
 
 import numpy as np
@@ -17,14 +18,16 @@ def a_fault_that_is_caught(n):
     return caught(n)
 
 
-def converted(n):
-    import math
+calls = 0
 
+
+def converted(n):
+    global calls
     return math.sqrt(n) if n > 0 else 0.0
 
 
 @pcbatch.autobatch
-def a_branch_in_what_imports(n):
+def a_branch_in_what_is_global(n):
     return converted(n)
 
 
@@ -70,7 +73,7 @@ def a_list_of_a_library(n):
 X = (np.ones(2, np.int32),)
 ARGUMENTS = {
     "a_fault_that_is_caught": X,
-    "a_branch_in_what_imports": X,
+    "a_branch_in_what_is_global": X,
     "a_list_that_is_changed": X,
     "a_method": X,
     "a_list_of_a_library": X,

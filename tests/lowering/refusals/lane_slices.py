@@ -42,7 +42,7 @@ def next_number(a, i, j):
 
 @pcbatch.autobatch
 def modular_power(a, i, j):
-    return a * pow(i, j, 7)
+    return a * pow(a, j, 7)
 
 
 @pcbatch.autobatch

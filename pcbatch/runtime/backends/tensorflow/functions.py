@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.errors import PieceRefusalError
 from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals
-from pcbatch.runtime.backends.tensorflow.checked import power
 from pcbatch.runtime.backends.tensorflow.choice import choose, to_bool
 from pcbatch.runtime.backends.tensorflow.operators import add, greater, less, number
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -107,19 +105,6 @@ def total(xs: Any, start: Any = 0) -> Any:
         return start + (Weak(counts) if counts.shape.rank == 0 else counts)
     result = tf.reduce_sum(tensor, axis=0)
     return result if not is_lane_value(start) and start == 0 else start + result
-
-
-def to_power(base: Any, exponent: Any, modulus: Any = None, *, site: int) -> Any:
-    """`pow(base, exponent)`, that is, `base ** exponent`; a modulus is for static values only."""
-    if modulus is None:
-        return power(base, exponent, site)
-    if any(is_lane_value(x) for x in (base, exponent, modulus)):
-        raise PieceRefusalError(
-            "PCB408",
-            "pow(..) with a modulus has no equivalent in TensorFlow",
-            "square and multiply in a loop, with % modulus",
-        )
-    return pow(base, exponent, modulus)
 
 
 def absolute(x: Any) -> Any:

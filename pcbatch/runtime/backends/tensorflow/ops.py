@@ -39,7 +39,6 @@ from pcbatch.runtime.backends.tensorflow.functions import (
     rounded,
     to_float,
     to_int,
-    to_power,
     total,
 )
 from pcbatch.runtime.backends.tensorflow.indexing import axis, getitem, window
@@ -135,7 +134,6 @@ __all__ = [
     "to_bool",
     "to_float",
     "to_int",
-    "to_power",
     "total",
     "unpacked",
     "unrecorded",
