@@ -106,10 +106,6 @@ def _settled(
         except (WiderError, LengthenError):
             continue
         except RefusedError as error:
-            import os
-
-            if os.environ.get("DBGL"):
-                print("REFUSED", error.diagnostic.code, error.diagnostic.message, error.diagnostic.span, error.wants)
             wanted = [site for site in error.wants if site not in widths.containers]
             if not wanted:
                 raise first if first is not None and not comes_later(error, first) else error from None
