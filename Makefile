@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | bench | figures | clean
+# make demo | test | test-all | lint | docs | dist | bench | figures | clean
 # Needs make and Python 3.10 to 3.13 only; everything else goes into .venv. Another Python: make PYTHON=python3.12 test
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # TensorFlow's notices about CPU features and missing GPUs are of no use here.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: demo test test-all lint bench figures clean
+.PHONY: demo test test-all lint docs dist bench figures clean
 
 # Compiled once, then found in the cache; PCBATCH_CACHE= make demo does without.
 demo: $(VENV)/.nuts
@@ -38,6 +38,14 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+# The documentation as a site, out/site/index.html; a link that leads nowhere is an error.
+docs: $(VENV)/.docs
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Wheel and sdist in dist/, checked, installed into a bare environment; the README's program runs there.
+dist: $(VENV)/.dev
+	$(BIN)/python -m tools.dist
+
 bench: $(VENV)/.dev
 	mkdir -p out
 	$(BIN)/python -m benchmarks.step_cost --json out/step_cost.json
@@ -58,6 +66,7 @@ bench: $(VENV)/.dev
 # the tables of cheap code into docs/ (an hour).
 figures: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.against --page
+	$(BIN)/python -m benchmarks.readme --draw
 	$(BIN)/python -m benchmarks.figures.throughput
 	$(BIN)/python -m benchmarks.figures.utilization
 
@@ -72,6 +81,10 @@ $(BIN)/python:
 
 $(VENV)/.nuts: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[nuts]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

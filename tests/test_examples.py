@@ -18,6 +18,7 @@ SAID = {
     "edit_distance": ["    kitten    sitting         3       3", " intention  execution         5       5"],
     "fibonacci": ["fibonacci([3, 7, 4, 5]) = [ 3 21  5  8]"],
     "gcd": [],
+    "implied_volatility": ["plain Python: 0.215100, 19 halvings", "4 to 19 halvings"],
     "minimax": ["  0: [1, 2, 3, 5, 6, 7, 8]\n  1: [3, 5, 6, 8]\n  4: [1, 3, 5, 7]\n"],  # the rest draws
     "mutual_recursion": [
         "-(12 - 7) * -4 =   20, Python says 20",
