@@ -102,4 +102,4 @@ def test_a_word_of_the_glossary_is_defined_once():
         for word in re.findall(r"\*\*(.*?)\*\*", head)
     ]
     assert sorted(words) == sorted(set(words))
-    assert len(words) > 80
+    assert len(words) > 75
