@@ -32,7 +32,7 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Arguments:
         fn: A plain Python function of one example. `docs/language.md` says what it may contain.
-        **options: Any of the following; `docs/options.md` has a table of them.
+        **options: The following.
         in_axes: Which arguments have a leading lane axis. 0 if all have one, None if all lanes share the argument; one
             for all, a tuple by position, or a dict by name. A Python number beside a batch is shared in any case.
         static_argnames: Names of parameters whose arguments are Python values when the program is compiled. They must
@@ -43,10 +43,10 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             (PCB538).
         form: How lanes run. "lockstep": a block runs at once for all lanes that wait at it. "native": one lane after
             another, in one native function, which is many times as fast where a row costs little; on a CPU only, for
-            the operations that `docs/operations.md` calls native. "auto": native if that is possible and rows are cheap, and mixed if some
-            blocks are expensive: those in lockstep, the code between them native. A program of one block, without
-            loops, calls and branches, runs as that block. Runs in slices are in lockstep, and so are native and mixed
-            programs in a caller's `tf.function`.
+            the operations that `docs/operations.md` calls native. "auto": native if that is possible and rows are
+            cheap, and mixed if some blocks are expensive: those in lockstep, the code between them native. A program of
+            one block, without loops, calls and branches, runs as that block. Runs in slices are in lockstep, and so are
+            native and mixed programs in a caller's `tf.function`.
         jit: Whether to compile with XLA. False runs TensorFlow's own kernels, for debugging. "auto" chooses for
             programs of one block, by their operations, and takes XLA for all others; `stats().forms` says which, and
             why. XLA is slow for convolutions on a CPU.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import gallery
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 SAID = {
@@ -65,6 +67,8 @@ def test_example(name, capsys):
         assert line in printed
     assert "nan" not in printed
     CLAIMS.get(name, lambda printed: None)(printed)
+    shown = [line for line in gallery.bodies()[name].splitlines()[1:-1] if "e-" not in line and line != "..."]
+    assert all(line in printed for line in shown), "python -m tools.gallery writes what examples print"
 
 
 # -- what their first lines claim --------------------------------------------------------------------------------------

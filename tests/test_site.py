@@ -1,4 +1,4 @@
-"""What the documentation site is made of: pages, links, drawn tables. `make docs` builds it, with broken links as errors."""
+"""What the documentation site is made of: pages, links, drawn tables. `make docs` builds it."""
 
 from __future__ import annotations
 
@@ -57,11 +57,15 @@ def test_the_readmes_program_runs(tmp_path):
 
 def test_the_gallery_has_every_example():
     text = gallery.PAGE.read_text(encoding="utf-8")
-    names = {path.relative_to(ROOT / "examples").with_suffix("").as_posix() for path in (ROOT / "examples").rglob("*.py")}
+    names = {
+        path.relative_to(ROOT / "examples").with_suffix("").as_posix() for path in (ROOT / "examples").rglob("*.py")
+    }
     assert {name for names in gallery.GROUPS.values() for name in names} == names
     for name in names:
         title, look = gallery.told(name)
-        assert f"### [{name}](../examples/{name}.py)\n\n{title}\n\n{look}\n" in text, "python -m tools.gallery writes it"
+        assert f"### [{name}](../examples/{name}.py)\n\n{title}\n\n{look}\n" in text, (
+            "python -m tools.gallery writes it"
+        )
 
 
 def test_each_error_has_a_page():

@@ -49,7 +49,7 @@ def build() -> tuple[Path, Path]:
 def program() -> str:
     """The README's first program, which prints what its lines show."""
     text = PROGRAM.findall((ROOT / "README.md").read_text(encoding="utf-8"))[0]
-    return SHOWN.sub(lambda match: f"print([each.numpy().tolist() for each in {match[1]}])", text)
+    return SHOWN.sub(lambda match: f"print({match[1]}.numpy())", text)
 
 
 def install(wheel: Path, folder: Path) -> Path:

@@ -1,8 +1,12 @@
-"""`python -m tools.gallery`: write docs/gallery.md, each example with the table that it prints or its picture."""
+"""`python -m tools.gallery [NAMES]`: write docs/gallery.md, each example with the table that it prints or its picture.
+
+With names of examples, such as `nuts/eight_schools`, only their tables are made anew.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -24,8 +28,8 @@ PICTURES = {"training/tagger": "figures/tagger.png", "training/tree_sentiment": 
 """Examples that make a picture, with it."""
 HEAD = """# Gallery
 
-Every example is a page of code that says what to look at, and prints what is shown here. Run one from the repository's root, such as `.venv/bin/python
-examples/collatz.py` after `make demo` has made the environment.
+Every example is a page of code that says what to look at, and prints what is shown here. Run one from the repository's
+root, such as `.venv/bin/python examples/collatz.py`, after `make demo` has made the environment.
 
 `python -m tools.gallery` writes this page.
 """
@@ -75,5 +79,19 @@ def body(name: str) -> str:
     return f"```text\n{lines}\n```"
 
 
+def bodies() -> dict[str, str]:
+    """The tables and pictures of the page as it is, by example."""
+    parts = re.split(r"^### \[([\w/]+)\]", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = {
+        name: re.search(r"^```text\n.*?^```$|^!\[[^\n]*", text, re.DOTALL | re.MULTILINE)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    return {name: match[0] for name, match in found.items() if match}
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page((name, body(name)) for names in GROUPS.values() for name in names), encoding="utf-8")
+    every = [name for names in GROUPS.values() for name in names]
+    kept = bodies() if sys.argv[1:] else {}
+    PAGE.write_text(
+        page((name, body(name) if name in (sys.argv[1:] or every) else kept[name]) for name in every), encoding="utf-8"
+    )

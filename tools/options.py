@@ -14,8 +14,9 @@ from pcbatch.options import Options, OptionValues
 PAGE = Path(__file__).parent.parent / "docs" / "options.md"
 HEAD = """# Options
 
-`@pcbatch.autobatch(form="native")` gives options to a function, and `f.options(form="native")` makes the same function with other options. Both check them:
-an unknown option is refused with PCB501, a wrong value with PCB504. [`autobatch`](reference/autobatch.md) describes each in full.
+`@pcbatch.autobatch(form="native")` gives options to a function, and `f.options(form="native")` makes the same function
+with other options. Both check them: an unknown option is refused with PCB501, a wrong value with PCB504.
+[`autobatch`](reference/autobatch.md) describes each in full.
 
 This table is drawn from the code.
 
@@ -51,7 +52,9 @@ def values(annotation: object) -> str:
         elif each is int:
             shown.append("an int")
         else:
-            shown.append("a text" if each is str else "texts" if str in get_args(each) and "tuple" in repr(each) else "a path")
+            shown.append(
+                "a text" if each is str else "texts" if str in get_args(each) and "tuple" in repr(each) else "a path"
+            )
     return ", ".join(dict.fromkeys(shown))
 
 

@@ -75,7 +75,7 @@ def overview(tables: Mapping[int, Table], clock: Clock = "seconds") -> list[str]
 
 
 def means(tables: Mapping[int, Table], names: Iterable[str], clock: Clock = "seconds") -> list[str]:
-    """A table for a page: pcbatch's time over that of those contestants that were measured, the geometric means only."""
+    """A table for a page: pcbatch's time over that of the contestants that were measured, as geometric means."""
     rows = []
     for name in names:
         found = [ratios(table, name, clock) for table in tables.values()]

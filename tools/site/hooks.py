@@ -23,7 +23,9 @@ LANGUAGES = {".py": "python", ".c": "c", ".json": "json", ".toml": "toml", "": "
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that lie outside of `docs/`, one for each error code, and one for each file that is linked to."""
-    texts = {f"docs/{file.src_uri}": Path(file.abs_src_path) for file in files.documentation_pages() if file.abs_src_path}
+    texts = {
+        f"docs/{file.src_uri}": Path(file.abs_src_path) for file in files.documentation_pages() if file.abs_src_path
+    }
     texts |= {name: ROOT / name for name in PAGES}
     sources: set[str] = set()
 
@@ -46,7 +48,8 @@ def on_files(files: Files, config: Any) -> Files:
                 to = f"errors/{code}.md"
                 add(to, relinked(page, path, source, to))
             text = errors.index(text)
-        add(site_path(path), relinked(text, path, source))
+        head = "---\nhide: [navigation]\n---\n\n" if path == "README.md" else ""
+        add(site_path(path), head + relinked(text, path, source))
     for path in sorted(sources):
         add(f"files/{path.rstrip('/')}.md", shown(path))
     return files
