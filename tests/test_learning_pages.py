@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import check, sections, sentences
+from tests.pages import check, sections
 
 ROOT = Path(__file__).parent.parent
 TUTORIAL, SURPRISES = (sections(ROOT / "docs" / f"{name}.md") for name in ("tutorial", "surprises"))
@@ -26,9 +26,3 @@ def test_surprises(title, tmp_path):
 
 def test_there_are_ten():
     assert len(SURPRISES) == 10
-
-
-@pytest.mark.parametrize("name", ["tutorial", "surprises", "gallery", "options"])
-def test_sentences_are_short(name):
-    long = [each for each in sentences(ROOT / "docs" / f"{name}.md") if len(each.split()) > 25]
-    assert not long, "\n".join(long)
