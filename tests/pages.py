@@ -66,7 +66,7 @@ def sentences(page: Path) -> list[str]:
     )
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", text)
     words = [re.sub(r"`[^`]*`", "CODE", " ".join(part.split())) for part in parts]
-    return [each for part in words for each in re.split(r"(?<=[.!?])\s+(?=[A-Z*\[(]|pcbatch )", part) if each]
+    return [each for part in words for each in re.split(r"(?<=[.!?])(?:\*\*)?\s+(?=[A-Z*\[(]|pcbatch )", part) if each]
 
 
 def rows(page: Path) -> list[tuple[str, str, str]]:
