@@ -96,6 +96,9 @@ def test_the_readme_on_an_index_has_no_link_that_leads_nowhere():
     assert for_an_index(text, None) == "see a table and [more](https://a.b)\n"
     there = for_an_index(text, "https://h/o/p/")
     assert there == "see [a table](https://h/o/p/blob/main/docs/x.md#y) and [more](https://a.b)\n"
+    assert for_an_index("[`f(x)`](a.md) `[0]` (b)", None) == "`f(x)` `[0]` (b)"
+    readme_text = for_an_index(readme.PAGE.read_text(encoding="utf-8"), None)
+    assert not re.search(r"\]\((?!https?:)", re.sub(r"^```.*?^```$", "", readme_text, flags=re.DOTALL | re.MULTILINE))
 
 
 def test_a_word_of_the_glossary_is_defined_once():

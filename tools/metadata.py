@@ -12,8 +12,8 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)\s]*)\)")
-FENCED = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(!?)\[((?:`[^`\n]*`|[^\]`])*)\]\((?!https?:)([^)\s]*)\)")
+FENCED = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"^<!-- .*? -->\n", re.MULTILINE)
 
 
