@@ -42,7 +42,7 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.docs
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# Wheel and sdist in dist/, checked, installed into a bare environment; the README's program runs there.
+# Wheel and sdist in dist/, checked, installed into an environment with nothing else; the README's program runs there.
 dist: $(VENV)/.dev
 	$(BIN)/python -m tools.dist
 

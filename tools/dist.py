@@ -1,11 +1,13 @@
-"""`python -m tools.dist`: build the wheel and the sdist, and check both as a user would meet them.
+"""`python -m tools.dist [--fetch]`: build the wheel and the sdist, and check both as a user would meet them.
 
-The metadata is checked by twine. The wheel, which is built from the sdist, is installed into an environment with
-nothing in it, and the README's first program runs there, away from the repository.
+The metadata is checked by twine. The wheel, which is built from the sdist, is installed into an environment that has
+nothing but what it requires, and the README's first program runs there, away from the repository. The required packages
+are lent by the environment that runs this, which takes seconds; with `--fetch` pip downloads them, TensorFlow too.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -13,7 +15,10 @@ import subprocess
 import sys
 import tempfile
 import venv
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
@@ -52,22 +57,51 @@ def program() -> str:
     return SHOWN.sub(lambda match: f"print({match[1]}.numpy())", text)
 
 
-def install(wheel: Path, folder: Path) -> Path:
-    """A bare environment with the wheel and what it requires; its Python."""
+def required(name: str) -> dict[str, Distribution]:
+    """The distributions that one requires, and what these require, without extras that nobody asks for."""
+    found: dict[str, Distribution] = {}
+    waiting = [Requirement(each) for each in distribution(name).requires or []]
+    while waiting:
+        requirement = waiting.pop()
+        extras = requirement.extras or {""}
+        if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
+            continue
+        if requirement.name not in found:
+            found[requirement.name] = distribution(requirement.name)
+            waiting += [Requirement(each) for each in found[requirement.name].requires or []]
+    return found
+
+
+def lend(folder: Path) -> None:
+    """Link what pcbatch requires into an environment, and nothing else."""
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for each in required("pcbatch").values():
+        for top in {Path(str(file)).parts[0] for file in each.files or []} - {"..", "__pycache__"}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(Path(str(each.locate_file(top))))
+
+
+def install(wheel: Path, folder: Path, fetch: bool) -> Path:
+    """An environment with the wheel and what it requires; its Python."""
     venv.create(folder, with_pip=True, clear=True)
     python = folder / "bin" / "python"
-    call(python, "-m", "pip", "install", "--quiet", "--no-compile", wheel)
+    if not fetch:
+        lend(folder)
+    call(python, "-m", "pip", "install", "--quiet", *([] if fetch else ["--no-index"]), wheel)
     call(python, "-m", "pip", "check")
     return python
 
 
 def main() -> None:
     """Build, check, install, run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fetch", action="store_true", help="download what pcbatch requires")
+    fetch = parser.parse_args().fetch
     wheel, sdist = build()
     print(call(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist).strip())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        python = install(wheel, folder / "bare")
+        python = install(wheel, folder / "bare", fetch)
         (folder / "program.py").write_text(program(), encoding="utf-8")
         print(call(python, "program.py", cwd=folder).strip())
         print(call(folder / "bare" / "bin" / "pcbatch", "--version", cwd=folder).strip())
