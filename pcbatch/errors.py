@@ -156,7 +156,20 @@ class CompileError(PcbatchError):
 
 
 class UnsupportedSyntaxError(CompileError, SyntaxError):
-    """PCB1xx: the source uses a construct that pcbatch does not translate."""
+    """PCB1xx: the source uses a construct that pcbatch does not translate.
+
+    As with any SyntaxError `filename`, `lineno` and `offset` say where; without them IPython names `<string>`.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]):
+        super().__init__(diagnostics)
+        span = next((each.span for each in self.diagnostics if each.span is not None), None)
+        if span is not None:
+            self.filename, self.lineno, self.offset = span.file, span.line, span.column + 1
+            self.end_lineno, self.end_offset = span.end_line, span.end_column + 1
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # which names the place, so that Python need not add it
 
 
 class NameResolutionError(CompileError, NameError):

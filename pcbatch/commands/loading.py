@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import importlib
 import importlib.util
-import os
 import sys
 import tokenize
 import traceback
@@ -80,7 +79,6 @@ def loaded(path: Path, name: str) -> Iterator[Batched[..., Any]]:
     What lies next to the file can be imported too as long as the function is in use, as when Python runs a script.
     """
     refuse_misspelt(path, name)
-    start_tensorflow_quietly()
     sys.path.insert(0, str(path.parent))
     importlib.invalidate_caches()  # else a file that was just written may not be found
     try:
@@ -139,17 +137,3 @@ def _traceback(error: BaseException, path: Path) -> str:
     frames.stack[:] = frames.stack[own[0] :] if own else []
     frames.__context__ = frames.__cause__ = None
     return "".join(frames.format()).rstrip()
-
-
-def start_tensorflow_quietly() -> None:
-    """Import TensorFlow without its start-up chatter, which goes past Python to the process's standard error."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    real = os.dup(2)
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), 2)
-    try:
-        importlib.import_module("tensorflow")
-    finally:
-        os.dup2(real, 2)
-        os.close(real)

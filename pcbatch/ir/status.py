@@ -16,3 +16,9 @@ class LaneStatus(IntEnum):
     MAX_DEPTH = 5  # more than `max_depth` live calls
     MAX_STEPS = 6  # more than `max_steps` loop turns and calls
     UNFINISHED = 7  # the run was stopped before this lane ended
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec[-1:] in tuple("bcdeEfFgGnoxX%") else format(self.name, spec)

@@ -26,7 +26,7 @@ TEXT = 40
 """The number of characters of a source line that stand beside its block."""
 
 
-def drawn(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
+def picture(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
     """A figure of `trace`, of a run of so many lanes; UsageError PCB564 without matplotlib."""
     figure = _figure()
     shown = _shown(trace)
