@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import linecache
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -198,6 +199,16 @@ class UsageError(PcbatchError, ValueError):
 
 class MissingError(UsageError):
     """PCB580: a part of the array library that is needed now is not there."""
+
+
+@contextmanager
+def needed(what: str, extra: str = "nuts") -> Iterator[None]:
+    """Import a package that comes with an extra; PCB564 where it is not installed, `what` it is for."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        why = f"{what}, which is not installed ({error}): pip install 'pcbatch[{extra}]'"
+        raise UsageError("PCB564", why) from None
 
 
 class GradientError(PcbatchError, NotImplementedError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span, UsageError
+from pcbatch.errors import Span, needed
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.report import listing
@@ -57,13 +57,9 @@ def picture(program: Program, trace: Trace, used: Utilization, lanes: int, title
 
 def _figure() -> Any:
     """A figure that belongs to no window."""
-    try:
+    with needed("a picture of a run is drawn with matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise UsageError(
-            "PCB564", "a picture of a run is drawn with matplotlib, which is not installed: pip install matplotlib"
-        ) from None
     figure = Figure(layout="constrained", figsize=(13, 7))
     FigureCanvasAgg(figure)
     return figure
