@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import importlib
 import importlib.util
+import os
 import sys
 import tokenize
 import traceback
@@ -18,6 +19,12 @@ from pcbatch.errors import CompileError, PcbatchError, UsageError
 
 if TYPE_CHECKING:
     from pcbatch.function.batched import Batched
+
+
+def file_and_name(target: str) -> tuple[str, str | None]:
+    """The parts of FILE.py:NAME; None for a name that is not there."""
+    file, _, name = target.rpartition(":")
+    return (file, name) if file and all(map(str.isidentifier, name.split("."))) else (target, None)
 
 
 def existing(file: str) -> Path:
@@ -44,7 +51,7 @@ def entry_name(path: Path, entry: str | None) -> str:
     name = entry if entry is not None else module.default_entry
     if name is None:
         names = ", ".join(module.functions)
-        raise UsageError("PCB523", f"{path} has several batched functions; choose one with --entry: {names}")
+        raise UsageError("PCB523", f"{path} has several batched functions; choose one, as {path}:NAME: {names}")
     if name not in module.functions:
         raise UsageError("PCB523", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
     return name
@@ -59,7 +66,7 @@ def _choice(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_misspelt(path: Path, name: str) -> None:
-    """UsageError PCB526 for a name that nothing in the file binds: said without importing it, nor TensorFlow."""
+    """UsageError PCB523 for a name that nothing in the file binds: said without importing it, nor TensorFlow."""
     from pcbatch.frontend.module import read_module
 
     if path.suffix != ".py":
@@ -69,7 +76,7 @@ def refuse_misspelt(path: Path, name: str) -> None:
     except CompileError:
         return  # whether that matters is for Python to say: it may stand where control never goes
     if not can_bind(path.read_bytes(), name):
-        raise UsageError("PCB526", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
+        raise UsageError("PCB523", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
 
 
 @contextlib.contextmanager
@@ -97,7 +104,7 @@ def _batched(path: Path, module: Any, name: str) -> Batched[..., Any]:
         return found
     known = [each for each, value in vars(module).items() if isinstance(value, Batched)]
     what = f"{name!r} in {path} is not batched" if found is not None else f"{path} has no batched function {name!r}"
-    raise UsageError("PCB526", f"{what}; {_choice(name, known)}")
+    raise UsageError("PCB523", f"{what}; {_choice(name, known)}")
 
 
 def _import(path: Path) -> Any:
@@ -112,7 +119,8 @@ def _import(path: Path) -> Any:
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     try:
-        specification.loader.exec_module(module)
+        with stdout_to_stderr():
+            specification.loader.exec_module(module)
     except PcbatchError:
         del sys.modules[name]
         raise
@@ -137,3 +145,25 @@ def _traceback(error: BaseException, path: Path) -> str:
     frames.stack[:] = frames.stack[own[0] :] if own else []
     frames.__context__ = frames.__cause__ = None
     return "".join(frames.format()).rstrip()
+
+
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Have what is printed inside, by Python or past it, appear on standard error: it is no output of a command."""
+    out = sys.stdout
+    out.flush()
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            real = os.dup(1)
+        except OSError:  # closed
+            yield
+            return
+        with contextlib.suppress(OSError):
+            os.dup2(2, 1)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                out.flush()  # of whoever has it by another name
+            os.dup2(real, 1)
+            os.close(real)

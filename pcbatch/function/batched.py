@@ -30,6 +30,7 @@ from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.calls import lower_calls
+from pcbatch.notice import announcing
 from pcbatch.optimize.pipeline import optimize
 from pcbatch.options import Options, OptionValues
 from pcbatch.runtime.backends import backend_named
@@ -120,7 +121,8 @@ class Batched(Calls[P, R]):
         if not args and not kwargs and self.__signature__.parameters:
             self._untyped()
         else:
-            self.session.check(args, kwargs)
+            with announcing(self.__name__, self._options.notice):
+                self.session.check(args, kwargs)
 
     @without_internals
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -132,7 +134,8 @@ class Batched(Calls[P, R]):
         watches and calls inside of a `tf.function` are compiled when they are made. Raises what `check` raises, and
         UsageError PCB539 for specs that leave too much open.
         """
-        self.session.compile(args, kwargs)
+        with announcing(self.__name__, self._options.notice):
+            self.session.compile(args, kwargs)
 
     @without_internals
     def export(
