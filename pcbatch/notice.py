@@ -135,7 +135,7 @@ def writer_for(wish: Wish) -> Writer | None:
         return None
     if _is_notebook():
         return _in_notebook if wish is True or _is_main() else None
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not _is_terminal():
         return _as_line if wish is True else None
     return _at_terminal if wish is True or _is_main() else None
 
@@ -145,6 +145,14 @@ def _is_main() -> bool:
     process = sys.modules.get("multiprocessing.process")
     is_child = process is not None and process.parent_process() is not None
     return threading.current_thread() is threading.main_thread() and not is_child
+
+
+def _is_terminal() -> bool:
+    """Tell whether standard error is a terminal on which a line can be wiped out again."""
+    try:
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    except (AttributeError, ValueError):  # some object of the user's, or closed
+        return False
 
 
 def _is_notebook() -> bool:

@@ -1,4 +1,4 @@
-"""Sections of docs/errors.md, as `pcbatch help PCB111` prints them."""
+"""Sections of docs/errors.md, as `pcbatch help PCB101` prints them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def page() -> Path:
 
 
 def lesson(code: str) -> str:
-    """The page's section on a code, `PCB111`: why, a program that fails, one that works; UsageError PCB578."""
+    """The page's section on a code, `PCB101`: why, a program that fails, one that works; UsageError PCB578."""
     match = CODE.fullmatch(code)
     sections = dict(_sections(page().read_text(encoding="utf-8")))
     wanted = f"PCB{match[1]}" if match is not None else code

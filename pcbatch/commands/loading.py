@@ -12,7 +12,7 @@ import tokenize
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pcbatch.commands.bound_names import can_bind
 from pcbatch.errors import CompileError, PcbatchError, UsageError
@@ -150,8 +150,8 @@ def _traceback(error: BaseException, path: Path) -> str:
 @contextlib.contextmanager
 def stdout_to_stderr() -> Iterator[None]:
     """Have what is printed inside, by Python or past it, appear on standard error: it is no output of a command."""
-    out = sys.stdout
-    out.flush()
+    streams = {id(each): each for each in (sys.stdout, sys.__stdout__) if each is not None}.values()
+    _flush(streams)
     with contextlib.redirect_stdout(sys.stderr):
         try:
             real = os.dup(1)
@@ -163,7 +163,12 @@ def stdout_to_stderr() -> Iterator[None]:
         try:
             yield
         finally:
-            with contextlib.suppress(OSError, ValueError):
-                out.flush()  # of whoever has it by another name
+            _flush(streams)  # of whoever has them by another name
             os.dup2(real, 1)
             os.close(real)
+
+
+def _flush(streams: Iterable[IO[str]]) -> None:
+    for each in streams:
+        with contextlib.suppress(OSError, ValueError):
+            each.flush()
