@@ -6,7 +6,6 @@ import difflib
 import re
 from pathlib import Path
 
-import pcbatch
 from pcbatch.errors import UsageError
 
 CODE = re.compile(r"(?:PCB)?(\d{3})", re.IGNORECASE)
@@ -14,7 +13,7 @@ CODE = re.compile(r"(?:PCB)?(\d{3})", re.IGNORECASE)
 
 def page() -> Path:
     """The page: in the package, where that is installed, else beside it."""
-    package = Path(pcbatch.__file__).parent
+    package = Path(__file__).parents[1]
     places = package / "errors.md", package.parent / "docs" / "errors.md"
     found = next((place for place in places if place.is_file()), None)
     if found is None:
