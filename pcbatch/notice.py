@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Literal
+from functools import partial
+from typing import IO, Any, Literal
 
 Wish = bool | Literal["auto"]
 Writer = Callable[[str, dict[str, Any]], Callable[[], None]]
@@ -70,7 +71,7 @@ class Notice:
     def _show(self, writer: Writer) -> None:
         with self._lock, suppress(OSError, ValueError):  # of a stream that is closed
             if self._is_on and self._remove is None:
-                text = f"pcbatch: compiling {self._name}, once for arguments like these .."
+                text = f"pcbatch: compiling {self._name} for a first call with such arguments .."
                 self._remove = writer(text, self._memory)
 
 
@@ -131,13 +132,14 @@ def writer_for(wish: Wish) -> Writer | None:
 
     By itself it is for the main thread at a terminal or of a notebook: workers' output belongs to their user.
     """
-    if wish is False or sys.stderr is None:
+    stream = sys.stderr
+    if wish is False or stream is None or not (wish is True or _is_main()):
         return None
     if _is_notebook():
-        return _in_notebook if wish is True or _is_main() else None
-    if not _is_terminal():
-        return _as_line if wish is True else None
-    return _at_terminal if wish is True or _is_main() else None
+        return _in_notebook
+    if _is_terminal(stream):
+        return partial(_at_terminal, stream)
+    return partial(_as_line, stream) if wish is True else None
 
 
 def _is_main() -> bool:
@@ -147,10 +149,10 @@ def _is_main() -> bool:
     return threading.current_thread() is threading.main_thread() and not is_child
 
 
-def _is_terminal() -> bool:
-    """Tell whether standard error is a terminal on which a line can be wiped out again."""
+def _is_terminal(stream: IO[str]) -> bool:
+    """Tell whether a stream is a terminal on which a line can be wiped out again."""
     try:
-        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
     except (AttributeError, ValueError):  # some object of the user's, or closed
         return False
 
@@ -161,9 +163,9 @@ def _is_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def _at_terminal(text: str, memory: dict[str, Any]) -> Callable[[], None]:
+def _at_terminal(stream: IO[str], text: str, memory: dict[str, Any]) -> Callable[[], None]:
     """On a line that is wiped out again."""
-    stream, text = sys.stderr, text[: max(1, shutil.get_terminal_size().columns - 1)]
+    text = text[: max(1, shutil.get_terminal_size().columns - 1)]
     stream.write(f"\r{text}")
     stream.flush()
 
@@ -185,10 +187,10 @@ def _in_notebook(text: str, memory: dict[str, Any]) -> Callable[[], None]:
     return lambda: shown.update({"text/plain": "", "text/html": ""}, raw=True)
 
 
-def _as_line(text: str, memory: dict[str, Any]) -> Callable[[], None]:
+def _as_line(stream: IO[str], text: str, memory: dict[str, Any]) -> Callable[[], None]:
     """In a file, where it stays."""
     if not memory:
         memory["written"] = True
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        stream.write(f"{text}\n")
+        stream.flush()
     return lambda: None

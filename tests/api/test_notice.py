@@ -13,7 +13,7 @@ import pytest
 import pcbatch
 from pcbatch import notice
 
-LINE = "pcbatch: compiling twice, once for arguments like these .."
+LINE = "pcbatch: compiling twice for a first call with such arguments .."
 
 
 class Terminal(io.StringIO):
@@ -135,6 +135,27 @@ def test_where_nobody_waits_there_is_none_unless_asked_for(terminal, monkeypatch
     monkeypatch.setenv("TERM", "dumb")
     twice()(np.array([3]))
     assert terminal.getvalue() == ""
+
+
+def test_it_goes_where_standard_error_was_when_the_call_began(terminal, monkeypatch):
+    waiting = []
+    monkeypatch.setattr(notice, "Timer", lambda seconds, action: waiting.append(action) or Never(seconds, action))
+    with notice.announcing("twice", "auto"):
+        notice.compiling()
+        put_at(monkeypatch, file := io.StringIO())
+        waiting[0]()
+        assert LINE in terminal.getvalue()
+    assert (terminal.seen, file.getvalue()) == ([""], "")
+    waiting[0]()
+    assert terminal.seen == [""], "a timer that comes too late"
+
+
+def test_a_line_is_no_wider_than_the_terminal(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    twice()(np.array([3]))
+    assert LINE[:29] in terminal.getvalue()
+    assert LINE[:30] not in terminal.getvalue()
+    assert terminal.seen == [""]
 
 
 def test_threads_and_workers_say_nothing(terminal, monkeypatch):
