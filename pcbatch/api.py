@@ -76,9 +76,9 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         name: a name for messages.
         progress: show a bar with the lanes that have ended, trips and utilisation. The run goes in slices of about a
             quarter of a second, so that Ctrl-C can end it early with nothing lost: the `Run` can be saved.
-        notice: whether a line on standard error says that a first call is compiling, if that takes longer than two
-            seconds; it is gone afterwards (where XLA compiles in the first run, after that). "auto" (the default): at a
-            terminal or in a notebook, in the main thread.
+        notice: whether a line on standard error says that a first call is compiling, once that takes two seconds. The
+            line goes away again; where XLA compiles in the first run, when that has ended. "auto" (the default) shows
+            it at a terminal and in a notebook, for calls from the main thread.
         resume: the path of a saved run, which a call then goes on with; it takes no arguments but static ones.
         static_argnames: parameters whose arguments are Python values when the program is compiled: hashable, and part
             of the cache key. Sizes, names and functions can be such; a branch on one has only one arm.
