@@ -65,11 +65,11 @@ class Notice:
             self._is_on = False
             remove, self._remove = self._remove, None
         if remove is not None:
-            with suppress(OSError, ValueError):
+            with suppress(Exception):  # no stream or notebook that is gone ends a call
                 remove()
 
     def _show(self, writer: Writer) -> None:
-        with self._lock, suppress(OSError, ValueError):  # of a stream that is closed
+        with self._lock, suppress(Exception):
             if self._is_on and self._remove is None:
                 text = f"pcbatch: compiling {self._name} for a first call with such arguments .."
                 self._remove = writer(text, self._memory)
@@ -159,7 +159,7 @@ def _is_terminal(stream: IO[str]) -> bool:
 
 def _is_notebook() -> bool:
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    shell = getattr(ipython, "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 

@@ -533,7 +533,7 @@ RECORDS = """
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import pcbatch
 
@@ -569,6 +569,20 @@ def plain(table, scale=2):
 @pcbatch.autobatch(backend="reference")
 def unknown(table: Nowhere):
     return table["a"]
+
+
+Number = TypeVar("Number")
+
+
+@dataclass
+class Pair(Generic[Number]):
+    left: Number
+    right: Number
+
+
+@pcbatch.autobatch(backend="reference")
+def summed(pair: Pair[float], table: Nowhere, several: dict[str, Box] | None = None):
+    return pair.left + pair.right + table["a"] + several["b"].low
 """
 
 
@@ -583,6 +597,9 @@ def test_records_are_made_of_objects(tmp_path, capsys):
     for name in ("plain", "unknown"):
         assert main(["run", f"{path}:{name}", '{"a": [1, 2]}']) == 0, "an object is a dict otherwise"
     capsys.readouterr()
+    pair_of_numbers, boxes = '{"left": [1, 2], "right": [3, 4]}', '{"b": {"low": [1, 1], "high": [2, 2]}}'
+    assert main(["run", f"{path}:summed", pair_of_numbers, '{"a": [1, 2]}', boxes]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["lane 0: 6", "lane 1: 9"]
     for text, said in (
         ('{"z": [1.0]}', "argument 1: Point has no field 'z'; it has x, y, box"),
         ('{"x": null}', "ValueError: no x"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import json
+import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -43,16 +45,22 @@ def as_arguments(function: Any, batch: Sequence[Any]) -> list[Any]:
 
 
 def _hints(owner: Any) -> Mapping[str, Any]:
-    """The annotations of a function or class, names in texts looked up; none where one is not found."""
+    """The annotations of a function or class, names in texts looked up; without those that are not found."""
     try:
         return typing.get_type_hints(owner)
     except Exception:  # annotations are not evaluated otherwise, and may be anything
-        return inspect.get_annotations(owner)
+        found, around = {}, vars(sys.modules[owner.__module__])
+        for name, hint in inspect.get_annotations(owner).items():
+            with contextlib.suppress(Exception):
+                found[name] = eval(hint, around) if isinstance(hint, str) else hint
+        return found
 
 
 def _made(value: Any, hint: Any, what: str) -> Any:
     """The value that the annotation `hint` makes of a JSON value."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if is_record_class(origin):
+        return _made(value, origin, what)
     if origin in (typing.Union, types.UnionType):
         return _of_union(value, inner, what)
     if origin in (list, Sequence) and isinstance(value, list):
@@ -87,7 +95,11 @@ def _of_union(value: Any, kinds: Sequence[Any], what: str) -> Any:
 
 def _has_record(hint: Any) -> bool:
     """Tell whether a class of records stands in an annotation."""
-    return is_record_class(hint) or any(map(_has_record, typing.get_args(hint)))
+    return (
+        is_record_class(hint)
+        or is_record_class(typing.get_origin(hint))
+        or any(map(_has_record, typing.get_args(hint)))
+    )
 
 
 def _record(value: Mapping[str, Any], cls: Any, what: str) -> Any:
