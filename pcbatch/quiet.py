@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
+from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -78,6 +76,8 @@ def _held(level: int) -> Iterator[None]:
     except (OSError, ValueError):  # a process without standard error
         yield
         return
+    import tempfile  # only now, as it takes a while
+
     try:
         file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, unless there is no room for it
     except OSError:
@@ -106,27 +106,28 @@ def _write(rest: bytes) -> None:
             return
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Has the first import of TensorFlow run quietly, whoever makes it; then it is gone."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "tensorflow":
             return None
-        others = (each.find_spec(name, path, target) for each in [*sys.meta_path] if each is not self)
-        found = next(filter(None, others), None)
+        finders = [each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]
+        found = next(filter(None, (each.find_spec(name, path, target) for each in finders)), None)
         loader: Any = found.loader if found is not None else None
         if not hasattr(loader, "exec_module"):
             return found
         execute = loader.exec_module
 
         def execute_quietly(module: ModuleType) -> None:
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)
             with filtered():
                 execute(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
 
-        loader.exec_module = execute_quietly
+        with suppress(AttributeError):  # of a loader that takes no attributes, which goes on as it is
+            loader.exec_module = execute_quietly
         return found
 
 

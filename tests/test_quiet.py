@@ -105,6 +105,25 @@ def test_who_only_looks_for_tensorflow_changes_nothing(imported):
     assert "pcbatch" not in done.stdout
 
 
+def test_other_ways_to_load_tensorflow(imported):
+    code = """
+import importlib.machinery, sys
+
+class Loader:
+    __slots__ = ()
+    def create_module(self, spec): return None
+    def exec_module(self, module): print("loaded")
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, Loader()) if name == "tensorflow" else None
+
+sys.meta_path[1:1] = [object(), Finder()]
+import tensorflow
+"""
+    assert (imported(code).stdout, imported(code).stderr) == ("loaded\n", "")
+
+
 def test_a_process_without_standard_error(imported):
     assert imported("import tensorflow", redirection="2>&-").stdout.split() == ["level", "3"]
 
