@@ -77,6 +77,8 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
             its gradients are NaN. None refuses such gradients (PCB607). Elsewhere records grow with the run.
         progress: Whether to show a bar with finished lanes, trips and utilisation. The run then goes in slices of about
             a quarter of a second, so that Ctrl-C can end it with nothing lost: the `Run` can be saved.
+        notice: Whether a line on standard error says that a first call is compiling, once that takes two seconds. The
+            line is removed again. "auto" shows it at a terminal and in a notebook, for calls from the main thread.
         resume: The path of a saved run, with which a call goes on. It takes no arguments but static ones.
         trace: The number of trips to record in `Run.trace`: which blocks ran, for how many lanes. 0 records nothing and
             costs nothing.

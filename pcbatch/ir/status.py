@@ -24,3 +24,9 @@ class LaneStatus(IntEnum):
     """More than `max_steps` loop turns and calls."""
     UNFINISHED = 7
     """The run was stopped before this lane ended."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec[-1:] in tuple("bcdeEfFgGnoxX%") else format(self.name, spec)
