@@ -1,4 +1,3 @@
-# make demo | test | test-all | lint | bench | figures | clean
 # Needs make and Python 3.10 to 3.13 only; everything else goes into .venv. Another Python: make PYTHON=python3.12 test
 
 PYTHON ?= python3
@@ -7,16 +6,20 @@ BIN := $(VENV)/bin
 # TensorFlow's notices about CPU features and missing GPUs are of no use here.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: demo test test-all lint bench figures clean
+.PHONY: help demo test test-all lint docs dist bench figures clean
+
+# The targets, each with what stands behind its ##.
+help:
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## *\(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 # Compiled once, then found in the cache; PCBATCH_CACHE= make demo does without.
-demo: $(VENV)/.nuts
+demo: $(VENV)/.nuts ## sample a posterior with 64 chains: a table, pictures in out/
 	PCBATCH_CACHE=$${PCBATCH_CACHE-.cache/pcbatch} $(BIN)/python examples/nuts/breast_cancer.py
 
 # Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Two runs, since
 # XLA keeps what it has compiled until its process ends: gigabytes, in so many tests. In the second one, groups of tests
 # that share what is dear to make come first, each in one worker.
-test: $(VENV)/.dev
+test: $(VENV)/.dev ## the tests, without the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore=tests/test_corpus.py
 
@@ -24,7 +27,7 @@ test: $(VENV)/.dev
 # forks calls takes 150 MB.
 PARTS := 1 2 3 4 5 6 7 8 9 10
 CORPUS_PARTS := $(PARTS) 11 12 13 14 15 16 17 18 19 20 21 22 23 24
-test-all: test
+test-all: test ## every test, the slow ones in parts
 	for part in $(PARTS); do \
 	  $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=tests/test_corpus.py \
 	    --splits $(words $(PARTS)) --group $$part || exit 1; done
@@ -32,13 +35,21 @@ test-all: test
 	  $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/test_corpus.py \
 	    --splits $(words $(CORPUS_PARTS)) --group $$part || exit 1; done
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(VENV)/.dev
+# The documentation as a site, out/site/index.html; a link that leads nowhere is an error.
+docs: $(VENV)/.docs ## the documentation as a site, in out/site
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Wheel and sdist in dist/, checked, installed into an environment with nothing else; the README's program runs there.
+dist: $(VENV)/.dev ## wheel and sdist in dist/, tried in an environment of their own
+	$(BIN)/python -m tools.dist
+
+bench: $(VENV)/.dev ## benchmarks, figures in out/
 	mkdir -p out
 	$(BIN)/python -m benchmarks.step_cost --json out/step_cost.json
 	$(BIN)/python -m benchmarks.compaction --json out/compaction.json
@@ -56,12 +67,13 @@ bench: $(VENV)/.dev
 
 # The batching paper's figures into docs/figures, under ten minutes each on two cores that have nothing else to do, and
 # the tables of cheap code into docs/ (an hour).
-figures: $(VENV)/.dev
+figures: $(VENV)/.dev ## the figures and tables of docs/, measured again
 	$(BIN)/python -m benchmarks.against --page
+	$(BIN)/python -m benchmarks.readme --draw
 	$(BIN)/python -m benchmarks.figures.throughput
 	$(BIN)/python -m benchmarks.figures.utilization
 
-clean:
+clean: ## remove what was built, and caches
 	rm -rf build dist out .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
@@ -72,6 +84,10 @@ $(BIN)/python:
 
 $(VENV)/.nuts: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[nuts]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

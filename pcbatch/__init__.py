@@ -6,6 +6,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pcbatch.quiet import expect_tensorflow
 from pcbatch.version import __version__
 
 if TYPE_CHECKING:
@@ -99,5 +100,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+expect_tensorflow()
 if os.environ.get("PCBATCH_CACHE"):  # before TensorFlow's first operation, which may be before the first of ours
     import_module("pcbatch.runtime.store.opening").use_environment()

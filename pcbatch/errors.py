@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import linecache
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -156,7 +157,20 @@ class CompileError(PcbatchError):
 
 
 class UnsupportedSyntaxError(CompileError, SyntaxError):
-    """PCB1xx: the source uses a construct that pcbatch does not translate."""
+    """PCB1xx: the source uses a construct that pcbatch does not translate.
+
+    As with any SyntaxError `filename`, `lineno` and `offset` say where; without them IPython names `<string>`.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]):
+        super().__init__(diagnostics)
+        span = next((each.span for each in self.diagnostics if each.span is not None), None)
+        if span is not None:
+            self.filename, self.lineno, self.offset = span.file, span.line, span.column + 1
+            self.end_lineno, self.end_offset = span.end_line, span.end_column + 1
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # which names the place, so that Python need not add it
 
 
 class NameResolutionError(CompileError, NameError):
@@ -185,6 +199,16 @@ class UsageError(PcbatchError, ValueError):
 
 class MissingError(UsageError):
     """PCB580: a part of the array library that is needed now is not there."""
+
+
+@contextmanager
+def needed(what: str, extra: str = "nuts") -> Iterator[None]:
+    """Import a package that comes with an extra; PCB564 where it is not installed, `what` it is for."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        why = f"{what}, which is not installed ({error}): pip install 'pcbatch[{extra}]'"
+        raise UsageError("PCB564", why) from None
 
 
 class GradientError(PcbatchError, NotImplementedError):

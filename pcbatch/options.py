@@ -50,6 +50,7 @@ class OptionValues(TypedDict, total=False):
     trace: int
     name: str | None
     progress: bool
+    notice: bool | Literal["auto"]
     resume: str | os.PathLike[str] | None
     output: Output
 
@@ -75,6 +76,7 @@ class Options:
     trace: int = 0
     name: str | None = None
     progress: bool = False
+    notice: bool | Literal["auto"] = "auto"
     resume: str | None = None
     output: str = "tensors"
 
@@ -91,6 +93,8 @@ class Options:
             raise UsageError("PCB504", f"jit must be True, False or 'auto', not {self.jit!r}")
         if not isinstance(self.fork, bool) and self.fork != "auto":
             raise UsageError("PCB504", f"fork must be True, False or 'auto', not {self.fork!r}")
+        if not isinstance(self.notice, bool) and self.notice != "auto":
+            raise UsageError("PCB504", f"notice must be True, False or 'auto', not {self.notice!r}")
         for name in ("deterministic", "progress"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError("PCB504", f"{name} must be True or False, not {getattr(self, name)!r}")
@@ -121,7 +125,7 @@ class Options:
     @property
     def of_programs(self) -> Options:
         """These options, those at their defaults that matter to a call alone and not to what is compiled for it."""
-        return replace(self, progress=False, resume=None, output="tensors")
+        return replace(self, progress=False, notice="auto", resume=None, output="tensors")
 
     @property
     def may_fork(self) -> bool:

@@ -41,14 +41,14 @@ def sections(page: Path) -> dict[str, str]:
     return found
 
 
-def check(program: str, file: Path) -> None:
-    """Run the program of a section in all three ways, and compare what it shows."""
+def check(program: str, file: Path, ways: str = "undecorated singly") -> None:
+    """Run the program of a section as a batch and in these other ways, and compare what it shows."""
     text = SHOWN.sub(lambda match: f"shown(lambda: {match[1]}, {match[2]!r})", IMPORTS.sub("", program))
     batches = list(_values(text, file, pcbatch))
     assert batches, "nothing is shown"
     for value, wanted in batches:
         assert printed(value) == wanted, f"{printed(value)} instead of {wanted}"
-    for way in (_undecorated, _singly):
+    for way in (each for each in (_undecorated, _singly) if each.__name__[1:] in ways.split()):
         others = _values(text, file, _stand_in(way))
         for (batch, wanted), (other, _) in zip(batches, others, strict=True):
             if not isinstance(other, Lanes):
@@ -66,7 +66,7 @@ def sentences(page: Path) -> list[str]:
     )
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", text)
     words = [re.sub(r"`[^`]*`", "CODE", " ".join(part.split())) for part in parts]
-    return [each for part in words for each in re.split(r"(?<=[.!?])\s+(?=[A-Z*\[(])", part) if each]
+    return [each for part in words for each in re.split(r"(?<=[.!?])(?:\*\*)?\s+(?=[A-Z*\[(]|pcbatch )", part) if each]
 
 
 def rows(page: Path) -> list[tuple[str, str, str]]:

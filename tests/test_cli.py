@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import pcbatch
 from pcbatch import UsageError
 from pcbatch.commands.bound_names import can_bind
-from pcbatch.commands.cli import main
+from pcbatch.commands.cli import EXAMPLES, main
 from pcbatch.commands.module_writer import compiled_module
 from pcbatch.ir.text.printer import print_program
 from pcbatch.runtime.report.run import LEGEND
@@ -251,7 +252,7 @@ def test_run_prints_each_lane_and_the_exit_code_tells_of_faults(capsys):
     [
         (["compile", "nowhere.py", "--dump-ir"], "there is no file nowhere.py"),
         (["compile", str(CORPUS / "gcd.py"), "--dump-ir", "--entry", "lcm"], "no batched function 'lcm'"),
-        (["compile", str(CORPUS / "parity.py"), "--dump-ir"], "choose one with --entry"),
+        (["compile", str(CORPUS / "parity.py"), "--dump-ir"], "PCB523"),
         (["compile", str(CORPUS / "gcd.py")], "give example arguments with --args"),
         (["compile", str(CORPUS / "gcd.py"), "--args", "[1,"], "--args is not JSON"),
         (["run", "gcd.py"], "not of the form FILE.py:NAME"),
@@ -360,8 +361,8 @@ BROKEN = {
         (["compile", ".", "--dump-ir"], 2, ["PCB527: . is a folder"]),
         (["run", "text.txt:f"], 2, ["PCB527: text.txt is not a Python file"]),
         (["run", "nowhere.py:f"], 2, ["PCB527: there is no file nowhere.py"]),
-        (["run", "several.py:rati", "[1]"], 2, ["PCB526", "did you mean ratio?"]),
-        (["run", "several.py:plain", "[1]"], 2, ["PCB526: 'plain' in several.py is not batched; it has double, ratio"]),
+        (["run", "several.py:rati", "[1]"], 2, ["PCB523", "did you mean ratio?"]),
+        (["run", "several.py:plain", "[1]"], 2, ["PCB523: 'plain' in several.py is not batched; it has double, ratio"]),
         (["run", "several.py:ratio", "[1]"], 2, ["PCB510", "'b'", "(a, b)"]),
         (["run", "several.py:ratio", "[1]", "[2]", "[3]"], 2, ["PCB510", "too many positional arguments"]),
         (["run", "several.py:ratio", "[1]", "two"], 2, ["PCB521: argument 2 is not JSON"]),
@@ -376,6 +377,15 @@ BROKEN = {
         (["compile", "several.py", "--entry", "ratio", "--args", "[[1]]"], 2, ["PCB510"]),
         (["compile", "several.py", "--dump-ir=ssa"], 2, ["--dump-ir: invalid choice: 'ssa'"]),
         (["compile", "several.py", "--args", "[]", "-o", "several.py"], 2, ["PCB573"]),
+        (["compile", "several.py:ratoi", "--dump-ast"], 2, ["PCB523", "did you mean ratio?"]),
+        (["compile", "several.py:ratio", "--entry", "double", "--dump-ir"], 2, ["PCB523", "--entry double"]),
+        (["compile", "nowhere.py:f", "--dump-ir"], 2, ["PCB527: there is no file nowhere.py"]),
+        (["compile", "several.py", "--dump-ir"], 2, ["PCB523", "several.py:NAME", "double, ratio"]),
+        (["run", "several.py:double", "--steps", "three", "1", "--lanes", "1"], 2, ["PCB521"]),
+        (["run", "several.py:double", "--steps", "0", "1", "--lanes", "1"], 2, ["PCB563"]),
+        (["explain", "several.py:double", "--steps", "3", "1"], 2, ["unrecognized arguments"]),
+        (["help", "PCB1011"], 2, ["PCB578", "PCB101"]),
+        (["help", "nothing"], 2, ["PCB578"]),
         (["translate"], 2, ["invalid choice: 'translate'"]),
         ([], 2, ["the following arguments are required: COMMAND"]),
     ],
@@ -429,6 +439,210 @@ def test_trees_then_ir_then_a_module(tmp_path, capsys):
     assert "int32[]" in printed
     assert said == f"pcbatch: wrote {written}: gcd compiled for (a: int32[], b: int32[])\n"
     assert "_Precompiled(PROGRAM" in written.read_text()
+
+
+def test_a_function_is_named_behind_its_file(tmp_path, capsys):
+    """`compile` takes FILE.py:NAME as the other commands do, wherever the stage stands."""
+    path = tmp_path / "runnable.py"
+    path.write_text(RUNNABLE)
+    shown = []
+    for words in (["--entry", "ratio", "--dump-ir"], [":ratio", "--dump-ir"], ["--dump-ir", "cfg", ":ratio"]):
+        arguments = [f"{path}{word}" if word.startswith(":") else word for word in words]
+        assert main(["compile", *arguments, *([] if ":" in "".join(words) else [str(path)])]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0].startswith("program cfg\n\nfunction ratio(")
+    assert len(set(shown)) == 1
+
+
+def test_a_file_whose_name_has_a_colon(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd:name").write_text(RUNNABLE)
+    assert main(["compile", "odd:name", "--entry", "ratio", "--dump-ir"]) == 0
+    assert capsys.readouterr().out.startswith("program cfg")
+
+
+@pytest.mark.parametrize(
+    ("words", "blocks"), [(["--steps", "1"], 1), (["--steps=1"], 1), (["--steps"], 3), (["--steps", "2"], 2)], ids=str
+)
+def test_a_count_may_stand_behind_a_space(words, blocks, runnable, capsys):
+    target, *values = [f"{runnable}:ratio", "[7, 1]", "[2, 1]"]
+    for arguments in ([target, *values, *words], [*words, target, *values], [target, *words, *values]):
+        assert main(["run", *arguments]) == 0
+        assert "(program counter)" in capsys.readouterr().out
+
+
+def test_a_trace_of_so_many_trips(tmp_path, capsys):
+    path = tmp_path / "turns.py"
+    path.write_text(COLLATZ.replace("autobatch", "autobatch(schedule='earliest', jit=False)"))
+    for words in (["--trace", "2"], ["--trace=2"]):
+        assert main(["profile", f"{path}:collatz", "[3, 7]", *words]) == 0
+        printed = capsys.readouterr().out
+        assert "more trips" in printed
+    assert main(["profile", f"{path}:collatz", "[3, 7]", "--trace"]) == 0
+    assert "more trips" not in capsys.readouterr().out
+
+
+COLLATZ = """
+import pcbatch
+
+
+@pcbatch.autobatch
+def collatz(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+"""
+
+
+LOUD = """
+import os
+import sys
+
+import pcbatch
+
+print("printed")
+sys.__stdout__.write("past print")
+os.system("echo from a shell")
+os.write(1, b"past Python")
+
+
+@pcbatch.autobatch(backend="reference")
+def double(x):
+    pcbatch.debug("a lane {}", x)
+    return x * 2
+"""
+
+
+def test_what_a_file_prints_is_no_json(tmp_path, capfd):
+    path = tmp_path / "loud.py"
+    path.write_text(LOUD)
+    assert main(["run", f"{path}:double", "[1, 2]", "--json"]) == 0
+    printed, said = capfd.readouterr()
+    assert [lane["value"] for lane in json.loads(printed)["lanes"]] == [2, 4]
+    for text in ("printed", "past print", "from a shell", "past Python", "a lane 1", "a lane 2"):
+        assert said.count(text) == 1
+    assert main(["compile", f"{path}:double", "--args", "[[1, 2]]"]) == 0
+    printed, said = capfd.readouterr()
+    compile(printed, "generated", "exec")
+    assert "printed" in said
+
+
+RECORDS = """
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+import pcbatch
+
+
+class Box(NamedTuple):
+    low: float
+    high: float = 10.0
+
+
+@dataclass
+class Point:
+    x: float
+    y: float = 1.0
+    box: Box | None = None
+    twice: float = field(init=False)
+
+    def __post_init__(self):
+        if self.x is None:
+            raise ValueError("no x")
+        self.twice = [2 * each for each in self.x]
+
+
+@pcbatch.autobatch(backend="reference")
+def inside(point: Point, others: list[Point], pair: tuple[Box, int]):
+    return point.box.low < point.x and others[0].x > 0, point.twice + pair[0].high
+
+
+@pcbatch.autobatch(backend="reference")
+def plain(table, scale=2):
+    return table["a"] * scale
+
+
+@pcbatch.autobatch(backend="reference")
+def unknown(table: Nowhere):
+    return table["a"]
+
+
+Number = TypeVar("Number")
+
+
+@dataclass
+class Pair(Generic[Number]):
+    left: Number
+    right: Number
+
+
+@pcbatch.autobatch(backend="reference")
+def summed(pair: Pair[float], table: Nowhere, several: dict[str, Box] | None = None):
+    return pair.left + pair.right + table["a"] + several["b"].low
+"""
+
+
+def test_records_are_made_of_objects(tmp_path, capsys):
+    path = tmp_path / "records.py"
+    path.write_text(RECORDS)
+    point = '{"x": [1.0, 2.0], "y": [1.0, 1.0], "box": {"low": [1.5, 1.5], "high": [3.0, 3.0]}}'
+    other = '[{"x": [1.0, 1.0], "y": [0.0, 0.0]}]'
+    pair = '[{"low": [0.0, 0.0], "high": [5.0, 6.0]}, [1, 1]]'
+    assert main(["run", f"{path}:inside", point, other, pair]) == 0, capsys.readouterr()
+    assert capsys.readouterr().out.splitlines()[:2] == ["lane 0: (False, 7.0)", "lane 1: (True, 10.0)"]
+    for name in ("plain", "unknown"):
+        assert main(["run", f"{path}:{name}", '{"a": [1, 2]}']) == 0, "an object is a dict otherwise"
+    capsys.readouterr()
+    pair_of_numbers, boxes = '{"left": [1, 2], "right": [3, 4]}', '{"b": {"low": [1, 1], "high": [2, 2]}}'
+    assert main(["run", f"{path}:summed", pair_of_numbers, '{"a": [1, 2]}', boxes]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["lane 0: 6", "lane 1: 9"]
+    for text, said in (
+        ('{"z": [1.0]}', "argument 1: Point has no field 'z'; it has x, y, box"),
+        ('{"x": null}', "ValueError: no x"),
+        ("{}", "TypeError"),
+        ('{"x": [1.0], "box": {"low": [1.0], "deep": 2}}', "argument 1.box: Box has no field 'deep'"),
+    ):
+        assert main(["run", f"{path}:inside", text, other, pair]) == 2
+        printed = capsys.readouterr().err
+        assert "PCB521" in printed
+        assert said in printed
+    args = f"[{point}, {other}, {pair}]"
+    assert main(["compile", f"{path}:inside", "--args", args, "--dump-ir"]) == 0
+    assert "function inside(point, point_1, " in capsys.readouterr().out
+
+
+def test_help_on_a_code(capsys):
+    for words in (["PCB112"], ["pcb112"], ["112"]):
+        assert main(["help", *words]) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith("PCB112: ")
+        assert "\n    seen.assign_add(len(squared([1, 2, 3])))\n" in printed
+        assert "```" not in printed
+        assert "PCB113" not in printed
+
+
+def test_the_page_is_in_the_package_where_that_is_installed():
+    settings = (ROOT / "pyproject.toml").read_text()
+    assert '[tool.hatch.build.targets.wheel.force-include]\n"docs/errors.md" = "pcbatch/errors.md"\n' in settings
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_help_texts_run(command, tmp_path, monkeypatch, capsys):
+    assert main([command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["help", command]) == 0
+    assert capsys.readouterr().out == printed
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "collatz.py").write_text(COLLATZ)
+    for example in EXAMPLES[command]:
+        assert f"  {example}\n" in printed
+        program, *words = shlex.split(example)
+        assert (program, words[0], main(words)) == ("pcbatch", command, 0)
+        capsys.readouterr()
 
 
 def test_version_and_help(capsys):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import gallery
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 SAID = {
@@ -18,6 +20,7 @@ SAID = {
     "edit_distance": ["    kitten    sitting         3       3", " intention  execution         5       5"],
     "fibonacci": ["fibonacci([3, 7, 4, 5]) = [ 3 21  5  8]"],
     "gcd": [],
+    "implied_volatility": ["plain Python: 0.215100, 19 halvings", "4 to 19 halvings"],
     "minimax": ["  0: [1, 2, 3, 5, 6, 7, 8]\n  1: [3, 5, 6, 8]\n  4: [1, 3, 5, 7]\n"],  # the rest draws
     "mutual_recursion": [
         "-(12 - 7) * -4 =   20, Python says 20",
@@ -64,6 +67,8 @@ def test_example(name, capsys):
         assert line in printed
     assert "nan" not in printed
     CLAIMS.get(name, lambda printed: None)(printed)
+    shown = [line for line in gallery.bodies()[name].splitlines()[1:-1] if "e-" not in line and line != "..."]
+    assert all(line in printed for line in shown), "python -m tools.gallery writes what examples print"
 
 
 # -- what their first lines claim --------------------------------------------------------------------------------------

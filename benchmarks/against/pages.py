@@ -21,10 +21,10 @@ from benchmarks.against.crew import Clock, Figures
 from benchmarks.against.report import Table
 from benchmarks.against.scaling import Point
 from benchmarks.conversation import ROOT
-from benchmarks.figures.pages import listed, paragraph, points
+from benchmarks.figures.pages import paragraph, points
 
 FILE = ROOT / "docs" / "figures" / "cheap-code.json"
-PAGES = tuple(ROOT / name for name in ("README.md", "docs/cheap-code.md", "docs/when.md"))
+PAGES = tuple(ROOT / "docs" / name for name in ("cheap-code.md", "when.md"))
 MARKED = re.compile(r"(<!-- drawn: (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 EIGHT, RECURSIVE = "eight tasks", "recursions"
 USUAL = 16384
@@ -112,24 +112,8 @@ def _losses(found: Found) -> list[str]:
     return points(report.losses(found.tables[EIGHT])).splitlines()
 
 
-def _sentence(found: Found) -> list[str]:
-    """The README's sentence: how many times as long as Numba and C pcbatch takes, by the clock of the CPU."""
-    tables = _usual(EIGHT, found)
-    said = []
-    for name, shown in (("numba", "serial Numba"), ("C", "C (`-O3 -march=native -ffast-math`)")):
-        by_lanes = [each for table in tables.values() if (each := report.ratios(table, name, "cpu"))]
-        said.append(f"{listed([report.digits(report.mean(each.values())) for each in by_lanes])} times that of {shown}")
-    lanes = listed([f"{each:,}" for each in tables])
-    text = (
-        f"Over [eight such tasks](docs/cheap-code.md), in the geometric mean, a call's CPU time at {lanes} lanes is "
-        f"{'; '.join(said)}."
-    )
-    return paragraph(text).splitlines()
-
-
 DRAWINGS: dict[str, Callable[[Found], list[str]]] = {
     "origin": lambda found: paragraph(found.origin).splitlines(),
-    "sentence": _sentence,
     "losses": _losses,
     EIGHT: partial(everything, EIGHT),
     RECURSIVE: partial(everything, RECURSIVE),

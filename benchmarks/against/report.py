@@ -75,11 +75,12 @@ def overview(tables: Mapping[int, Table], clock: Clock = "seconds") -> list[str]
 
 
 def means(tables: Mapping[int, Table], names: Iterable[str], clock: Clock = "seconds") -> list[str]:
-    """A table for a page: pcbatch's time over that of some contestants, the geometric means only."""
+    """A table for a page: pcbatch's time over that of the contestants that were measured, as geometric means."""
     rows = []
     for name in names:
         found = [ratios(table, name, clock) for table in tables.values()]
-        rows.append([name, *(_marked(mean(each.values())) if each else "" for each in found)])
+        if any(found):
+            rows.append([name, *(_marked(mean(each.values())) if each else "" for each in found)])
     return drawn([f"pcbatch's {CLOCKS[clock]} over that of", *map(heading, tables)], rows)
 
 
@@ -99,7 +100,8 @@ def markdown(table: Table, clock: Clock = "seconds") -> list[str]:
 
 def firsts(tables: Mapping[int, Table], only: Iterable[str] = ()) -> list[str]:
     """A table for a page: seconds of the first call of each contestant, or of some, as medians over the tasks."""
-    names = [*only] or names_in(tables.values())
+    present = names_in(tables.values())
+    names = [name for name in only if name in present] or present
     rows = []
     for lanes, table in tables.items():
         shown = []

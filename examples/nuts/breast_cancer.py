@@ -14,11 +14,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pcbatch import nuts  # before TensorFlow, which then says nothing of missing GPUs
+
+# isort: split
 import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_breast_cancer
-
-from pcbatch import nuts
 
 
 def log_density(coefficients: dict[str, tf.Tensor], data: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:

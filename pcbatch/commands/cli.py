@@ -1,4 +1,4 @@
-"""The command line: `pcbatch compile`, `run`, `profile`, `explain` and `export`.
+"""The command line: `pcbatch compile`, `run`, `profile`, `explain`, `export` and `help`.
 
 What can be said without running the user's file is said so: `compile --dump-ir` imports neither the file nor
 TensorFlow. Exit codes: 0 done, 1 refused or a lane failed, 2 bad usage.
@@ -14,11 +14,13 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch.commands.loading import entry_name, existing, loaded
+from pcbatch.commands.given import as_arguments, as_json, listed
+from pcbatch.commands.loading import entry_name, existing, file_and_name, loaded, stdout_to_stderr
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.ir import program as ir
 from pcbatch.version import __version__
@@ -56,21 +58,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+EXAMPLES = {
+    "compile": (
+        "pcbatch compile collatz.py --dump-ir",
+        "pcbatch compile collatz.py:collatz --args '[[3, 7, 27]]' -o fast.py",
+    ),
+    "run": (
+        "pcbatch run collatz.py:collatz '[3, 7, 27]'",
+        "pcbatch run collatz.py:collatz '[3, 7, 27]' --steps 8 --lane 1",
+    ),
+    "profile": ("pcbatch profile collatz.py:collatz '[3, 7, 27]' --trace 20",),
+    "explain": ("pcbatch explain collatz.py:collatz '[3, 7, 27]'",),
+    "export": ("pcbatch export collatz.py:collatz --args '[[3, 7, 27]]' --platforms cpu -o collatz.zip",),
+    "help": ("pcbatch help PCB101", "pcbatch help run"),
+}
+"""What help texts show of each command."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pcbatch",
         description="Batch single-example Python functions into XLA programs.",
-        epilog="Exit codes: 0 done, 1 the program was refused or a lane failed, 2 bad usage.",
+        epilog="Example:\n  pcbatch run collatz.py:collatz '[3, 7, 27]'\n\n"
+        "Exit codes: 0 done, 1 the program was refused or a lane failed, 2 bad usage.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    compile_ = commands.add_parser("compile", help="show or write what a function compiles to", allow_abbrev=False)
-    compile_.add_argument("file", metavar="FILE.py")
-    compile_.add_argument(
-        "--entry", metavar="NAME", help="the batched function to compile (needed if there are several)"
-    )
+    def command(name: str, action: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        shown = "\n".join(f"  {each}" for each in EXAMPLES[name])
+        added = commands.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"Example{'s'[: len(EXAMPLES[name]) - 1]}:\n{shown}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        added.set_defaults(action=action)
+        return added
+
+    compile_ = command("compile", _compile, "show or write what a function compiles to")
+    compile_.add_argument("file", metavar="FILE.py[:NAME]")
+    compile_.add_argument("--entry", metavar="NAME", help="the batched function, if there are several: or FILE.py:NAME")
     compile_.add_argument(
         "--dump-ir",
         choices=STAGES,
@@ -84,44 +116,39 @@ def _parser() -> argparse.ArgumentParser:
     compile_.add_argument(
         "-o", dest="output", metavar="OUT.py", help="write the module with its batched function compiled"
     )
-    compile_.set_defaults(action=_compile)
 
-    run = commands.add_parser("run", help="run a function on a batch", allow_abbrev=False)
+    run = command("run", _run, "run a function on a batch")
     run.add_argument("--json", action="store_true", help="print one JSON object: values, statuses, faults, counts")
     run.add_argument(
         "--steps",
         type=int,
+        nargs="?",
         metavar="N",
         help="run one lane only, by the reference, and print what each block does to its variables and stacks, for the "
-        f"first blocks that run and the last: --steps ({WALKED}), --steps=N",
+        f"first N blocks that run ({WALKED} if no number follows) and the last",
     )
     run.add_argument("--lane", type=int, metavar="LANE", help="which lane --steps shows, from 0 (the default)")
     _add_batch(run)
-    run.set_defaults(action=_run)
 
-    profile = commands.add_parser(
-        "profile", help="run a function on a batch and show what each line did", allow_abbrev=False
-    )
+    profile = command("profile", _profile, "run a function on a batch and show what each line did")
     profile.add_argument(
         "--trace",
         type=int,
+        nargs="?",
         metavar="TRIPS",
-        help=f"print the schedule too, a line for each step of the first trips: --trace ({TRACED}), --trace=TRIPS",
+        help=f"print the schedule too, a line for each step of the first trips ({TRACED} if no number follows)",
     )
     _add_batch(profile)
-    profile.set_defaults(action=_profile)
 
-    explain = commands.add_parser(
-        "explain",
-        help="run a function on a batch in several ways, and say what it costs and what would make it faster",
-        allow_abbrev=False,
+    _add_batch(
+        command(
+            "explain",
+            _explain,
+            "run a function on a batch in several ways, and say what it costs and what would make it faster",
+        )
     )
-    _add_batch(explain)
-    explain.set_defaults(action=_explain)
 
-    export = commands.add_parser(
-        "export", help="write a function as StableHLO, which JAX runs without TensorFlow", allow_abbrev=False
-    )
+    export = command("export", _export, "write a function as StableHLO, which JAX runs without TensorFlow")
     export.add_argument("target", metavar="FILE.py:NAME")
     export.add_argument(
         "--args",
@@ -137,7 +164,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help="the devices, of cpu, cuda and rocm: cpu,cuda (default)",
     )
-    export.set_defaults(action=_export)
+
+    help_ = command("help", _help, "explain an error code, or show the help of a command")
+    help_.add_argument("topic", nargs="?", metavar="CODE|COMMAND")
     return parser
 
 
@@ -146,7 +175,10 @@ def _add_batch(command: argparse.ArgumentParser) -> None:
     command.add_argument("--lanes", type=int, metavar="N", help="how many lanes, where no argument says so")
     command.add_argument("target", metavar="FILE.py:NAME")
     command.add_argument(
-        "args", nargs="*", metavar="ARG", help="one JSON value for each argument, with a leading lane axis"
+        "args",
+        nargs="*",
+        metavar="ARG",
+        help="one JSON value for each argument, with a leading lane axis; an object for a dataclass or a dict",
     )
 
 
@@ -162,7 +194,7 @@ def _arranged(words: list[str]) -> list[str]:
     """The words as argparse needs them, so that a user may give them in any order.
 
     `--dump-ir` takes the word after it for its stage unless that is an option or a file, and means cfg without one;
-    `--trace` means so many trips and `--steps` so many block runs.
+    `--trace` and `--steps` take a number that stands behind them.
     The options of `run`, `profile` and `explain` go first, and what is a number, or stands behind `--`, gets a space in
     front: argparse takes no such word for an option.
     """
@@ -170,16 +202,18 @@ def _arranged(words: list[str]) -> list[str]:
         return _with_stage(words)
     options: list[str] = []
     values: list[str] = []
-    rest = iter(words[1:])
-    for word in rest:
+    rest = deque(words[1:])
+    while rest:
+        word = rest.popleft()
         if word == "--":
             values += [f" {each}" if each.startswith("-") else each for each in rest]
-        elif _NUMBER.match(word):
+            break
+        if _NUMBER.match(word):
             values.append(f" {word}")
         elif word in _COUNTED:
-            options.append(f"{word}={_COUNTED[word]}")
+            options.append(f"{word}={rest.popleft() if rest and rest[0].isdecimal() else _COUNTED[word]}")
         elif word.startswith("-"):
-            options += [word, *([next(rest, "")] if word in ("--lanes", "--lane") else [])]
+            options += [word, *([rest.popleft()] if rest and word in ("--lanes", "--lane") else [])]
         else:
             values.append(word)
     return [words[0], *options, *values]
@@ -194,7 +228,7 @@ def _with_stage(words: list[str]) -> list[str]:
             arranged.append(word)
             continue
         after = next(rest, None)
-        is_stage = after is not None and not after.startswith("-") and not after.endswith(".py")
+        is_stage = after is not None and not after.startswith("-") and not file_and_name(after)[0].endswith(".py")
         is_stage = is_stage and (after in STAGES or not os.path.exists(str(after)))
         arranged += [f"--dump-ir={after}"] if is_stage else ["--dump-ir=cfg", *([] if after is None else [after])]
     return arranged
@@ -204,10 +238,13 @@ def _with_stage(words: list[str]) -> list[str]:
 
 
 def _compile(given: argparse.Namespace) -> int:
-    path = existing(given.file)
+    file, named = (given.file, None) if os.path.exists(given.file) else file_and_name(given.file)
+    if named is not None and given.entry not in (None, named):
+        raise UsageError("PCB523", f"{given.file} names one function, and --entry {given.entry} another one")
+    path = existing(file)
     if given.output is not None and Path(given.output).resolve() == path.resolve():
         raise UsageError("PCB573", f"-o {given.output} would overwrite the file that is compiled")
-    name = entry_name(path, given.entry)
+    name = entry_name(path, named or given.entry)
     if given.args is None:
         _static_program(path, name, "cfg")  # what is refused whatever the arguments are comes before asking for some
     shown = given.dump_ast or given.dump_ir is not None
@@ -227,8 +264,9 @@ def _compile(given: argparse.Namespace) -> int:
         if given.dump_ir is not None:
             print(_printed(_static_program(path, name, given.dump_ir)), end="")
         return 0
-    batch = _listed(given.args)
+    batch = listed(given.args)
     with loaded(path, name) as batched:
+        batch = as_arguments(batched, batch)
         if given.dump_ir is not None:
             print(batched.ir(given.dump_ir, *batch), end="")
         if given.output is not None:
@@ -286,7 +324,7 @@ def _run(given: argparse.Namespace) -> int:
         return _walk(given)
     if given.lane is not None:
         raise UsageError("PCB563", "--lane says which lane --steps shows: give --steps too, or leave --lane away")
-    with contextlib.redirect_stdout(sys.stderr) if given.json else contextlib.nullcontext():
+    with stdout_to_stderr() if given.json else contextlib.nullcontext():
         run = _ran(given)  # what lanes print is no JSON
     print(json.dumps(run.as_json()) if given.json else run.report(lanes=None))
     return 1 if run.errors else 0
@@ -317,14 +355,24 @@ def _explain(given: argparse.Namespace) -> int:
 
 def _export(given: argparse.Namespace) -> int:
     path, name = _named(given.target)
-    batch, platforms = _listed(given.args), [each.strip() for each in given.platforms.split(",")]
+    batch, platforms = listed(given.args), [each.strip() for each in given.platforms.split(",")]
     lanes = {"lanes": given.lanes} if given.lanes is not None else {}
     with loaded(path, name) as batched:
+        batch = as_arguments(batched, batch)
         try:
             batched.export(given.output, *batch, platforms=platforms, **lanes)
         except OSError as error:
             raise UsageError("PCB574", f"{given.output} cannot be written: {error.strerror}") from None
     print(f"pcbatch: wrote {given.output}: {name} for {', '.join(platforms)}", file=sys.stderr)
+    return 0
+
+
+def _help(given: argparse.Namespace) -> int:
+    if given.topic is None or given.topic in EXAMPLES:
+        return main([*([] if given.topic is None else [given.topic]), "--help"])
+    from pcbatch.commands.lessons import lesson
+
+    print(lesson(given.topic), end="")
     return 0
 
 
@@ -350,33 +398,18 @@ def _ran(given: argparse.Namespace, **options: Any) -> Run:
 def _target(given: argparse.Namespace) -> Iterator[tuple[Batched[..., Any], list[Any], dict[str, int]]]:
     """The function that the command line names, its arguments, and how many lanes if it says so."""
     path, name = _named(given.target)
-    batch = [_json(text.strip(), f"argument {place}") for place, text in enumerate(given.args, 1)]
+    batch = [as_json(text.strip(), f"argument {place}") for place, text in enumerate(given.args, 1)]
     lanes = {"lanes": given.lanes} if given.lanes is not None else {}
     with loaded(path, name) as batched:
-        yield batched, batch, lanes
+        yield batched, as_arguments(batched, batch), lanes
 
 
 def _named(target: str) -> tuple[Path, str]:
     """The file and the function that the command line names."""
-    file, separator, name = target.rpartition(":")
-    if not separator or not name or not file:
+    file, name = file_and_name(target)
+    if name is None:
         raise UsageError("PCB524", f"{target!r} is not of the form FILE.py:NAME")
     return existing(file), name
-
-
-def _listed(text: str) -> list[Any]:
-    """The arguments of `--args`."""
-    batch = _json(text, "--args")
-    if not isinstance(batch, list):
-        raise UsageError("PCB521", "--args must be a JSON list with one entry for each argument")
-    return batch
-
-
-def _json(text: str, what: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError("PCB521", f"{what} is not JSON: {error.msg} at column {error.colno}: {text!r}") from None
 
 
 if __name__ == "__main__":

@@ -12,13 +12,19 @@ import tokenize
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pcbatch.commands.bound_names import can_bind
 from pcbatch.errors import CompileError, PcbatchError, UsageError
 
 if TYPE_CHECKING:
     from pcbatch.function.batched import Batched
+
+
+def file_and_name(target: str) -> tuple[str, str | None]:
+    """The parts of FILE.py:NAME; None for a name that is not there."""
+    file, _, name = target.rpartition(":")
+    return (file, name) if file and all(map(str.isidentifier, name.split("."))) else (target, None)
 
 
 def existing(file: str) -> Path:
@@ -45,7 +51,7 @@ def entry_name(path: Path, entry: str | None) -> str:
     name = entry if entry is not None else module.default_entry
     if name is None:
         names = ", ".join(module.functions)
-        raise UsageError("PCB523", f"{path} has several batched functions; choose one with --entry: {names}")
+        raise UsageError("PCB523", f"{path} has several batched functions; choose one, as {path}:NAME: {names}")
     if name not in module.functions:
         raise UsageError("PCB523", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
     return name
@@ -60,7 +66,7 @@ def _choice(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_misspelt(path: Path, name: str) -> None:
-    """UsageError PCB526 for a name that nothing in the file binds: said without importing it, nor TensorFlow."""
+    """UsageError PCB523 for a name that nothing in the file binds: said without importing it, nor TensorFlow."""
     from pcbatch.frontend.module import read_module
 
     if path.suffix != ".py":
@@ -70,7 +76,7 @@ def refuse_misspelt(path: Path, name: str) -> None:
     except CompileError:
         return  # whether that matters is for Python to say: it may stand where control never goes
     if not can_bind(path.read_bytes(), name):
-        raise UsageError("PCB526", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
+        raise UsageError("PCB523", f"{path} has no batched function {name!r}; {_choice(name, module.functions)}")
 
 
 @contextlib.contextmanager
@@ -80,7 +86,6 @@ def loaded(path: Path, name: str) -> Iterator[Batched[..., Any]]:
     What lies next to the file can be imported too as long as the function is in use, as when Python runs a script.
     """
     refuse_misspelt(path, name)
-    start_tensorflow_quietly()
     sys.path.insert(0, str(path.parent))
     importlib.invalidate_caches()  # else a file that was just written may not be found
     try:
@@ -99,7 +104,7 @@ def _batched(path: Path, module: Any, name: str) -> Batched[..., Any]:
         return found
     known = [each for each, value in vars(module).items() if isinstance(value, Batched)]
     what = f"{name!r} in {path} is not batched" if found is not None else f"{path} has no batched function {name!r}"
-    raise UsageError("PCB526", f"{what}; {_choice(name, known)}")
+    raise UsageError("PCB523", f"{what}; {_choice(name, known)}")
 
 
 def _import(path: Path) -> Any:
@@ -114,7 +119,8 @@ def _import(path: Path) -> Any:
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     try:
-        specification.loader.exec_module(module)
+        with stdout_to_stderr():
+            specification.loader.exec_module(module)
     except PcbatchError:
         del sys.modules[name]
         raise
@@ -141,15 +147,28 @@ def _traceback(error: BaseException, path: Path) -> str:
     return "".join(frames.format()).rstrip()
 
 
-def start_tensorflow_quietly() -> None:
-    """Import TensorFlow without its start-up chatter, which goes past Python to the process's standard error."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    real = os.dup(2)
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), 2)
-    try:
-        importlib.import_module("tensorflow")
-    finally:
-        os.dup2(real, 2)
-        os.close(real)
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Have what is printed inside, by Python or past it, appear on standard error: it is no output of a command."""
+    streams = {id(each): each for each in (sys.stdout, sys.__stdout__) if each is not None}.values()
+    _flush(streams)
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            real = os.dup(1)
+        except OSError:  # closed
+            yield
+            return
+        with contextlib.suppress(OSError):
+            os.dup2(2, 1)
+        try:
+            yield
+        finally:
+            _flush(streams)  # of whoever has them by another name
+            os.dup2(real, 1)
+            os.close(real)
+
+
+def _flush(streams: Iterable[IO[str]]) -> None:
+    for each in streams:
+        with contextlib.suppress(OSError, ValueError):
+            each.flush()

@@ -30,9 +30,11 @@ from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.calls import lower_calls
+from pcbatch.notice import announcing
 from pcbatch.optimize.pipeline import optimize
 from pcbatch.options import Options, OptionValues
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.report.text import Text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -119,7 +121,8 @@ class Batched(Calls[P, R]):
         if not args and not kwargs and self.__signature__.parameters:
             self._untyped()
         else:
-            self.session.check(args, kwargs)
+            with announcing(self.__name__, self._options.notice):
+                self.session.check(args, kwargs)
 
     @without_internals
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -131,7 +134,8 @@ class Batched(Calls[P, R]):
         watches and calls inside of a `tf.function` are compiled when they are made. Raises what `check` raises, and
         UsageError PCB539 for specs that leave too much open.
         """
-        self.session.compile(args, kwargs)
+        with announcing(self.__name__, self._options.notice):
+            self.session.compile(args, kwargs)
 
     @without_internals
     def export(
@@ -194,15 +198,16 @@ class Batched(Calls[P, R]):
 
         At stage "machine", which needs them, it is what the machine executes for so many lanes; at "adjoint" what a run
         that a gradient tape watches keeps of each row, and how gradients come back through it; at "llvm" the native
-        code of a program that runs as such, before LLVM's own passes.
+        code of a program that runs as such, before LLVM's own passes. It is a str, which prompts and notebooks show
+        as text and not quoted.
         """
         if stage == "adjoint" or stage == "llvm":
             if not (args or kwargs) and self.__signature__.parameters:
                 raise UsageError("PCB506", f"{_DEPENDS}: give ir({stage!r}, ..) arguments")
-            return (self.session.adjoint if stage == "adjoint" else self.session.llvm)(args, kwargs)
+            return Text((self.session.adjoint if stage == "adjoint" else self.session.llvm)(args, kwargs))
         _check_stage(stage, (*STAGES, "adjoint", "llvm"))
         program = self.program(stage, *args, **kwargs)
-        return print_program(program) if isinstance(program, Program) else print_machine(program)
+        return Text(print_program(program) if isinstance(program, Program) else print_machine(program))
 
     @without_internals
     def program(self, stage: Stage = "cfg", *args: Any, **kwargs: Any) -> Program | machine.Program:
@@ -226,11 +231,11 @@ class Batched(Calls[P, R]):
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
         if args or kwargs or not self.__signature__.parameters:
-            return self.pipeline(*args, **kwargs).emitted.source
+            return Text(self.pipeline(*args, **kwargs).emitted.source)
         last = self.session.compiled.last
         if last is None:
             raise UsageError("PCB506", f"{self.__name__} has not run yet; give source() example arguments")
-        return last.emitted.source
+        return Text(last.emitted.source)
 
     def stats(self) -> Stats:
         """Compilations, cache entries, trace and compile seconds so far, and the size of stacks."""

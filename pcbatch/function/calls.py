@@ -27,6 +27,7 @@ from pcbatch.function.whole import Whole
 from pcbatch.ir.machine import Program
 from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import Type
+from pcbatch.notice import announcing
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.foreign import home_of, sent_home
@@ -198,10 +199,11 @@ class Calls(Linkable, Generic[P, R]):
 
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Pipeline, Outcome]:
         require_numbers(self.__name__, backend_named(self._options.backend), self._output)
-        if self._takes_slices:
-            pipeline, outcome = self.session.run_in_slices(args, kwargs, self._options)
-        else:
-            pipeline, outcome = self.session.run_at_once(args, kwargs)
+        with announcing(self.__name__, self._options.notice):
+            if self._takes_slices:
+                pipeline, outcome = self.session.run_in_slices(args, kwargs, self._options)
+            else:
+                pipeline, outcome = self.session.run_at_once(args, kwargs)
         entries.show(pipeline.table, outcome)
         return pipeline, outcome
 

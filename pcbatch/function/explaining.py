@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import UsageError
+from pcbatch.errors import Span, UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.analysis.provenance import nodes
+from pcbatch.ir.machine import Block
 from pcbatch.options import OptionValues
 from pcbatch.runtime.costs.estimate import block_costs, line_costs
+from pcbatch.runtime.costs.fitness import obstacle
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.report.advice import advised
@@ -39,7 +42,8 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     The batch is run as it always is, with calls forked if there are some that can be, and by local static autobatching,
     several times, so this takes many times as long
     as a call. Of every block with expensive rows it says how often it ran, on how many rows, in how many seconds, and
-    how often Fold's batching by depth and DyNet's by agenda would have launched it.
+    how often Fold's batching by depth and DyNet's by agenda would have launched it. Where it is not run in native code,
+    it says why, and which line that is about.
 
     Arguments:
         function: a batched function.
@@ -78,7 +82,9 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     )
     calls = [noted(*each) for each in usual.pipeline.unforked] if blocks else []
     calls += [*usual.pipeline.machine.in_sequence] if isinstance(usual.pipeline.machine, ForkedMachine) else []
-    return Explanation(function.__name__, lanes, usual.form, found, blocks, tuple(advice), tuple(calls))
+    return Explanation(
+        function.__name__, lanes, usual.form, found, blocks, tuple(advice), tuple(calls), _not_native(usual)
+    )
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,23 @@ def _measured(function: Batched[..., Any], args: Any, kwargs: Any) -> _Measured:
     return _Measured(pipeline, run, seconds, block_costs(run.program, run.outcome.backend))
 
 
+def _not_native(usual: _Measured) -> str:
+    """A sentence: why not all is native code, and at which line; "" where it is, or there is no choice to be made."""
+    kind, _, why = usual.form.partition(": ")
+    if kind not in ("lockstep", "mixed") or not why:
+        return ""
+    program, backend = usual.pipeline.table, usual.run.outcome.backend
+    why = why.partition(", the rest native: ")[2] if kind == "mixed" else why
+    found = obstacle(program, backend)
+    span = found.span if found is not None and found.why == why else None
+    if span is None:
+        lines = line_costs(program, backend)
+        named = [number for number, block in enumerate(program.blocks) if re.search(rf"\b{block.label}\b", why)]
+        span = next((_dearest(program.blocks[number], lines[number]) for number in named), None)
+    some = "some blocks are" if kind == "mixed" else "this is"
+    return noted(span, f"{some} not run in native code: {why}")
+
+
 def _watched(function: Batched[..., Any], args: Any, kwargs: Any) -> tuple[_Measured, list[list[int]]]:
     """The same under "local", and for each lane the blocks that it ran, in order."""
     measured = _measured(function, args, kwargs)
@@ -155,8 +178,13 @@ def _blocks(local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int
     found = []
     for number in chosen:
         block, spans = program.blocks[number], lines[number]
-        span = max(spans, key=lambda each: spans[each], default=block.span)
+        span = _dearest(block, spans)
         file, line = (span.file, span.line) if span is not None else ("", 0)
         counts = longest[number], by_depth[number], by_agenda[number]
         found.append(Expensive(block.label, block.function, file, line, local.costs[number], *counts))
     return found
+
+
+def _dearest(block: Block, spans: Mapping[Span, float]) -> Span | None:
+    """The place of the most work of a block."""
+    return max(spans, key=lambda each: spans[each], default=block.span)

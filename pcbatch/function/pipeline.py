@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch import notice
 from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import arrays_of, make_executable, make_reverse, parameters, run_on
@@ -137,6 +138,7 @@ class Pipeline:
         if self.is_ready(lanes, capacity):
             yield
             return
+        notice.compiling()
         with self._lock:
             with self.environment.backend.tracing_once(self._traces):
                 yield

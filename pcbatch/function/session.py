@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pcbatch import notice
 from pcbatch.errors import CompileError, UsageError
 from pcbatch.function import longruns
 from pcbatch.function.arguments import Arguments, bind_arguments
@@ -125,6 +126,7 @@ class Session:
     def _compiled(self, key: Any, arguments: Arguments) -> Pipeline:
         """The program for these arguments: one of a relative's as far as options do not matter, or read anew."""
         started = time.perf_counter()
+        notice.compiling()
         with pieces_of(self._function.__name__):
             pipeline = self._begun(key, arguments, self._options.may_fork)
             if pipeline.is_written_out_for_nothing:

@@ -27,6 +27,7 @@ from pcbatch.function.batched import Batched
 from pcbatch.function.boundary import without_internals
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
+from pcbatch.notice import silent
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.numpy.backend import NumPyBackend
@@ -39,7 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-_ALONE = {"progress": False, "resume": None, "output": "numpy"}
+_ALONE = {"progress": False, "notice": False, "resume": None, "output": "numpy"}
 """The options of a part: what a worker shows, nobody sees."""
 
 
@@ -302,5 +303,5 @@ def _bar(name: str, lanes: int, shown: bool) -> Iterator[Callable[[int], Any]]:
         return
     from tqdm.auto import tqdm  # only now: it looks for a notebook
 
-    with tqdm(total=lanes, desc=name, unit="lane") as bar:
+    with silent(), tqdm(total=lanes, desc=name, unit="lane") as bar:
         yield bar.update

@@ -34,6 +34,9 @@ What holds between eager, graph and XLA mode, for any batch size and any lane of
 
 Dtypes: float32 unless said otherwise; float64 draws have 52 random bits. Shapes are known when the program is compiled.
 Functions for one example; batching is the compiler's business (`tf.vectorized_map` will do as well).
+
+Every function raises TypeError for a key, a dtype or a parameter of the wrong type, and ValueError for a shape that
+does not fit and a parameter out of range. In a batched function both are refused at its line (PCB401).
 """
 
 from pcbatch.random.choices import categorical, choice, permutation, systematic

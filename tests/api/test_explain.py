@@ -1,5 +1,9 @@
 """`pcbatch.explain`: counts that are known beforehand, and the advice that five programs deserve."""
 
+import html
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -116,6 +120,46 @@ def test_one_lane_is_told_to_look_for_others():
 def test_failed_lanes_are_counted():
     found = pcbatch.explain(reciprocal, np.array([3, 0, 4, 5], np.int32))
     assert found.advice[0].startswith("1 of 4 lanes failed")
+
+
+@pcbatch.autobatch
+def factored(n):
+    x = 1.0
+    for _ in range(n):
+        x = x + 1.0
+        x = x + tf.linalg.cholesky(tf.eye(2) * x)[0, 0]
+    return x
+
+
+def line_of(text):
+    """The line of this file that begins with a text."""
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip().startswith(text))
+
+
+def test_it_says_why_native_code_was_not_chosen():
+    found = pcbatch.explain(factored, np.array([1, 3], np.int32))
+    line = line_of("x = x + tf.linalg.cholesky")
+    assert found.not_native.endswith(f"test_explain.py:{line}: this is not run in native code: {found.form[10:]}")
+    assert "Cholesky" in found.not_native
+    assert found.not_native in str(found).splitlines()
+    assert html.escape(found.not_native) in found._repr_html_()
+    assert "lockstep: no native code" in repr(found)
+
+
+def test_it_says_at_which_line_a_row_is_expensive():
+    found = pcbatch.explain(late, np.array([0, 2], np.int32), np.array([1, 2], np.int32))
+    assert re.search(
+        r"test_explain\.py:\d+: (this is|some blocks are) not run in native code: a row of", found.not_native
+    )
+    text = found._repr_html_()
+    assert text.count("<table>") == 1 + len(found.blocks)
+    assert text.count("<li>") == len(found.advice) + len(found.calls)
+
+
+def test_native_code_needs_no_excuse():
+    found = pcbatch.explain(collatz, np.arange(1, 9, dtype=np.int32))
+    assert (found.form, found.not_native) == ("native", "")
 
 
 def test_what_is_no_batched_function_is_refused():

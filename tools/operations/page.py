@@ -13,35 +13,47 @@ PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 TABLE = ("| expression | handled by | graph | XLA | natively | gradient |", "| --- | --- | --- | --- | --- | --- |")
 HEAD = """# Operations
 
-What becomes of TensorFlow's operations in a batched function. Each expression below was tried in a batch of lanes that
-differ, in a plain graph (`jit=False`) and under XLA, on a CPU, and compared with a loop over the lanes;
-`python -m tools.operations` does it and writes this page. There are {total} expressions: {vectorised} are vectorised by
-TensorFlow's rules, {ours} by rules of pcbatch, {looped} by none, so that they run lane after lane, and {refused} are
-refused in both modes. {native} run in native code. {right} have gradients, {zero} have none to give, {without} are
-refused when one is asked for.
+TensorFlow's operations in a batched function. `python -m tools.operations` writes this page. It tries each expression
+below in a batch of lanes that differ, on a CPU: in a plain graph (`jit=False`) and under XLA. Results are compared with
+a loop over the lanes.
+
+| expressions | |
+|---|---|
+| {total} | tried |
+| {vectorised} | vectorised by TensorFlow's rules |
+| {ours} | vectorised by rules of pcbatch |
+| {looped} | without a rule: they run lane after lane |
+| {refused} | refused in both modes |
+| {native} | run in native code |
+| {right} | have gradients |
+| {zero} | have none to give |
+| {without} | are refused when a gradient is asked for |
+
+The column *handled by*:
 
 - **TensorFlow**: the operation is made on arrays with one axis more, or by TensorFlow's rule for a whole batch (pfor,
   the machinery of `tf.vectorized_map`).
-- **pcbatch**: handled by us, because TensorFlow has no rule, or one that gives up, is wrong or slow; the operations
-  that have the rule are named.
-- **nobody**: no rule does it for many examples at once. It runs for the lanes that are there, one after another
+- **pcbatch**: by a rule of pcbatch, because TensorFlow has no rule, or one that gives up, is wrong or slow. The
+  operations that have the rule are named.
+- **nobody**: there is no rule for many examples at once. It runs for the lanes that take part, one after another
   (`f.stats().notes` and `run.profile()` say so).
 - **refused**: before anything runs, at the user's line, by the code in the columns. PCB401: it fails for one example.
-  PCB402: it has no rule, and XLA cannot compile it for one lane; write `pcbatch.primitive(fn, batched=..)`. PCB404: it
-  gives no tensor of static shape. PCB440: XLA has no kernel for it. PCB112, PCB118, PCB119 and PCB403: it is not pure,
-  it assigns a variable, draws, checks or writes something, or has another side effect.
+  PCB402: it has no rule, and XLA cannot compile it for one lane; write `pcbatch.primitive(fn, batched=..)`. PCB404: its
+  result is no tensor of static shape. PCB440: XLA has no kernel for it. PCB112, PCB118, PCB119 and PCB403: it is not
+  pure: it assigns a variable, draws, checks or writes something, or has another side effect.
 
 The columns *graph* and *XLA* say how it runs in lockstep: **yes**, vectorised; **lane after lane**; or not, and the
-code of the refusal. The column *natively* is about native code among expensive blocks
-([how it works](how-it-works.md)): **yes**, it was tried there, too; else the operations that keep a block in
-lockstep, because they do not run there, or run better in lockstep, or are not known to be right. A program that
-is native as a whole may have sorts and scatters as well.
+code of the refusal.
 
-The column *gradient* is about taped runs ([gradients](gradients.md)), under XLA where that is not refused: **yes**,
-the gradient by every float that goes in, summed over the lanes where all share it, is that of a tape over one lane
-after another; **none**, there is no float from which a float comes smoothly, so it is None or zero; a code: it is
-refused when it is asked for. PCB602: TensorFlow has no gradient of an operation. PCB603: it has one that cannot be
-batched, or that XLA cannot compile. PCB441: it fails while it runs.
+The column *natively* is about native code among expensive blocks ([how it works](how-it-works.md)). **yes**: it was
+tried there, too. Otherwise it names the operations that keep a block in lockstep. They do not run there, or run better
+in lockstep, or are not known to be right. A program that is native as a whole may have sorts and scatters as well.
+
+The column *gradient* is about taped runs ([gradients](gradients.md)), under XLA unless that is refused. **yes**: the
+gradient by every float argument is that of a tape over one lane after another, summed over the lanes if all share it.
+**none**: no float result depends smoothly on a float, so it is None or zero. A code: it is refused when it is asked
+for. PCB602: TensorFlow has no gradient of an operation. PCB603: it has one that cannot be batched, or that XLA cannot
+compile. PCB441: it fails while it runs.
 
 Names are values of one example, capitals are shared by all lanes:
 

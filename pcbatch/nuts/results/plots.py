@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import needed
 from pcbatch.nuts.results.draws import Draws
 
 NUMBERS, CHAINS = 8, 8
@@ -16,8 +17,8 @@ NUMBERS, CHAINS = 8, 8
 
 def save_pictures(samples: Draws, folder: Path) -> list[Path]:
     """`Samples.plot`."""
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = {"trace.png": _traces(samples), "utilization.png": _utilization(samples)}
+    folder.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
         figure.savefig(folder / name, dpi=120)
     return [folder / name for name in drawn]
@@ -25,9 +26,9 @@ def save_pictures(samples: Draws, folder: Path) -> list[Path]:
 
 def _figure(rows: int, columns: int, **options: Any) -> tuple[Any, np.ndarray]:
     """A figure that belongs to no window, and its axes `[rows, columns]`."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+    with needed("pictures of samples are drawn with matplotlib"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
     figure = Figure(layout="constrained", **options)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False)

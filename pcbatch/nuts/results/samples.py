@@ -41,7 +41,7 @@ class Samples(Draws):
 
         Returns:
             A pandas DataFrame with the columns `mean`, `sd`, `mcse_mean`, `mcse_sd`, `ess_bulk`, `ess_tail`, `r_hat`;
-            chains that failed are left out.
+            chains that failed are left out. Raises UsageError PCB564 where ArviZ is not installed.
         """
         return summaries.table(self)
 
@@ -50,7 +50,10 @@ class Samples(Draws):
         return summaries.to_arviz(self)
 
     def plot(self, folder: str | os.PathLike[str] = "out") -> list[Path]:
-        """Save pictures to `folder`, `trace.png` and `utilization.png`; returns their paths. Needs matplotlib."""
+        """Save pictures to `folder`, `trace.png` and `utilization.png`; returns their paths.
+
+        Raises UsageError PCB564 where matplotlib is not installed.
+        """
         return plots.save_pictures(self, Path(folder))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -70,3 +73,7 @@ class Samples(Draws):
             f"<pcbatch.nuts.Samples: {self.chains} chains of {self.draws} draws of {shapes};{state}{failed} "
             f"{diverging} diverging, {self.cost.gradients} gradients, utilisation {self.cost.utilization:.2f}>"
         )
+
+    def _repr_html_(self) -> str:
+        """A table of the numbers, in notebooks, and what is wrong with them."""
+        return summaries.displayed(self, repr(self)[1:-1], self.warnings)

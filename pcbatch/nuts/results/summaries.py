@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from typing import Any
 
-from pcbatch.nuts.results.draws import Draws
+import numpy as np
 
+from pcbatch.errors import needed
+from pcbatch.nuts.results import diagnostics, plots
+from pcbatch.nuts.results.draws import Draws
+from pcbatch.runtime.report import html
+
+SHOWN = 20
+"""The numbers that a notebook lists."""
 COLUMNS = ("mean", "sd", "mcse_mean", "mcse_sd", "ess_bulk", "ess_tail", "r_hat")
 
 
 def table(samples: Draws) -> Any:
     """`Samples.summary`."""
-    import arviz
-
+    arviz = _arviz()
     healthy = {name: draws[samples.healthy] for name, draws in samples.items() if draws.size}
     return arviz.summary(_converted({"posterior": healthy}), round_to="none")[list(COLUMNS)]
 
@@ -26,10 +34,30 @@ def to_arviz(samples: Draws) -> Any:
     return _converted(groups)
 
 
+def displayed(samples: Draws, title: str, warned: tuple[str, ...]) -> str:
+    """A table for notebooks: mean, sd and R-hat of the first numbers, chains that failed left out, and warnings."""
+    rows, healthy = [], samples.healthy
+    count = sum(draws[0, 0].size for draws in samples.values()) if samples.draws else 0
+    for label, draws in itertools.islice(plots.numbers(samples), SHOWN if healthy.any() else 0):
+        kept = draws[healthy].astype(np.float64)
+        figures = [kept.mean(), kept.std(), float(diagnostics.r_hat(draws[healthy]))] if kept.size else []
+        rows.append([*(f"{each:.3g}" if place < 2 else f"{each:.3f}" for place, each in enumerate(figures)), label])
+    rows = rows if samples.draws else []
+    more = [f"and {count - len(rows):,} more numbers: see summary()"] if count > len(rows) > 0 else []
+    return html.figures(title, ("mean", "sd", "r_hat", ""), rows, more) + html.points(warned)
+
+
 def _converted(groups: dict[str, Any]) -> Any:
     """An `InferenceData`, or from 1.0 on a `DataTree`, with these groups of arrays `[chains, draws, ..]`."""
-    import arviz
-
+    arviz = _arviz()
     if int(arviz.__version__.split(".")[0]) >= 1:
         return arviz.from_dict(groups, save_warmup=True)
     return arviz.from_dict(**groups, save_warmup=True)
+
+
+def _arviz() -> Any:
+    """ArviZ, which at its first import of a day announces its next version: to whoever imports it himself."""
+    with needed("tables of samples are made by ArviZ"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from pcbatch.notice import silent
 from pcbatch.nuts.settings import Settings
 
 Watch = Callable[[int, int, float], None]
@@ -19,7 +20,7 @@ def bar(settings: Settings, done: int, shown: bool) -> Iterator[Watch]:
         return
     from tqdm.auto import tqdm  # only now: it looks for a notebook
 
-    with tqdm(total=settings.trajectories, initial=done, unit="trajectory", dynamic_ncols=True) as bar_:
+    with silent(), tqdm(total=settings.trajectories, initial=done, unit="trajectory", dynamic_ncols=True) as bar_:
 
         def watch(done: int, divergences: int, utilization: float) -> None:
             draws = max(0, done - settings.warmup) // settings.thin

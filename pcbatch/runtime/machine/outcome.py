@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pcbatch import notice
 from pcbatch.errors import Span
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine import collector
@@ -169,7 +170,8 @@ class Statistics:
     def timed(self) -> Iterator[None]:
         """Count what is compiled inside, and the seconds beyond tracing."""
         known, started, traced = self.compilations, time.perf_counter(), self.trace_seconds
-        yield
+        with notice.perhaps_compiling():
+            yield
         if self.compilations > known:
             tracing = self.trace_seconds - traced
             self.compile_seconds += time.perf_counter() - started - tracing

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pcbatch.runtime.report import listing
+from pcbatch.runtime.report import html, listing
 
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""The names of columns, and rows."""
 TEXT = 60
 """The number of characters of a source line that stand beside its block."""
 LEGEND = (
@@ -65,9 +67,10 @@ class Expensive:
 class Explanation:
     """The ways in which a batch runs; printed, tables and advice.
 
-    `ways` are the ways that were run, the usual one first; `blocks` the blocks with expensive rows; `forms` says in
-    which form each way ran; `advice` are sentences, the most important first; `calls` say which
-    calls that follow each other are not made at the same time, and why.
+    `ways` are the ways that were run, the usual one first; `form` says in which form that is; `not_native` why it is
+    not native code, "" where it is or where lanes never part; `blocks` the blocks with expensive rows; `advice` are
+    sentences, the most important first; `calls` say which calls that follow each other are not made at the same time,
+    and why.
     """
 
     name: str
@@ -77,27 +80,43 @@ class Explanation:
     blocks: Sequence[Expensive]
     advice: Sequence[str] = field(default_factory=tuple)
     calls: Sequence[str] = field(default_factory=tuple)
+    not_native: str = ""
 
     def __str__(self) -> str:
-        lanes = f"{self.lanes} lane{'' if self.lanes == 1 else 's'}"
-        said = [f"{self.name}, {lanes}, {self.form}", "", *self._overall()]
+        said = [self._title, "", *listing.table(*self._overall())]
+        if self.not_native:
+            said += ["", self.not_native]
         for block in self.blocks:
-            said += ["", *self._of_block(block)]
+            said += ["", self._heading(block), *listing.table(*self._of_block(block))]
         if self.blocks:
             said += ["", LEGEND]
         if self.calls:
             said += ["", *self.calls]
         return "\n".join([*said, "", *(f"- {each}" for each in self.advice)])
 
-    def _overall(self) -> list[str]:
-        header = ("seconds", "rows of use", "")
-        rows = [(f"{way.seconds:.3g}", f"{way.utilization:.0%}", way.name) for way in self.ways]
-        return listing.table(header, rows)
+    def _repr_html_(self) -> str:
+        """The same as tables, in notebooks."""
+        legend = LEGEND.replace("\n", " ").split("; ")
+        tables = [html.figures(self._title, *self._overall(), [self.not_native] if self.not_native else [])]
+        for block in self.blocks:
+            last = block is self.blocks[-1]
+            tables.append(html.figures(self._heading(block), *self._of_block(block), legend if last else []))
+        return "".join([*tables, html.points([*self.calls, *self.advice])])
 
-    def _of_block(self, block: Expensive) -> list[str]:
-        where = f"{listing.file_name(block.file)}:{block.line}: {block.text}"
+    @property
+    def _title(self) -> str:
+        return f"{self.name}, {self.lanes} lane{'' if self.lanes == 1 else 's'}, {self.form}"
+
+    def _overall(self) -> Table:
+        header = ("seconds", "rows of use", "")
+        return header, [(f"{way.seconds:.3g}", f"{way.utilization:.0%}", way.name) for way in self.ways]
+
+    def _heading(self, block: Expensive) -> str:
+        return f"{block.label} of {block.function}, {listing.file_name(block.file)}:{block.line}: {block.text}"
+
+    def _of_block(self, block: Expensive) -> Table:
         header = ("launches", "rows", "of use", "seconds", "")
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (f"{each.launches:,}", f"{each.rows:,}", _share(each), f"{each.seconds:.3g}", way.name)
             for way in self.ways
             if (each := way.blocks.get(block.label)) is not None
@@ -110,10 +129,12 @@ class Explanation:
                 ("DyNet, by agenda", block.by_agenda),
             )
         ]
-        return [f"{block.label} of {block.function}, {where}", *listing.table(header, rows)]
+        return header, rows
 
     def __repr__(self) -> str:
-        return f"<pcbatch.Explanation of {self.name}: {self.lanes} lanes, {len(self.blocks)} expensive blocks>"
+        return (
+            f"<pcbatch.Explanation of {self._title}; {len(self.blocks)} expensive block{'s'[: len(self.blocks) != 1]}>"
+        )
 
 
 def _share(figures: Figures) -> str:

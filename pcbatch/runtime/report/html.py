@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 _NUMBER = "text-align:right;white-space:nowrap"
@@ -12,11 +12,9 @@ _TEXT = "text-align:left;white-space:pre;font-family:monospace"
 def table(title: str, header: Sequence[str], body: Sequence[str], legend: Sequence[str]) -> str:
     """A table of `body`, rows that `row` has made, under a title and above the lines of a legend."""
     head = "".join(f'<th style="{_NUMBER}">{escape(name)}</th>' for name in header)
-    lines = "<br>".join(map(escape, legend))
-    return (
-        f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        f"<p><small>{lines}</small></p></div>"
-    )
+    below = f"<p><small>{'<br>'.join(map(escape, legend))}</small></p>" if legend else ""
+    rows = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>" if body else ""
+    return f"<div><p>{escape(title)}</p>{rows}{below}</div>"
 
 
 def row(figures: Sequence[str], text: str, *, share: float = 0.0, strong: bool = False) -> str:
@@ -26,3 +24,13 @@ def row(figures: Sequence[str], text: str, *, share: float = 0.0, strong: bool =
     cells.append(f'<td style="{_NUMBER}{bar if share else ""}">{escape(figures[-1])}</td>')
     weight = ";font-weight:bold" if strong else ""
     return f'<tr>{"".join(cells)}<td style="{_TEXT}{weight}">{escape(text)}</td></tr>'
+
+
+def figures(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], legend: Sequence[str] = ()) -> str:
+    """A table of rows of figures, the last column of which is text."""
+    return table(title, header, [row(each[:-1], each[-1]) for each in rows], legend)
+
+
+def points(texts: Sequence[str]) -> str:
+    """A list of sentences; "" of none."""
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in texts)}</ul>" if texts else ""

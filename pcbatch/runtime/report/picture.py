@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span, UsageError
+from pcbatch.errors import Span, needed
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.report import listing
@@ -26,7 +26,7 @@ TEXT = 40
 """The number of characters of a source line that stand beside its block."""
 
 
-def drawn(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
+def picture(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
     """A figure of `trace`, of a run of so many lanes; UsageError PCB564 without matplotlib."""
     figure = _figure()
     shown = _shown(trace)
@@ -57,13 +57,9 @@ def drawn(program: Program, trace: Trace, used: Utilization, lanes: int, title: 
 
 def _figure() -> Any:
     """A figure that belongs to no window."""
-    try:
+    with needed("a picture of a run is drawn with matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise UsageError(
-            "PCB564", "a picture of a run is drawn with matplotlib, which is not installed: pip install matplotlib"
-        ) from None
     figure = Figure(layout="constrained", figsize=(13, 7))
     FigureCanvasAgg(figure)
     return figure

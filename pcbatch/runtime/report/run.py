@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Diagnostic, PcbatchError, Span, UsageError
+from pcbatch.errors import Diagnostic, PcbatchError, UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import FaultSite, Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import arrived
-from pcbatch.runtime.report.picture import drawn
+from pcbatch.runtime.report import arrived, html
+from pcbatch.runtime.report.faults import SHOWN_LANES, Faults, LaneFault, alike, drawn, lanes_of
+from pcbatch.runtime.report.picture import picture
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.results import delivered, packed
 from pcbatch.runtime.report.shown import listed, written
@@ -27,31 +28,14 @@ from pcbatch.runtime.report.statuses import Statuses
 from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
-SHOWN_LANES = 5
-"""The number of faults that a message draws, and of lanes that it names with each."""
 SHOWN_RESULTS = 20
 """The number of lanes whose results a report lists."""
+SHOWN_LINES, SHOWN_COLUMNS = 3, 100
+"""The lines of a result that a table shows, and the characters of each."""
 LEGEND = (
     "trips: turns of the machine's loop; block runs: each for all lanes that wait at the block; rows of use: those of"
     "\nlanes that took part, of all the rows that were computed"
 )
-
-
-@dataclass(frozen=True)
-class LaneFault:
-    """A lane's failure and its place. `message` starts with the name of the exception that Python would have raised."""
-
-    lane: int
-    status: LaneStatus
-    message: str
-    span: Span | None
-
-    def render(self) -> str:
-        """The fault with its source line and carets."""
-        return Diagnostic(f"lane {self.lane} ({self.status.name})", self.message, self.span).render()
-
-    def __str__(self) -> str:
-        return self.render()
 
 
 @dataclass(frozen=True)
@@ -76,7 +60,7 @@ class Run:
     def from_elsewhere(cls, value: Any, program: Program, outcome: Outcome, errors: Sequence[LaneFault]) -> Run:
         """A run that was made in other processes, which have told its `errors`."""
         run = cls(value, program, outcome)
-        vars(run)["errors"] = tuple(errors)
+        vars(run)["errors"] = Faults(errors)
         return run
 
     @classmethod
@@ -109,9 +93,9 @@ class Run:
         return Statuses.of(status) if self.outcome.backend.is_concrete(status) else status
 
     @cached_property
-    def errors(self) -> tuple[LaneFault, ...]:
-        """The failed lanes, in order."""
-        return tuple(_faults(self.program, self._concrete))
+    def errors(self) -> Faults:
+        """The failed lanes, in order: a tuple of `LaneFault`s."""
+        return Faults(_faults(self.program, self._concrete))
 
     @property
     def lane_steps(self) -> np.ndarray:
@@ -165,7 +149,7 @@ class Run:
         PCB564 where matplotlib is not installed.
         """
         title = f"{self.program.name}: {self._counts()}"
-        figure = drawn(self.program, self.trace, self.utilization, len(self.status), title)
+        figure = picture(self.program, self.trace, self.utilization, len(self.status), title)
         if path is not None:
             figure.savefig(path, dpi=120)
         return figure
@@ -291,6 +275,19 @@ class Run:
         what = self._counts() if concrete else f"inside a {backend.spelling('function')}"
         return f"<pcbatch.Run of {self.program.name}: {what}>"
 
+    def _repr_html_(self) -> str | None:
+        """A table of the lanes, in notebooks; None inside a `tf.function`."""
+        if not self.outcome.backend.is_concrete(self.outcome.status):
+            return None
+        failed = {fault.lane: fault for fault in self.errors}
+        rows, count = [], len(self.status)
+        for lane in range(min(count, SHOWN_RESULTS)):
+            fault = failed.get(lane)
+            text = _shortened(written(self.result(lane))) if fault is None else f"{fault.message}  {fault.place}"
+            rows.append(html.row([str(lane), self.status[lane].name], text.rstrip()))
+        more = [f"and {lanes_of(count - len(rows))} more"] if count > len(rows) else []
+        return html.table(f"{self.program.name}: {self._counts()}", ("lane", "status", "value"), rows, more)
+
 
 class LaneError(PcbatchError, RuntimeError):
     """Lanes failed; `run` holds the whole run, so the results of the others are not lost.
@@ -309,11 +306,8 @@ class LaneError(PcbatchError, RuntimeError):
 
     def __init__(self, run: Run):
         self.run = run
-        alike: dict[Any, list[LaneFault]] = {}
-        for fault in run.errors:
-            alike.setdefault((fault.status, fault.message, fault.span), []).append(fault)
-        groups = [*alike.values()][:SHOWN_LANES]
-        shown = [_drawn(group) for group in groups]
+        groups = alike(run.errors)[:SHOWN_LANES]
+        shown = [drawn(group) for group in groups]
         rest = len(run.errors) - sum(map(len, groups))
         more = [f"and {rest} more, see .run.errors"] if rest else []
         head = f"{len(run.errors)} of {len(run.status)} lanes of {run.program.name} failed"
@@ -330,13 +324,11 @@ class LaneError(PcbatchError, RuntimeError):
         return _failure(self, getattr(self, "run", None))
 
 
-def _drawn(faults: Sequence[LaneFault]) -> str:
-    """One fault of several lanes, with its source line and carets."""
-    first, lanes = faults[0], ", ".join(str(fault.lane) for fault in faults[:SHOWN_LANES])
-    if len(faults) == 1:
-        return first.render()
-    more = ", .." if len(faults) > SHOWN_LANES else ""
-    return Diagnostic(f"lanes {lanes}{more} ({first.status.name})", first.message, first.span).render()
+def _shortened(text: str) -> str:
+    """The first lines of a text."""
+    lines = text.splitlines()
+    kept = [line if len(line) <= SHOWN_COLUMNS else f"{line[:SHOWN_COLUMNS]} .." for line in lines[:SHOWN_LINES]]
+    return "\n".join([*kept, ".."] if len(lines) > SHOWN_LINES else kept)
 
 
 def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:

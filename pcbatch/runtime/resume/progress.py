@@ -9,6 +9,7 @@ import numpy as np
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
+from pcbatch.notice import silent
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report.run import Run
 
@@ -21,7 +22,7 @@ def bar(program: Program, examples: int) -> Iterator[Watch]:
     """A bar of tqdm's, in a notebook or a terminal; tqdm's own environment variables (TQDM_DISABLE, ..) hold."""
     from tqdm.auto import tqdm  # only now: it looks for a notebook
 
-    with tqdm(total=examples, desc=program.name, unit="lane") as shown:
+    with silent(), tqdm(total=examples, desc=program.name, unit="lane") as shown:
 
         def watch(outcome: Outcome) -> None:
             run = Run.of(program, outcome)

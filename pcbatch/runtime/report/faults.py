@@ -1,0 +1,96 @@
+"""Failures of lanes, each with its place in the user's source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pcbatch.errors import Diagnostic, Span
+from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.report import html, listing
+
+SHOWN_LANES = 5
+"""The number of faults that a message draws, and of lanes that it names with each."""
+LISTED_LANES = 20
+"""The number of lanes that a table lists."""
+
+
+@dataclass(frozen=True)
+class LaneFault:
+    """A lane's failure and its place. `message` starts with the name of the exception that Python would have raised."""
+
+    lane: int
+    status: LaneStatus
+    message: str
+    span: Span | None
+
+    def render(self) -> str:
+        """The fault with its source line and carets."""
+        return Diagnostic(f"lane {self.lane} ({self.status.name})", self.message, self.span).render()
+
+    @property
+    def place(self) -> str:
+        """The file and the line, `model.py:12`; "" if there is none."""
+        return "" if self.span is None else f"{listing.file_name(self.span.file)}:{self.span.line}"
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        place = f" at {self.place}" if self.place else ""
+        return f"<pcbatch.LaneFault: lane {self.lane}, {self.status.name}{place}: {self.message}>"
+
+
+class Faults(tuple[LaneFault, ...]):
+    """The failed lanes of a run, in order: a tuple, which displays each with its source line, in notebooks a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self:
+            return "()"
+        groups = alike(self)[:SHOWN_LANES]
+        rest = len(self) - sum(map(len, groups))
+        return "\n\n".join([*map(drawn, groups), *([f"and {lanes_of(rest)} more"] if rest else [])])
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        rows = [
+            html.row(
+                [str(fault.lane), fault.status.name],
+                "\n".join(filter(None, [fault.message, fault.place and f"{fault.place}: {_source(fault)}"])),
+            )
+            for fault in self[:LISTED_LANES]
+        ]
+        rest = len(self) - len(rows)
+        title = f"{lanes_of(len(self))} failed" if self else "no lane failed"
+        return html.table(
+            title, ("lane", "status", "") if rows else (), rows, [f"and {lanes_of(rest)} more"] if rest else []
+        )
+
+
+def lanes_of(count: int) -> str:
+    """A number of lanes, in words."""
+    return f"{count:,} lane{'' if count == 1 else 's'}"
+
+
+def alike(faults: Sequence[LaneFault]) -> list[list[LaneFault]]:
+    """The faults in groups of lanes that failed in the same way at the same place."""
+    groups: dict[tuple[LaneStatus, str, Span | None], list[LaneFault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.status, fault.message, fault.span), []).append(fault)
+    return [*groups.values()]
+
+
+def drawn(faults: Sequence[LaneFault]) -> str:
+    """One fault of several lanes, with its source line and carets."""
+    first, lanes = faults[0], ", ".join(str(fault.lane) for fault in faults[:SHOWN_LANES])
+    if len(faults) == 1:
+        return first.render()
+    more = ", .." if len(faults) > SHOWN_LANES else ""
+    return Diagnostic(f"lanes {lanes}{more} ({first.status.name})", first.message, first.span).render()
+
+
+def _source(fault: LaneFault) -> str:
+    return "" if fault.span is None else fault.span.text.strip()

@@ -1,0 +1,1 @@
+"""The documentation site: what is made of `docs/` when MkDocs builds it."""
