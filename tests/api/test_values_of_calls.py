@@ -251,6 +251,29 @@ def test_single_is_as_a_batch(program, batches):
     np.testing.assert_array_equal(TABLE, [1, 2, 3, 4])
 
 
+@dataclass
+class Storing:
+    number: Any
+
+    def store(self, a):
+        a[0] = self.number
+
+
+def result_is_changed_by_an_argument(storing, a):
+    b = same(a)
+    storing.store(b)
+    return a, b
+
+
+def test_what_an_argument_changes_is_a_result_of_its_own():
+    function, a = pcbatch.autobatch(result_is_changed_by_an_argument), np.array([1, 2], np.int32)
+    for found, wanted in zip(function.single(Storing(np.int32(100)), a), ([1, 2], [100, 2]), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+    lanes = function(Storing(np.array([100], np.int32)), a[None])
+    for found, wanted in zip(lanes, ([[1, 2]], [[100, 2]]), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
 def whole(a):
     return a, [a[1:]], {"tensor": tf.identity(a), "box": Box(a)}
 
