@@ -21,6 +21,7 @@ from pcbatch.reading import (
     arrays_in_python,
     itertools_in_python,
     numpy_in_python,
+    operators_in_python,
     statistics_in_python,
     ufuncs_in_python,
 )
@@ -369,6 +370,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **itertools_in_python.FUNCTIONS,
     **statistics_in_python.FUNCTIONS,
     **numpy_in_python.FUNCTIONS,
+    **operators_in_python.FUNCTIONS,
     **ufuncs_in_python.FUNCTIONS,
 }
 """What is read in the place of functions of libraries that are given anything of a lane's, and of classes."""

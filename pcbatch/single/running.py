@@ -12,7 +12,8 @@ import tensorflow as tf
 from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import followed
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.surroundings import OF, Surroundings
+from pcbatch.single.boundaries import OF
+from pcbatch.single.surroundings import Surroundings
 from pcbatch.single.values import TENSORS, Value, seen, tensor
 
 
@@ -27,23 +28,29 @@ class Singly:
 
     def __call__(self, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the function makes of arguments that nobody else has: tensors, Python's numbers, structures of these."""
-        around = self.around
-        around.refresh()
-        given = [self._taken(each) for each in args]
-        if receiver is not None:
-            given.insert(0, around.shadow(receiver))
-        if self._defaults is not None:
-            known = self._defaults
-            around.function.__defaults__ = tuple(self._taken(each) for each in known.__defaults__ or ()) or None
-            named = {name: self._taken(each) for name, each in (known.__kwdefaults__ or {}).items()}
-            around.function.__kwdefaults__ = named or None
+        around, known = self.around, None
+        while known != around.changes:  # what comes with an argument may change something, too
+            known = around.changes
+            around.refresh()
+            given = [self._taken(each) for each in args]
+            named = {name: self._taken(each) for name, each in kwargs.items()}
+            if receiver is not None:
+                given.insert(0, around.shadow(receiver))
+            self._take_defaults()
         try:
             with np.errstate(all="ignore"):
-                found = around.function(*given, **{name: self._taken(each) for name, each in kwargs.items()})
+                found = around.function(*given, **named)
         finally:
             followed.forget()
         around.keep()
         return found
+
+    def _take_defaults(self) -> None:
+        known, copy = self._defaults, self.around.function
+        if known is not None:
+            copy.__defaults__ = tuple(self._taken(each) for each in known.__defaults__ or ()) or None
+            named = {name: self._taken(each) for name, each in (known.__kwdefaults__ or {}).items()}
+            copy.__kwdefaults__ = named or None
 
     def _taken(self, value: Any) -> Any:
         """An argument as the function sees it."""

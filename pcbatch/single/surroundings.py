@@ -26,13 +26,11 @@ from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
-from pcbatch.single.boundaries import codes, of_values
+from pcbatch.single.boundaries import OF, codes, may_change, of_values
 from pcbatch.single.calls import Float, case, library, number_type, of_library, power, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
-OF = "_pcb_of"
-"""The attribute of a class that stands for one of the user's: that one."""
 _MISSING = object()
 _LIBRARIES = frozenset({"math"})
 _STEADY = frozenset({FunctionType, ModuleType, BuiltinFunctionType, type, int, float, bool, str, type(None), object})
@@ -118,6 +116,8 @@ class Surroundings:
         """Captured tensors, by identity, with what stands for each."""
         self._copies: dict[FunctionType, FunctionType] = {}
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
+        self.changes = False
+        """Whether anything that runs here may change an array, as far as is known."""
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
         self._attributes: dict[type, dict[str, Any]] = {}
         """What the classes that are stood for had when it was looked at."""
@@ -130,9 +130,9 @@ class Surroundings:
 
     def refresh(self) -> None:
         """Let names mean what they mean now."""
-        self._shadows.clear()
         while True:
-            before = len(self._copies), len(self._classes)
+            self._shadows.clear()
+            before = len(self._copies), len(self._classes), self.changes
             for view in [*self._views.values()]:
                 view.refresh(self)
             for kind in [*self._attributes]:
@@ -144,7 +144,7 @@ class Surroundings:
                 if now is not known or type(now) not in _STEADY:
                     self._cells[place] = cell, now, own
                     own.cell_contents = self.substitute(now)
-            if before == (len(self._copies), len(self._classes)):
+            if before == (len(self._copies), len(self._classes), self.changes):
                 return
 
     def keep(self) -> None:
@@ -233,11 +233,10 @@ class Surroundings:
         return library(value) if is_third or self.is_library(value) else value
 
     def _module(self, module: ModuleType) -> Any:
-        if (
-            module.__name__ in heaps.MODULES
-            or self.is_library(module)
-            or not is_installed(getattr(module, "__file__", None) or "<frozen")
-        ):
+        is_users = not is_installed(getattr(module, "__file__", None) or "<frozen")
+        if is_users and not self.is_library(module):
+            self._now_changes()  # nobody knows which of its functions are called
+        if module.__name__ in heaps.MODULES or self.is_library(module) or is_users:
             return Library(module, self)
         return module
 
@@ -332,12 +331,20 @@ class Surroundings:
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         copy.__dict__.update(function.__dict__)
         self._copies[function] = copy
+        if may_change(function):
+            self._now_changes()
         view.use(function.__code__)
         view.refresh(self)
         for cell, _, own in self._cells:
             if any(each is own for each in cells):
                 own.cell_contents = self.substitute(_contents(cell))
         return copy
+
+    def _now_changes(self) -> None:
+        """Let batched functions be called with copies from now on."""
+        if not self.changes:
+            self.changes = True
+            self._calls.clear()
 
     def _cell(self, cell: CellType) -> CellType:
         """A cell of its own where it holds what another one stands for."""
@@ -355,8 +362,7 @@ class Surroundings:
         """A batched function as others call it: arrays are values, which it changes for itself alone."""
         if function not in self._calls:
             copy = self.copy(function)
-            self._calls[function] = copy
-            self._calls[function] = of_values(copy)
+            self._calls[function] = of_values(copy) if self.changes else copy
         plain = self._calls[function]
         return plain if receiver is None else MethodType(plain, self.shadow(receiver))
 
