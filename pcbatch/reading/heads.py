@@ -14,6 +14,7 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
+from pcbatch.reading.origins import widened
 from pcbatch.reading.phis import (
     Absent,
     Celled,
@@ -63,6 +64,8 @@ class Head:
     def __init__(self, reader: Counters, phis: dict[Path, Phi]):
         self.reader, self.phis = reader, phis
         self.lanes: dict[Path, Lane] = {}
+        self.loop: Any = None
+        self.origins: dict[Path, frozenset[str]] = {}
         self.state = State()
         self.moves: list[tuple[Lane, Value]] = []
         self.new: dict[Path, Phi] = {}
@@ -126,12 +129,11 @@ class Head:
                     self.lanes[path] = lane
                     is_content = path[0] == "c" and reader.state.heap[path[1]].kind == "array"
                     if phi.shape and not is_content:
-                        reader.state.origins[lane.name] = frozenset(reader.shares(value))
+                        known = self.origins.get(path, frozenset())
+                        reader.state.origins[lane.name] = known.union(reader.shares(value))
                     first.append((path, lane))
                 case Undefined():
                     first.append((path, phi))
-                case Stale():
-                    pass
                 case Worded(words):
                     number = Lane(reader.emitter.fresh(NUMBER, hint_at(path)), NUMBER)
                     reader.give(number.name, reader.number_of(value), NUMBER)
@@ -168,7 +170,7 @@ class Head:
                     self.new[path] = unassigned(name[1])
                 continue
             self._compare(path, value, now)
-        return self.new
+        return self.new or widened(self)
 
     def _compare(self, path: Path, head: Value, now: Value) -> None:
         reader = self.reader

@@ -99,14 +99,16 @@ class Loops(Filtered):
         settled = self.settled.get(key, {}).items()
         phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and not isinstance(phi, Absent)}}
         mark = self.mark()
+        origins: dict[Path, frozenset[str]] = {}
         for _ in range(ROUNDS):
             head = self.head(node, phis, turns_once)
+            loop = Loop(node, self.frame)
+            head.loop, head.origins = loop, origins
             head.enter()
             start, first, noted = self.emitter.block(), len(self.emitter.layout), len(self.emitter.notes)
             self.emitter.jump(start, self.span(node))
             self.emitter.enter(start)
             head.state = self.state.copy()
-            loop = Loop(node, self.frame)
             exits: list[End] = []
             turn: Turn | None = None
             self.loops.append(loop)
