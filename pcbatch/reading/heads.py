@@ -14,7 +14,7 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
-from pcbatch.reading.origins import widened
+from pcbatch.reading.origins import Origins
 from pcbatch.reading.phis import (
     Absent,
     Celled,
@@ -64,8 +64,7 @@ class Head:
     def __init__(self, reader: Counters, phis: dict[Path, Phi]):
         self.reader, self.phis = reader, phis
         self.lanes: dict[Path, Lane] = {}
-        self.loop: Any = None
-        self.origins: dict[Path, frozenset[str]] = {}
+        self.origins = Origins()
         self.state = State()
         self.moves: list[tuple[Lane, Value]] = []
         self.new: dict[Path, Phi] = {}
@@ -129,8 +128,7 @@ class Head:
                     self.lanes[path] = lane
                     is_content = path[0] == "c" and reader.state.heap[path[1]].kind == "array"
                     if phi.shape and not is_content:
-                        known = self.origins.get(path, frozenset())
-                        reader.state.origins[lane.name] = known.union(reader.shares(value))
+                        reader.state.origins[lane.name] = self.origins.of(path) | reader.shares(value)
                     first.append((path, lane))
                 case Undefined():
                     first.append((path, phi))
@@ -148,6 +146,7 @@ class Head:
                     first.append((path, OneOf(index, tuple(map(Ref, cells)))))
         for path, value in first:
             put_at(reader.state, path, value)
+        self.origins.enter(reader.state)
         for path, phi in self.phis.items():
             if isinstance(phi, Stale) and path[0] in ("n", "c"):
                 view = value_at(reader.state, path)
@@ -170,7 +169,7 @@ class Head:
                     self.new[path] = unassigned(name[1])
                 continue
             self._compare(path, value, now)
-        return self.new or widened(self)
+        return self.new
 
     def _compare(self, path: Path, head: Value, now: Value) -> None:
         reader = self.reader
