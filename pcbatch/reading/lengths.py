@@ -283,6 +283,16 @@ class Lengths(ElementsInRows):
 
     # -- as operands ---------------------------------------------------------------------------------------------------
 
+    def compare(self, op: type, a: Value, b: Value) -> Value:
+        both = [self.known(a), self.known(b)]
+        if op in (gast.Eq, gast.NotEq) and any(map(self.is_list, both)) and any(isinstance(v, Tuple) for v in both):
+            raise self.refusal(
+                "PCB130",
+                "a list or a tuple whose length differs by lane is compared with a tuple: which it is nobody notes",
+                "compare lists: `list(xs) == [1, 2]`",
+            )
+        return super().compare(op, a, b)
+
     def operand_of(self, value: Value) -> Any:
         if self.is_list(value):
             raise self.refusal("PCB130", "a list whose length differs by lane has no such operator", "write a loop")

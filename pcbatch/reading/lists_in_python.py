@@ -120,7 +120,7 @@ class List:
         return bool(np.any(self.rows.equal(x, self.length)))
 
     def __eq__(self, other: Any) -> Any:
-        if isinstance(other, tuple) or len(other) != self.length:
+        if not isinstance(other, list) or len(other) != self.length:
             return False
         return all(self.rows[k] == x for k, x in enumerate(other))
 

@@ -269,7 +269,8 @@ class Meeting(PartsMeeting):
                 return found if isinstance(found, Undefined) else Optional(there, found)
             case OneOf(index, items):
                 refs = [self.value([each] * len(self.states), what) for each in items]
-                return OneOf(index, tuple(refs))  # type: ignore[arg-type]
+                lost = next((each for each in refs if isinstance(each, Undefined)), None)
+                return lost or OneOf(index, tuple(refs))  # type: ignore[arg-type]
         return value
 
     def _function(self, values: Sequence[Function], what: str) -> Value:
@@ -389,7 +390,8 @@ class Meeting(PartsMeeting):
         if len(kinds - {"fixed"}) > 1:
             return self.unmet(values, what)
         for ref in every:
-            self.value([ref] * len(self.states), what)
+            if isinstance(found := self.value([ref] * len(self.states), what), Undefined):
+                return found
         type_ = TensorType("int32")
         hint = f"which_{what}" if what.isidentifier() else "which"
         index = Lane(self.reader.emitter.fresh(type_, hint, is_made=True), type_)
