@@ -216,7 +216,7 @@ def program(draw: Draw, kinds: Iterable[str]) -> str:
             written += "".join(text for each, _, text in module.functions if each == name)
         else:
             module.functions = [each for each in module.functions if each[0] != name]
-    drawn = "".join(text for name, _, text in module.functions if name not in HELPERS)
+    drawn = "".join([*methods, *(text for name, _, text in module.functions if name not in HELPERS)])
     inside = [text for name, _, text in module.functions if name in HELPERS and f"{name}(" not in drawn]
     inside = inside if writer.chance(5) else []
     module.functions = [each for each in module.functions if each[2] not in inside]
