@@ -11,7 +11,7 @@ import numpy as np
 
 MODULES = (
     *("order", "shared", "attributes", "operators", "helpers", "functions", "names", "elements", "rows"),
-    *("classes", "mixtures", "sequences", "unequal", "loops"),
+    *("classes", "mixtures", "sequences", "unequal", "loops", "calls"),
 )
 """The modules of `tests/programs/cases/`."""
 

@@ -18,7 +18,7 @@ from tests.programs.table import cases as all_cases
 from tests.programs.test_cases import KNOWN
 
 RIGHT = [name for name in all_cases() if KNOWN[name] == "right"]
-QUICK = 24
+QUICK = 36
 """The quick tests take one program of this many."""
 FIELDS = {"value": (ast.Assign, ast.AugAssign, ast.Return), "test": (ast.If, ast.While), "iter": (ast.For,)}
 """The expressions of statements in whose place a fault is put."""
