@@ -2,8 +2,6 @@
 
 # ruff: noqa: B006, B023, RUF012
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 
