@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcbatch.reading.phis import Path
 from pcbatch.reading.state import State
 from pcbatch.reading.values import Optional, Value
 
-if TYPE_CHECKING:
-    from pcbatch.reading.heads import Head
+Head = Any
+"""The head of a loop; see `heads`."""
 
 
 @dataclass(eq=False)
