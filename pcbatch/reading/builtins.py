@@ -150,8 +150,8 @@ class Builtins(Mapped):
         """A function of numbers, which classes may have as a method."""
         if values and (found := self.method_of(values[0], method)) is not None:
             return self.call_value(found, [*values[1:]], {})
-        known = self.known_result(getattr(builtins, name), *values)
-        return known or self.emit(builtin(name), [self.pattern(each) for each in values])
+        found = self.known_result(getattr(builtins, name), *values)
+        return found or self.emit(builtin(name), [self.pattern(each) for each in values])
 
     def call_bool(self, *values: Value) -> Value:
         return self.truth(values[0]) if values else Host(False)
@@ -267,10 +267,8 @@ class Builtins(Mapped):
         return NONE
 
     def call_hash(self, value: Value) -> Value:
-        found = self.known_result(hash, value)
-        if found is None:
-            help = "use the number itself: `x % n`"
-            raise self.refusal("PCB120", "a hash depends on how a value is represented", help)
+        if (found := self.known_result(hash, value)) is None:
+            raise self.refusal("PCB120", "a hash depends on how a value is represented", "use the number: `x % n`")
         return found
 
     def call_str(self, value: Value | None = None) -> Value:
@@ -327,9 +325,8 @@ class Builtins(Mapped):
 
         def deep(each: Value) -> Value:
             if self.type_of(each) is not None:
-                known = [copied for one, copied in arrays if is_same(one, each)] or [self.call_copy(each)]
-                arrays.append((each, known[0]))
-                return known[0]
+                arrays.append((each, next((c for a, c in arrays if is_same(a, each)), None) or self.call_copy(each)))
+                return arrays[-1][1]
             if isinstance(each, Tuple):
                 return dataclasses.replace(each, items=tuple(map(deep, each.items)))
             if isinstance(each, Optional):

@@ -12,7 +12,7 @@ from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.meeting_of_parts import PartsMeeting
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import Several, refs_of
-from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of
+from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of, with_joined
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
     Bound,
@@ -77,6 +77,7 @@ class Meeting(PartsMeeting):
                 found = placed(self.reader, self.states, name, found, values)
             self.out.names[name] = found
         self.out.twins = joined_twins(self.states, self.cells)
+        self.out.origins = with_joined(self.out.origins, self.cells)
         self.out.facts = _in_all([state.facts for state in self.states])
         self.out.meanings = _in_all([state.meanings for state in self.states])
         return self.out

@@ -364,4 +364,16 @@ def main(n, k, x, y, a, b, m):
 """,
         (2.0, 2.0, 2.0, 2.0, 2.0),
     ),
+    Fault(
+        "a view under a name on one path, of an array that the path stores into",
+        """
+def main(n, k, x, y, a, b, m):
+    if x > 0.0:
+        b = np.flip(a)
+        b[1] += y
+    b[1] = y
+    return a[2]
+""",
+        (-0.5, -0.25, -2.25, -2.5, 0.0),
+    ),
 )
