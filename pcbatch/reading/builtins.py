@@ -32,7 +32,7 @@ from pcbatch.reading.values import (
     Ref,
     Tuple,
     Value,
-    is_same,
+    is_one_value,
 )
 from pcbatch.syntax import parse
 
@@ -320,12 +320,13 @@ class Builtins(Mapped):
 
     def call_deepcopy(self, value: Value) -> Value:
         """`copy.deepcopy`."""
-        made: dict[int, Ref] = {}
-        arrays: list[tuple[Value, Value]] = []
+        made, arrays = dict[int, Ref](), list[tuple[Value, Value]]()
 
         def deep(each: Value) -> Value:
             if self.type_of(each) is not None:
-                arrays.append((each, next((c for a, c in arrays if is_same(a, each)), None) or self.call_copy(each)))
+                arrays.append(
+                    (each, next((c for a, c in arrays if is_one_value(a, each)), None) or self.call_copy(each))
+                )
                 return arrays[-1][1]
             if isinstance(each, Tuple):
                 return dataclasses.replace(each, items=tuple(map(deep, each.items)))
