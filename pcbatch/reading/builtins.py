@@ -300,8 +300,7 @@ class Builtins(Mapped):
             return self.read(value)
         if isinstance(value, Host):
             return self._opened(value)
-        cell = self.cell(value)
-        return value if cell is None else self.new_like(cell)
+        return value if (cell := self.cell(value)) is None else self.new_like(cell)
 
     def _opened(self, value: Host) -> Value:
         """A list, a dict, a set or an object of the world as one of the program, which may change."""
@@ -323,7 +322,7 @@ class Builtins(Mapped):
         made, arrays = dict[int, Ref](), list[tuple[Value, Value]]()
 
         def deep(each: Value) -> Value:
-            if self.type_of(each) is not None:
+            if self.type_of(each):
                 arrays.append(
                     (each, next((c for a, c in arrays if is_one_value(a, each)), None) or self.call_copy(each))
                 )
