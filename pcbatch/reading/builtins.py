@@ -32,6 +32,7 @@ from pcbatch.reading.values import (
     Ref,
     Tuple,
     Value,
+    is_one_value,
 )
 from pcbatch.syntax import parse
 
@@ -137,25 +138,30 @@ class Builtins(Mapped):
             raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
     def call_abs(self, value: Value) -> Value:
-        found = self.method_of(value, "__abs__")
-        if found is not None:
-            return self.call_value(found, [], {})
-        return self.known_result(abs, value) or self.emit(builtin("abs"), [self.pattern(value)])
+        return self._of_number("abs", "__abs__", value)
 
     def call_float(self, *values: Value) -> Value:
-        return self.known_result(float, *values) or self.emit(builtin("float"), [self.pattern(each) for each in values])
+        return self._of_number("float", "__float__", *values)
 
     def call_int(self, *values: Value) -> Value:
-        return self.known_result(int, *values) or self.emit(builtin("int"), [self.pattern(each) for each in values])
+        return self._of_number("int", "__int__", *values)
+
+    def _of_number(self, name: str, method: str, *values: Value) -> Value:
+        """A function of numbers, which classes may have as a method."""
+        if values and (found := self.method_of(values[0], method)) is not None:
+            return self.call_value(found, [*values[1:]], {})
+        found = self.known_result(getattr(builtins, name), *values)
+        return found or self.emit(builtin(name), [self.pattern(each) for each in values])
 
     def call_bool(self, *values: Value) -> Value:
         return self.truth(values[0]) if values else Host(False)
 
     def call_round(self, value: Value, ndigits: Value | None = None) -> Value:
-        given = [value] if ndigits is None else [value, ndigits]
-        return self.known_result(round, *given) or self.emit(builtin("round"), [self.pattern(each) for each in given])
+        return self._of_number("round", "__round__", *([value] if ndigits is None else [value, ndigits]))
 
     def call_divmod(self, a: Value, b: Value) -> Value:
+        if (found := self.overloaded(a, b, "__divmod__", "__rdivmod__")) is not None:
+            return found
         known = self.known_result(divmod, a, b) if not self._is_zero(b) else None
         if known is not None:
             return self.host(known.value)
@@ -261,11 +267,8 @@ class Builtins(Mapped):
         return NONE
 
     def call_hash(self, value: Value) -> Value:
-        found = self.known_result(hash, value)
-        if found is None:
-            raise self.refusal(
-                "PCB120", "a hash depends on how a value is represented", "use the number itself: `x % n`"
-            )
+        if (found := self.known_result(hash, value)) is None:
+            raise self.refusal("PCB120", "a hash depends on how a value is represented", "use the number: `x % n`")
         return found
 
     def call_str(self, value: Value | None = None) -> Value:
@@ -291,14 +294,13 @@ class Builtins(Mapped):
         if isinstance(value, OneOf):
             return self.taken([self.call_copy(each) for each in value.items], value.index)
         type_ = self.type_of(value)
+        if self.is_list(value) or (type_ is not None and type_.shape):
+            return self.call_value(self.attribute(value, "copy"), [], {})
         if type_ is not None:
             return self.read(value)
         if isinstance(value, Host):
             return self._opened(value)
-        cell = self.cell(value)
-        if self.is_list(value):
-            return self.call_value(self.attribute(value, "copy"), [], {})
-        return value if cell is None else self.new_like(cell)
+        return value if (cell := self.cell(value)) is None else self.new_like(cell)
 
     def _opened(self, value: Host) -> Value:
         """A list, a dict, a set or an object of the world as one of the program, which may change."""
@@ -317,11 +319,14 @@ class Builtins(Mapped):
 
     def call_deepcopy(self, value: Value) -> Value:
         """`copy.deepcopy`."""
-        made: dict[int, Ref] = {}
+        made, arrays = dict[int, Ref](), list[tuple[Value, Value]]()
 
         def deep(each: Value) -> Value:
-            if self.type_of(each) is not None:
-                return self.read(each)
+            if self.type_of(each):
+                arrays.append(
+                    (each, next((c for a, c in arrays if is_one_value(a, each)), None) or self.call_copy(each))
+                )
+                return arrays[-1][1]
             if isinstance(each, Tuple):
                 return dataclasses.replace(each, items=tuple(map(deep, each.items)))
             if isinstance(each, Optional):

@@ -209,11 +209,13 @@ class Crossing(Gathered):
                 return made[kind.type]
             case "oneof":
                 index, *items = (self.made_of(each, leaves, made) for each in kind.items)
+                if isinstance(index, Host):
+                    return items[index.value]
                 assert isinstance(index, Lane)
                 return OneOf(index, tuple(each for each in items if isinstance(each, Ref)))
             case "optional":
                 there, content = (self.made_of(each, leaves, made) for each in kind.items)
-                assert isinstance(there, Lane)
+                assert isinstance(there, Host | Lane)
                 return self.or_none(there, content)
             case "given":
                 return self._given_leaves[kind.type]

@@ -308,6 +308,9 @@ class Folds(Generators):
             yield self.zero_of(kind.type)
         elif kind.form == "word":
             yield Host(kind.keys[0])
+        elif kind.form == "optional":
+            yield Host(True)
+            yield from self._blanks(kind.items[1])
         else:
             for item in kind.items:
                 yield from self._blanks(item)

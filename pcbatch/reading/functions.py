@@ -154,6 +154,9 @@ class Functions(Results):
         for number, array in zip(spec.stored, arrays, strict=True):
             leaves[number] = array
         self._given_leaves = leaves
+        for number, others in spec.shared.items():
+            theirs = [self.shares(leaves[k]) if k >= 0 else {outputs[-1 - k].name} for k in others]
+            self.state.origins[outputs[number].name] = frozenset().union(*theirs)
         return self._handed_back(spec, function, result, outputs, objects, arrays)
 
     def is_callers(self, ref: Ref) -> bool:

@@ -14,6 +14,7 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
+from pcbatch.reading.origins import Origins
 from pcbatch.reading.phis import (
     Absent,
     Celled,
@@ -63,6 +64,7 @@ class Head:
     def __init__(self, reader: Counters, phis: dict[Path, Phi]):
         self.reader, self.phis = reader, phis
         self.lanes: dict[Path, Lane] = {}
+        self.origins = Origins()
         self.state = State()
         self.moves: list[tuple[Lane, Value]] = []
         self.new: dict[Path, Phi] = {}
@@ -126,12 +128,10 @@ class Head:
                     self.lanes[path] = lane
                     is_content = path[0] == "c" and reader.state.heap[path[1]].kind == "array"
                     if phi.shape and not is_content:
-                        reader.state.origins[lane.name] = frozenset(reader.shares(value))
+                        reader.state.origins[lane.name] = self.origins.of(path) | reader.shares(value)
                     first.append((path, lane))
                 case Undefined():
                     first.append((path, phi))
-                case Stale():
-                    pass
                 case Worded(words):
                     number = Lane(reader.emitter.fresh(NUMBER, hint_at(path)), NUMBER)
                     reader.give(number.name, reader.number_of(value), NUMBER)
@@ -146,6 +146,7 @@ class Head:
                     first.append((path, OneOf(index, tuple(map(Ref, cells)))))
         for path, value in first:
             put_at(reader.state, path, value)
+        self.origins.enter(reader.state)
         for path, phi in self.phis.items():
             if isinstance(phi, Stale) and path[0] in ("n", "c"):
                 view = value_at(reader.state, path)

@@ -168,6 +168,15 @@ class Lengths(ElementsInRows):
             return self.call_value(self.attribute(whole, "part"), bounds, {})
         return super().object_item(whole, index)
 
+    def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
+        if isinstance(index, Sliced) and self.is_list(whole):
+            raise self.refusal(
+                "PCB422",
+                "a slice of a list whose length differs by lane is assigned",
+                "make another list, `xs = xs[:i] + ys + xs[j:]`, or write a loop",
+            )
+        super().set_object_item(whole, index, value)
+
     def delete_item(self, whole: Value, index: Index) -> None:
         known = self.known(whole)
         found = self.method_of(known, "__delitem__")
@@ -273,6 +282,21 @@ class Lengths(ElementsInRows):
         return self.list_of(site, [])
 
     # -- as operands ---------------------------------------------------------------------------------------------------
+
+    def compare(self, op: type, a: Value, b: Value) -> Value:
+        both = [self.known(a), self.known(b)]
+        if op in (gast.Eq, gast.NotEq) and any(map(self.is_list, both)) and any(isinstance(v, Tuple) for v in both):
+            raise self.refusal(
+                "PCB130",
+                "a list or a tuple whose length differs by lane is compared with a tuple",
+                "compare lists: `list(xs) == [1, 2]`",
+            )
+        return super().compare(op, a, b)
+
+    def operand_of(self, value: Value) -> Any:
+        if self.is_list(value):
+            raise self.refusal("PCB130", "a list whose length differs by lane has no such operator", "write a loop")
+        return super().operand_of(value)
 
     def record(self, value: Value) -> Any:
         cell = self.cell(value)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.reading.arrays_in_python import RefusalError
-
 
 class List:
     """`list`."""
@@ -122,13 +120,7 @@ class List:
         return bool(np.any(self.rows.equal(x, self.length)))
 
     def __eq__(self, other: Any) -> Any:
-        if isinstance(other, tuple):
-            raise RefusalError(
-                "PCB423",
-                "a list or a tuple whose length differs by lane is compared with a tuple",
-                "compare lists: `list(xs) == [1, 2]`",
-            )
-        if len(other) != self.length:
+        if not isinstance(other, list) or len(other) != self.length:
             return False
         return all(self.rows[k] == x for k, x in enumerate(other))
 

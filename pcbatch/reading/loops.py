@@ -16,6 +16,7 @@ from pcbatch.reading.expressions import Ends
 from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
+from pcbatch.reading.origins import Origins
 from pcbatch.reading.phis import Absent, Chosen, Path, Phi, Worded, cells_of, value_at
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
@@ -102,14 +103,16 @@ class Loops(Filtered):
         settled = self.settled.get(key, {}).items()
         phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and self._fits(p, phi)}}
         mark = self.mark()
+        origins = Origins()
         for _ in range(ROUNDS):
             head = self.head(node, phis, turns_once)
+            loop = Loop(node, self.frame)
+            head.origins, origins.loop = origins, loop
             head.enter()
             start, first, noted = self.emitter.block(), len(self.emitter.layout), len(self.emitter.notes)
             self.emitter.jump(start, self.span(node))
             self.emitter.enter(start)
             head.state = self.state.copy()
-            loop = Loop(node, self.frame)
             exits: list[End] = []
             turn: Turn | None = None
             self.loops.append(loop)
@@ -128,7 +131,7 @@ class Loops(Filtered):
                 self._tested(test, exits)
             if self.is_live:
                 more = head.compared(self.state)
-                if more:
+                if more or origins.widened(head):
                     phis.update(more)
                     self.back_to(mark)
                     continue

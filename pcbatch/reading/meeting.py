@@ -12,7 +12,7 @@ from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.meeting_of_parts import PartsMeeting
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import Several, refs_of
-from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of
+from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of, with_joined
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
     Bound,
@@ -77,6 +77,7 @@ class Meeting(PartsMeeting):
                 found = placed(self.reader, self.states, name, found, values)
             self.out.names[name] = found
         self.out.twins = joined_twins(self.states, self.cells)
+        self.out.origins = with_joined(self.out.origins, self.cells)
         self.out.facts = _in_all([state.facts for state in self.states])
         self.out.meanings = _in_all([state.meanings for state in self.states])
         self.out.excluded = _in_all([state.excluded for state in self.states])
@@ -270,7 +271,8 @@ class Meeting(PartsMeeting):
                 return found if isinstance(found, Undefined) else Optional(there, found)
             case OneOf(index, items):
                 refs = [self.value([each] * len(self.states), what) for each in items]
-                return OneOf(index, tuple(refs))  # type: ignore[arg-type]
+                lost = next((each for each in refs if isinstance(each, Undefined)), None)
+                return lost or OneOf(index, tuple(refs))  # type: ignore[arg-type]
         return value
 
     def _function(self, values: Sequence[Function], what: str) -> Value:
@@ -390,7 +392,8 @@ class Meeting(PartsMeeting):
         if len(kinds - {"fixed"}) > 1:
             return self.unmet(values, what)
         for ref in every:
-            self.value([ref] * len(self.states), what)
+            if isinstance(found := self.value([ref] * len(self.states), what), Undefined):
+                return found
         type_ = TensorType("int32")
         hint = f"which_{what}" if what.isidentifier() else "which"
         index = Lane(self.reader.emitter.fresh(type_, hint, is_made=True), type_)

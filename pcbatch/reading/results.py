@@ -18,7 +18,7 @@ from pcbatch.reading.result_faults import two_kinds, two_types
 from pcbatch.reading.several import BOOL
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.state import array_name
-from pcbatch.reading.values import Host, Lane, Optional, Ref, Value
+from pcbatch.reading.values import NONE, Host, Lane, Optional, Ref, Value
 from pcbatch.reading.words import is_word
 
 
@@ -39,7 +39,7 @@ class Results(Effects):
 
     def changes(self, spec: Specialisation) -> Any:
         """Return what a function changes of its caller's, as far as it is known."""
-        return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound)
+        return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound), dict(spec.shared)
 
     def tail(self, node: Any) -> None:
         """`return node`; see `tails`."""
@@ -198,6 +198,7 @@ class Results(Effects):
             kinds = [self.kind_of(value, leaves, seen)]
         finally:
             self._ending = None
+        first = len(leaves)
         kinds += [self.kind_of(self.state.names[array_name(number)], leaves, seen) for number in spec.stored]
         for number in spec.changed:
             cell = self.state.cell(spec.given[number])
@@ -207,7 +208,20 @@ class Results(Effects):
         assert spec.frame is not None or not spec.bound
         for name in spec.bound:
             kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
+        self._note_shared(spec, [*leaves[:first], *[NONE] * len(spec.stored), *leaves[first + len(spec.stored) :]])
         return Kind("tuple", items=tuple(kinds))
+
+    def _note_shared(self, spec: Specialisation, leaves: Sequence[Value]) -> None:
+        """Note which of the arrays that a function gives its caller may be one, or are its caller's."""
+        given = {name: number for number, name in enumerate(spec.lanes)}
+        given |= {f"#{ref.cell}": number for number, ref in zip(spec.stored, spec.arrays, strict=False)}
+        are_arrays = [bool((type_ := self.type_of(each)) is not None and type_.shape) for each in leaves]
+        shares = [self.shares(v) if is_one else set() for v, is_one in zip(leaves, are_arrays, strict=True)]
+        for number, own in enumerate(shares):
+            found = {given[name] for name in own if name in given}
+            found |= {-1 - k for k, other in enumerate(shares) if k != number and not own.isdisjoint(other)}
+            if not found <= spec.shared.get(number, frozenset()):
+                spec.shared[number] = spec.shared.get(number, frozenset()) | found
 
 
 def _given(spec: Specialisation, result: Kind) -> Kind:

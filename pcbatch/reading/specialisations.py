@@ -58,6 +58,11 @@ class Specialisation:
     """Of its parameters' objects, by number, those that it changes."""
     bound: list[str] = field(default_factory=list)
     """The variables of functions around it that it assigns."""
+    shared: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Of the arrays that it gives, by number, which of its parameters' they may be, and, below 0, which of the others.
+
+    The first one that it gives is -1 there.
+    """
     lanes: tuple[str, ...] = ()
     arrays: list[Ref] = field(default_factory=list)
     before: dict[int, Any] = field(default_factory=dict)

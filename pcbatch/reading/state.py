@@ -259,6 +259,15 @@ def joined_twins(states: Sequence[State], cells: Mapping[tuple[int, ...], Ref]) 
     return found
 
 
+def with_joined(origins: dict[str, frozenset[str]], cells: Mapping[tuple[int, ...], Ref]) -> dict[str, frozenset[str]]:
+    """Where arrays come from, those among it that meet by what they become, too; see `joined_twins`."""
+    becomes: dict[str, set[str]] = {}
+    for key, ref in cells.items():
+        for number in key:
+            becomes.setdefault(f"#{number}", set()).add(f"#{ref.cell}")
+    return {name: own.union(*(becomes.get(each, ()) for each in own)) for name, own in origins.items()}
+
+
 def inside(value: Value) -> list[Value]:
     """The values that a value which is no reference leads to."""
     match value:

@@ -304,6 +304,11 @@ def is_same(a: Value, b: Value) -> bool:
     return False
 
 
+def is_one_value(a: Value, b: Value) -> bool:
+    """Whether two values are one for certain; two views of one part of an array are two."""
+    return a is b or (not isinstance(a, View) and is_same(a, b))
+
+
 def same_host(x: Any, y: Any) -> bool:
     """Whether two values of Python's are the same to any program: one object, or equal numbers and texts."""
     if x is y:

@@ -311,3 +311,23 @@ def test_no_lanes_of_a_function_without_batched_arguments():
 
 def test_one_lane():
     assert value(walk(STEPS[2:], EACH[2:])) == [25.0]
+
+
+@pcbatch.autobatch
+def of_rows(rows):
+    return rows[0]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[[1.0, 2.0], [3.0]], np.array([np.ones(2), np.ones(3)], dtype=object), [(1, (2, 3)), ((1, 2), 3)]],
+    ids=["lists", "an array of arrays", "nested tuples"],
+)
+def test_examples_of_several_lengths(rows):
+    with pytest.raises(UsageError, match="give all lanes one length, and the lengths as an argument"):
+        of_rows(rows)
+
+
+def test_text_among_numbers_is_no_matter_of_length():
+    with pytest.raises(UsageError, match="mixed types to Tensor"):
+        of_rows([1.0, "a"])

@@ -291,4 +291,89 @@ def main(n, k, x, y, a, b, m):
 """,
         (4.5, 1.5, -3.75, 5.0, 1.0),
     ),
+    Fault(
+        "another array under a name after a turn of a loop",
+        """
+def main(n, k, x, y, a, b, m):
+    for i in range(n):
+        b = a
+    b[1] = x
+    return a[1]
+""",
+        (1.5, -1.0, -1.5, 2.0, -1.5),
+    ),
+    Fault(
+        "a new array under two names after a turn of a loop",
+        """
+def main(n, k, x, y, a, b, m):
+    c = a
+    for i in range(n):
+        c = a * 2.0
+        b = c
+    b[1] = x
+    return c[1]
+""",
+        (1.5, -1.0, -1.5, 2.0, -1.5),
+    ),
+    Fault(
+        "a shallow copy of an array",
+        """
+import copy
+
+def main(n, k, x, y, a, b, m):
+    c = copy.copy(a)
+    c[0] = x
+    return a[0]
+""",
+        (2.25, 2.0, -2.25, 3.0, 2.5),
+    ),
+    Fault(
+        "a deep copy of arrays in a list",
+        """
+import copy
+
+def main(n, k, x, y, a, b, m):
+    cs = copy.deepcopy([a, a])
+    cs[0][0] = x
+    return a[0] + 2.0 * cs[1][0]
+""",
+        (6.75, 1.0, -5.25, 7.0, -0.5),
+    ),
+    Fault(
+        "objects in a second list, put there by a loop",
+        """
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+def main(n, k, x, y, a, b, m):
+    points = [Point(x + i) for i in range(n)]
+    high = [point for point in points if point.x > 0.0]
+    for point in high:
+        point.x = 0.0
+    return sum([point.x for point in points])
+""",
+        (0.0, 0.0, -1.5, 0.0, -2.0),
+    ),
+    Fault(
+        "a list whose length differs by lane beside a tuple",
+        """
+def main(n, k, x, y, a, b, m):
+    xs = [i for i in range(n)]
+    return 1.0 if xs == (0,) else 2.0
+""",
+        (2.0, 2.0, 2.0, 2.0, 2.0),
+    ),
+    Fault(
+        "a view under a name on one path, of an array that the path stores into",
+        """
+def main(n, k, x, y, a, b, m):
+    if x > 0.0:
+        b = np.flip(a)
+        b[1] += y
+    b[1] = y
+    return a[2]
+""",
+        (-0.5, -0.25, -2.25, -2.5, 0.0),
+    ),
 )

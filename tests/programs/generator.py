@@ -21,8 +21,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.generator_names import Draw
-from tests.programs.control import Control
 from tests.programs.effects import HELPERS
+from tests.programs.lengths import LIBRARY, Lengths
 from tests.programs.objects import CHANGING, OPERATORS
 from tests.programs.writer import MATRIX, NUMBER, ROW, WHOLE, Module, Object, Type, Variable
 
@@ -70,6 +70,13 @@ KINDS: dict[str, str] = {
     "loops": "loops as long as the lane says, with `break`, `continue` and `else`",
     "known loops": "loops of known length over objects, arrays and elements",
     "failures": "asserts, indices and divisions that fail some lanes",
+    "grown lists": "lists whose length differs by lane, of numbers, tuples, arrays, lists and objects",
+    "grown sets and dicts": "sets, dicts and deques whose length differs by lane",
+    "None": "names that are None in some lanes",
+    "generators": "generator functions, gone over and asked one by one",
+    "copies": "shallow and deep copies of arrays, lists and objects",
+    "keys": "objects and numbers by a key of the lane's",
+    "turns": "another array or object under a name after each turn of a loop",
 }
 """The kinds of constructs, and what each is. All programs have numbers, stores into arrays and branches besides."""
 LENGTHS = (1, 2, 2, 3, 4, 5)
@@ -78,7 +85,7 @@ WEIGHT = 3
 """How many times as often as a plain statement one of the kinds is drawn, when few kinds are used."""
 
 
-class Program(Control):
+class Program(Lengths):
     """Writes a whole program."""
 
     def plain(self) -> None:
@@ -125,6 +132,7 @@ class Program(Control):
             "comprehensions": self.comprehended,
             "identity": lambda: self.new(NUMBER, f"1.0 if {self.same_object()} else 2.0"),
             "failures": self.failing,
+            **self.of_lengths(),
         }
         if depth:
             kinds |= {"loops": lambda: self.loop(depth), "known loops": lambda: self.known(depth)}
@@ -174,7 +182,7 @@ class Program(Control):
 
     def results(self) -> str:
         """Everything that the names in scope lead to."""
-        return ", ".join([*self.leading_to(NUMBER)[:16], *[text for text, _ in self.arrays()][:12]])
+        return ", ".join([*self.leading_to(NUMBER)[:16], *[text for text, _ in self.arrays()][:12], *self.digests()])
 
 
 @st.composite
@@ -200,7 +208,15 @@ def program(draw: Draw, kinds: Iterable[str]) -> str:
             with writer.block(f"if {writer.condition()}:"):
                 writer.line(writer.early())
     writer.line(writer.early() if early else f"return {writer.results()}")
-    drawn = "".join(text for name, _, text in module.functions if name not in HELPERS)
+    methods = [text for members in module.members.values() for text in members.values()]
+    own = [text for name, _, text in module.functions if name not in LIBRARY]
+    written = "".join([*writer.lines, *methods, *own])
+    for name in reversed(LIBRARY):
+        if f"{name}(" in written:
+            written += "".join(text for each, _, text in module.functions if each == name)
+        else:
+            module.functions = [each for each in module.functions if each[0] != name]
+    drawn = "".join([*methods, *(text for name, _, text in module.functions if name not in HELPERS)])
     inside = [text for name, _, text in module.functions if name in HELPERS and f"{name}(" not in drawn]
     inside = inside if writer.chance(5) else []
     module.functions = [each for each in module.functions if each[2] not in inside]
@@ -219,7 +235,8 @@ def assembled(module: Module, main: str) -> str:
         parts.append("@dataclasses.dataclass\n" * decorated + f"class {name}:\n{body}\n")
     text = "\n\n".join([*parts, *(text for _, _, text in module.functions), main])
     pair = 'Pair = collections.namedtuple("Pair", "left right")\n'
-    imports = ["collections"] * ("Pair(" in text) + ["dataclasses"] * module.dataclass
+    imports = ["collections"] * ("Pair(" in text or "collections." in text)
+    imports += ["copy"] * module.copies + ["dataclasses"] * module.dataclass
     head = "".join(f"import {name}\n" for name in imports) + "\n" * bool(imports) + "import numpy as np\n"
     return "\n\n".join([f"# {', '.join(sorted(module.used)) or 'plain'}\n{head}", *[pair] * ("Pair(" in text), text])
 

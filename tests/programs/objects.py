@@ -253,7 +253,9 @@ class Objects(Expressions):
 
     def added(self) -> None:
         """An array changed in place by an operator, under all its names."""
-        names = [(text, shape) for text, shape in self.arrays() if self.own(text) or not text.isidentifier()]
+        fields = (".left", ".right")
+        names = [each for each in self.arrays() if self.own(each[0]) or not each[0].isidentifier()]
+        names = [(text, shape) for text, shape in names if not text.endswith(fields)]
         if not names:
             return
         array, shape = self.pick(names)

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-MODULES = ("order", "shared", "attributes", "operators", "helpers", "functions", "names", "elements", "rows")
+MODULES = (
+    *("order", "shared", "attributes", "operators", "helpers", "functions", "names", "elements", "rows"),
+    *("classes", "mixtures", "sequences", "unequal", "loops", "calls"),
+)
 """The modules of `tests/programs/cases/`."""
 
 A = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [-1.0, 0.0, 2.0, 9.0]], np.float32)

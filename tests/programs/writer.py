@@ -76,7 +76,14 @@ class Function:
     gives: Type | None
 
 
-Type = Number | Whole | Array | Object | List | Dict | Pair | Function
+@dataclass(frozen=True)
+class Grown:
+    """A list whose length differs by lane, of "number", "pair", "row", "list" or "point"."""
+
+    of: str
+
+
+Type = Grown | Number | Whole | Array | Object | List | Dict | Pair | Function
 NUMBER, WHOLE = Number(), Whole()
 ROW, MATRIX = Array((4,)), Array((3, 3))
 KEYS = ("p", "q")
@@ -120,6 +127,8 @@ class Module:
     used: set[str] = field(default_factory=set)
     dataclass: bool = False
     """Whether points are of a dataclass."""
+    copies: bool = False
+    """Whether anything is copied by the module `copy`."""
 
     def fresh(self, letter: str) -> str:
         """A name that is not taken."""

@@ -87,11 +87,17 @@ def _tensor(value: Any) -> tf.Tensor:
     try:
         return _converted(value)
     except Exception as error:  # whatever an object of the user's raises that poses as an array
-        ragged = f"; {_ONE_LENGTH}" if "non-rectangular" in str(error) else ""
+        ragged = f"; {_ONE_LENGTH}" if "non-rectangular" in str(error) or _has_rows(value) else ""
         why = str(error).strip().partition("\n")[0].rstrip(".")
         if "unsupported type" in why and not isinstance(value, (list, np.ndarray)):
             raise TypeError(f"not an array but {structures.describe(value)}") from None
         raise TypeError(f"not an array: {why}{ragged}") from None
+
+
+def _has_rows(value: Any) -> bool:
+    """Tell whether an argument has lists, tuples or arrays in it, which are not of one shape then."""
+    is_outer = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
+    return is_outer and any(isinstance(each, list | tuple | np.ndarray) for each in value)
 
 
 def _converted(value: Any) -> tf.Tensor:
