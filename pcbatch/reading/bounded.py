@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from pcbatch.ir.types import TensorType
+from pcbatch.reading import lists_in_python
 from pcbatch.reading.containers import MUTATORS
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.lengths import Lengths
 from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.rows import Elements, rows_class
-from pcbatch.reading.values import NONE, Host, Value
+from pcbatch.reading.values import Host, Value
 
 
 class BoundedLists(Lengths):
@@ -34,12 +35,20 @@ class BoundedLists(Lengths):
         if isinstance(value, Host) and is_bounded_class(type(value.value)) and name in MUTATORS:
             raise self.captured_change(value)
         cell = self.cell(value)
-        if cell is not None and cell.cls is List and name == "items":
-            rows = self.state.cell(cell.items["rows"])
-            kind = rows.cls.elements.kind  # type: ignore[union-attr]
-            types = (self.type_of(each) for each in rows.items.values())
-            return NONE if kind is None else self.made_of(kind.with_leaves(types), iter(rows.items.values()), [])
-        return super().attribute(value, name)
+        is_own = cell is not None and cell.cls is List and self.file != lists_in_python.__file__
+        if not is_own or name not in ("items", "length", "rows"):
+            return super().attribute(value, name)
+        assert cell is not None
+        rows = self.state.cell(cell.items["rows"])
+        elements: Elements = rows.cls.elements  # type: ignore[union-attr]
+        if not elements.is_bounded or name == "rows" or elements.kind is None:
+            raise self.refusal("PCB401", f"AttributeError: 'list' object has no attribute '{name}'")
+        if name == "length":
+            return self.known(cell.items["length"])
+        with self.kept(rows.items.values()) as row:
+            arrays = [self.call_value(Host(np.copy), [each], {}) for each in row]
+        kind = elements.kind.with_leaves(self.lane(each).type for each in arrays)
+        return self.made_of(kind, iter(arrays), [])
 
 
 def kind_of_bounded(items: Kind, length: Kind) -> Kind:

@@ -15,6 +15,7 @@ from pcbatch.reading.effects import Effects
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.result_faults import two_kinds, two_types
+from pcbatch.reading.rows import is_rows_class
 from pcbatch.reading.several import BOOL
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.state import array_name
@@ -198,17 +199,19 @@ class Results(Effects):
             kinds = [self.kind_of(value, leaves, seen)]
         finally:
             self._ending = None
-        first = len(leaves)
+        are_rows = [*_in_rows(kinds[0]), *[True] * len(spec.stored)]
         kinds += [self.kind_of(self.state.names[array_name(number)], leaves, seen) for number in spec.stored]
         for number in spec.changed:
             cell = self.state.cell(spec.given[number])
             parts = in_order(cell)
             items = self._kinds(list(parts.values()), leaves, seen)
             kinds.append(Kind("tuple", items=items, keys=tuple(parts), site=cell.site))
+            are_rows += _in_rows(replace(kinds[-1], cls=cell.cls))
         assert spec.frame is not None or not spec.bound
         for name in spec.bound:
             kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
-        self._note_shared(spec, [*leaves[:first], *[NONE] * len(spec.stored), *leaves[first + len(spec.stored) :]])
+            are_rows += _in_rows(kinds[-1])
+        self._note_shared(spec, [NONE if own else each for each, own in zip(leaves, are_rows, strict=True)])
         return Kind("tuple", items=tuple(kinds))
 
     def _note_shared(self, spec: Specialisation, leaves: Sequence[Value]) -> None:
@@ -222,6 +225,14 @@ class Results(Effects):
             found |= {-1 - k for k, other in enumerate(shares) if k != number and not own.isdisjoint(other)}
             if not found <= spec.shared.get(number, frozenset()):
                 spec.shared[number] = spec.shared.get(number, frozenset()) | found
+
+
+def _in_rows(kind: Kind) -> Iterator[bool]:
+    """Tell of each number and array of a kind whether it is in the rows of a list, and so nobody else's."""
+    if kind.form == "lane":
+        yield False
+    for item in kind.items:
+        yield from ([True] * len([*item.leaves()]) if is_rows_class(kind.cls) else _in_rows(item))
 
 
 def _given(spec: Specialisation, result: Kind) -> Kind:

@@ -84,7 +84,7 @@ class ElementsInRows(Crossing):
     def is_rows(self, value: Value) -> bool:
         """Tell whether a value is the rows of one."""
         cell = self.cell(value)
-        return cell is not None and _is_rows_class(cell.cls)
+        return cell is not None and is_rows_class(cell.cls)
 
     def _new_rows(self, site: Any, arrays: Sequence[Value] | None = None) -> Ref:
         """Rows of the elements that lists made at a place have; of zeros, unless their arrays are given."""
@@ -154,7 +154,7 @@ class ElementsInRows(Crossing):
         return is_larger
 
     def refuse_rows(self, cells: Sequence[Cell]) -> None:
-        if all(_is_rows_class(cell.cls) for cell in cells):
+        if all(is_rows_class(cell.cls) for cell in cells):
             self._meet([(cell.site, cell.cls.elements) for cell in cells])  # type: ignore[union-attr]
 
     def _meet(self, rows: Sequence[tuple[Any, Elements]]) -> None:
@@ -175,7 +175,7 @@ class ElementsInRows(Crossing):
 
     def refuse_kinds(self, one: Kind, other: Kind) -> None:
         """Have the elements of lists in values of two kinds be of one kind."""
-        if one.cls is not other.cls and all(_is_rows_class(each.cls) for each in (one, other)):
+        if one.cls is not other.cls and all(is_rows_class(each.cls) for each in (one, other)):
             self._meet([(each.site, each.cls.elements) for each in (one, other)])
         for pair in zip(one.items, other.items, strict=False):
             self.refuse_kinds(*pair)
@@ -379,7 +379,7 @@ class ElementsInRows(Crossing):
         return super().method(value, name, arguments, keywords)
 
 
-def _is_rows_class(cls: Any) -> bool:
+def is_rows_class(cls: Any) -> bool:
     """Tell whether a class is one of rows."""
     return isinstance(cls, type) and issubclass(cls, Rows)
 

@@ -1113,7 +1113,26 @@ def handed_to_a_helper(n):
     return f(xs[0], xs[0].x), xs[0].x
 
 
+def subset_sums(n):
+    found, chosen = [], []
+
+    def search(i, rest):
+        if rest == 0:
+            found.append(list(chosen))
+            return
+        if i == 5 or rest < 0:
+            return
+        chosen.append(i + 1)
+        search(i + 1, rest - i - 1)
+        chosen.pop()
+        search(i + 1, rest)
+
+    search(0, n)
+    return len(found), min((len(each) for each in found), default=0), len(chosen)
+
+
 QUICK = [
+    subset_sums,
     agents_move,
     rows_get_longer,
     lists_by_key,
