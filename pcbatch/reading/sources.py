@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -93,12 +94,32 @@ def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
         if node.lineno == code.co_firstlineno
         and tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names
     ]
-    if len(found) > 1 and hasattr(code, "co_positions"):
-        places = {(line, column) for line, _, column, _ in code.co_positions() if column}
-        found = [each for each in found if (each.body.lineno, each.body.col_offset) in places] or found
+    if len(found) > 1:
+        found = [node for node in found if _compiled(node, code) == _contents(code)][:1]
     if len(found) != 1:
         raise LookupError("the source of a lambda cannot be told from others")
     return found[0], lines
+
+
+def _compiled(node: ast.Lambda, code: CodeType) -> Any:
+    """What a lambda compiles to where the names that `code` takes from around it are variables."""
+    names = [ast.arg(name) for name in code.co_freevars]
+    around = ast.Lambda(ast.arguments([], names, None, [], [], None, []), node)
+    whole = compile(ast.fix_missing_locations(ast.Expression(around)), code.co_filename, "eval", dont_inherit=True)
+    outer = next(each for each in whole.co_consts if isinstance(each, CodeType))
+    return _contents(next(each for each in outer.co_consts if isinstance(each, CodeType)))
+
+
+_MANGLED = re.compile(r"^_[^\W_]\w*?(?=__\w)")
+"""What a class puts before private names of its own."""
+
+
+def _contents(code: CodeType) -> Any:
+    """What code does, wherever it stands."""
+    inner = [_contents(each) if isinstance(each, CodeType) else (type(each), each) for each in code.co_consts]
+    own = [each for each in inner if not (each[0] is str and "<lambda>" in each[1])]  # before 3.11 names of functions
+    names = [_MANGLED.sub("", each) for each in code.co_names]
+    return code.co_code, names, code.co_varnames, code.co_freevars, own
 
 
 @lru_cache(maxsize=4096)

@@ -82,3 +82,20 @@ def test_as_python_has_it(program, options):
         wanted = tf.nest.flatten(program(XS[lane], int(N[lane])))
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one[lane], other, rtol=1e-6)
+
+
+class Scale:
+    def __init__(self):
+        self.__factor = 2.0
+
+    def ways(self, k):
+        return lambda x: x * self.__factor, lambda x: x + self.__factor, lambda x: [v * k for v in (x,)][0] - 1.0
+
+
+@pytest.mark.parametrize("way", Scale().ways(3.0), ids=["times", "plus", "inside"])
+def test_lambdas_that_begin_on_one_line_are_told_by_their_code(way):
+    def called(x):
+        return way(x)
+
+    given = np.array([1.0, 2.0])
+    np.testing.assert_allclose(pcbatch.autobatch(called)(given), way(given))
