@@ -89,7 +89,7 @@ class Scale:
         self.__factor = 2.0
 
     def ways(self, k):
-        return lambda x: x * self.__factor, lambda x: x + self.__factor, lambda x: [v * k for v in (x,)][0] - 1.0
+        return lambda x: x * self.__factor, lambda x: x + self.__factor, lambda x: sum(v * k for v in (x,)) - 1.0
 
 
 @pytest.mark.parametrize("way", Scale().ways(3.0), ids=["times", "plus", "inside"])
