@@ -166,7 +166,30 @@ def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
             made.is_constant = True
         return made
 
+    if isinstance(function, np.ufunc):
+        for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
+            setattr(call, method, _of_ufunc(function, method))
     return call
+
+
+def _of_ufunc(function: np.ufunc, method: str) -> Callable[..., Any]:
+    """A method of a ufunc: the function that does the same, if there is one, which goes along the first axis here."""
+    same = _ALONG_AN_AXIS.get((function, method))
+    if same is None:
+        return _of_numpy(getattr(function, method))
+    return lambda array, axis=0, **options: library(same)(array, axis=axis, **options)
+
+
+_ALONG_AN_AXIS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
+    (np.add, "reduce"): np.sum,
+    (np.multiply, "reduce"): np.prod,
+    (np.maximum, "reduce"): np.max,
+    (np.minimum, "reduce"): np.min,
+    (np.logical_and, "reduce"): np.all,
+    (np.logical_or, "reduce"): np.any,
+    (np.add, "accumulate"): np.cumsum,
+    (np.multiply, "accumulate"): np.cumprod,
+}
 
 
 def _has_values(value: Any) -> bool:

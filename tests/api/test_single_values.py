@@ -322,3 +322,24 @@ def test_a_number_takes_axes_of_length_one_and_a_tape_follows_it():
     assert tape.gradient(found, x).numpy() == 2.0
     with pytest.raises(IndexError, match="too many indices"):
         first.single(np.float32(1.5))
+
+
+def of_ufuncs(a, i):
+    b = a.copy()
+    np.add.at(b, i, 1.0)
+    sums = np.add.reduce(a), np.add.accumulate(a), np.add.reduce(i), np.maximum.reduce(i)
+    return *sums, np.maximum.accumulate(a), np.multiply.outer(a, a), np.subtract.outer(a, a[:2]), b
+
+
+def test_methods_of_ufuncs():
+    a, i = np.array([1.0, 5.0, 2.0], np.float32), np.array([0, 2], np.int32)
+    batched = pcbatch.autobatch(of_ufuncs)
+    of_a_batch = batched(a[None], i[None])
+    for one, row, theirs in zip(batched.single(a, i), of_a_batch, of_ufuncs(a, i), strict=True):
+        np.testing.assert_allclose(one, theirs)
+        assert one.dtype == row.dtype
+    with tf.GradientTape() as tape:
+        watched = tf.constant(a)
+        tape.watch(watched)
+        total = batched.single(watched, i)[0]
+    np.testing.assert_array_equal(tape.gradient(total, watched), np.ones(3))
