@@ -23,6 +23,8 @@ from hypothesis import settings
 settings.register_profile("pcbatch", derandomize=True, deadline=None, database=None)
 settings.load_profile("pcbatch")
 
+SLOW = Path(__file__).with_name("slow.txt")
+"""The tests that took more than three seconds of a CPU, by name, as `pytest --durations=0 -vv` has them."""
 collect_ignore = ["found"]  # programs that tests read; some are refused where they are imported
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
@@ -52,8 +54,16 @@ def pytest_configure(config: pytest.Config) -> None:
             importlib.import_module("arviz")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the runs of one corpus program follow each other: what modes share is found out once where they do."""
+    """Mark the tests that `slow.txt` lists, and let the runs of one corpus program follow each other.
+
+    What modes share is found out once where they do.
+    """
+    slow = {*SLOW.read_text().splitlines()}
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
 
     def program(item: pytest.Item) -> str:
         in_corpus = item.nodeid.startswith("tests/test_corpus.py") and hasattr(item, "callspec")

@@ -126,8 +126,9 @@ class Head:
                     reader.refuse_taped([value])
                     reader.give(lane.name, value, phi)
                     self.lanes[path] = lane
-                    is_content = path[0] == "c" and reader.state.heap[path[1]].kind == "array"
-                    if phi.shape and not is_content:
+                    holder = Ref(path[1]) if path[0] == "c" else NONE
+                    is_own = reader.kind(holder) == "array" or reader.is_rows(holder)
+                    if phi.shape and not is_own:
                         reader.state.origins[lane.name] = self.origins.of(path) | reader.shares(value)
                     first.append((path, lane))
                 case Undefined():

@@ -268,7 +268,7 @@ class Operators(Variables):
             except TypeError as error:
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
-            same = self.is_one(a, b)
+            same = Host(False) if self._is_number_of_both(a, b) else self.is_one(a, b)
             return self.negated(same) if op is gast.NotEq else same
         return self.emit(BINARY[op], [self.operand_of(each) for each in self._met(a, b)])
 

@@ -199,19 +199,19 @@ class Results(Effects):
             kinds = [self.kind_of(value, leaves, seen)]
         finally:
             self._ending = None
-        are_rows = [*_in_rows(kinds[0]), *[True] * len(spec.stored)]
+        are_apart = [*_in_rows(kinds[0]), *[True] * len(spec.stored)]
         kinds += [self.kind_of(self.state.names[array_name(number)], leaves, seen) for number in spec.stored]
         for number in spec.changed:
             cell = self.state.cell(spec.given[number])
             parts = in_order(cell)
             items = self._kinds(list(parts.values()), leaves, seen)
             kinds.append(Kind("tuple", items=items, keys=tuple(parts), site=cell.site))
-            are_rows += _in_rows(replace(kinds[-1], cls=cell.cls))
+            are_apart += _in_rows(replace(kinds[-1], cls=cell.cls))
         assert spec.frame is not None or not spec.bound
         for name in spec.bound:
             kinds.append(self.kind_of(self.state.names[spec.frame.number, name], leaves, seen))  # type: ignore[union-attr]
-            are_rows += _in_rows(kinds[-1])
-        self._note_shared(spec, [NONE if own else each for each, own in zip(leaves, are_rows, strict=True)])
+            are_apart += _in_rows(kinds[-1])
+        self._note_shared(spec, [NONE if apart else each for each, apart in zip(leaves, are_apart, strict=True)])
         return Kind("tuple", items=tuple(kinds))
 
     def _note_shared(self, spec: Specialisation, leaves: Sequence[Value]) -> None:
@@ -220,9 +220,9 @@ class Results(Effects):
         given |= {f"#{ref.cell}": number for number, ref in zip(spec.stored, spec.arrays, strict=False)}
         are_arrays = [bool((type_ := self.type_of(each)) is not None and type_.shape) for each in leaves]
         shares = [self.shares(v) if is_one else set() for v, is_one in zip(leaves, are_arrays, strict=True)]
-        for number, own in enumerate(shares):
-            found = {given[name] for name in own if name in given}
-            found |= {-1 - k for k, other in enumerate(shares) if k != number and not own.isdisjoint(other)}
+        for number, theirs in enumerate(shares):
+            found = {given[name] for name in theirs if name in given}
+            found |= {-1 - k for k, other in enumerate(shares) if k != number and not theirs.isdisjoint(other)}
             if not found <= spec.shared.get(number, frozenset()):
                 spec.shared[number] = spec.shared.get(number, frozenset()) | found
 

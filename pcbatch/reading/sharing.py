@@ -8,7 +8,7 @@ from operator import eq, is_
 
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import RefusedError
-from pcbatch.reading.state import Home
+from pcbatch.reading.state import GIVEN, Home
 from pcbatch.reading.values import Lane, Ref, Value
 from pcbatch.reading.views import Views
 
@@ -84,7 +84,7 @@ class Sharing(Views):
         for other in self.state.reachable(self.living()):
             if self.is_fresh(other) and not self.shares(other).isdisjoint(mine):
                 raise self._may_be_one(array, mine, partial(is_, other))
-            if isinstance(other, Ref) and f"#{other.cell}" in older:
+            if isinstance(other, Ref) and f"#{other.cell}" in older and self._is_seen(other):
                 raise self._may_be_one(array, mine, partial(eq, other))
             if not isinstance(other, Lane) or other.name in own:
                 continue
@@ -92,6 +92,11 @@ class Sharing(Views):
             is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
             if is_known and (not theirs.isdisjoint(mine) or other.name in older):
                 raise self._may_be_one(array, mine, partial(self._is_array_of, other))
+
+    def _is_seen(self, ref: Ref) -> bool:
+        """Tell whether an object has a name of the user's, and not only the one by which a function hands it back."""
+        names = self.state.names.items()
+        return ref in self.state.reachable(value for (_, name), value in names if not name.startswith(GIVEN))
 
     def _may_be_one(self, array: Value, mine: set[str], is_other: Callable[[Value], bool]) -> RefusedError:
         """The refusal of a store into an array that may be another one, too."""

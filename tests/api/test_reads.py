@@ -443,7 +443,7 @@ def test_a_written_module_notices_it_too(tmp_path, monkeypatch):
     """A written program has the numbers of that time; what is called and not interpreted reads them anew."""
     from pcbatch.commands.cli import main
 
-    helper = "def helper(x):\n    import math\n    return x * RATE * math.e / math.e\n\n"
+    helper = "def helper(x):\n    try:\n        return x * RATE\n    finally:\n        pass\n\n"
     source = f"import pcbatch\n\nRATE = 2.0\n\n{helper}@pcbatch.autobatch\ndef f(x):\n"
     (tmp_path / "source.py").write_text(source + "    return helper(x)\n")
     monkeypatch.syspath_prepend(tmp_path)

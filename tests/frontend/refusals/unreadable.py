@@ -66,7 +66,7 @@ def a_method(n):
 @pcbatch.autobatch
 def a_list_of_a_library(n):
     items = [n]
-    operator.setitem(items, 0, n + 1)
+    operator.iconcat(items, [n + 1])
     return items[0]
 
 
