@@ -24,7 +24,7 @@ settings.register_profile("pcbatch", derandomize=True, deadline=None, database=N
 settings.load_profile("pcbatch")
 
 SLOW = Path(__file__).with_name("slow.txt")
-"""The tests that took more than three seconds of a CPU, by name, as `pytest --durations=0 -vv` has them."""
+"""The tests of which a quick one has the kind and that took more than 1.5 seconds of a CPU, by their names."""
 collect_ignore = ["found"]  # programs that tests read; some are refused where they are imported
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs in the background
