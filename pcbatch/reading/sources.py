@@ -94,7 +94,10 @@ def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
         if node.lineno == code.co_firstlineno
         and tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)) == names
     ]
-    if len(found) > 1:
+    if len(found) > 1 and hasattr(code, "co_positions"):
+        places = {(line, column) for line, _, column, _ in code.co_positions() if column}
+        found = [each for each in found if (each.body.lineno, each.body.col_offset) in places] or found
+    elif len(found) > 1:
         found = [node for node in found if _compiled(node, code) == _contents(code)][:1]
     if len(found) != 1:
         raise LookupError("the source of a lambda cannot be told from others")
@@ -102,7 +105,10 @@ def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
 
 
 def _compiled(node: ast.Lambda, code: CodeType) -> Any:
-    """What a lambda compiles to where the names that `code` takes from around it are variables."""
+    """What a lambda compiles to where the names that `code` takes from around it are variables.
+
+    From Python 3.11 on that depends on what its module imports, too; but there code knows its columns.
+    """
     names = [ast.arg(name) for name in code.co_freevars]
     around = ast.Lambda(ast.arguments([], names, None, [], [], None, []), node)
     whole = compile(ast.fix_missing_locations(ast.Expression(around)), code.co_filename, "eval", dont_inherit=True)
