@@ -315,8 +315,16 @@ def within(value: Value, walk: Callable[[Value], Value]) -> Value:
             found = walk(base)
             return value if found is base else replace(value, base=found)
         case Bound(function, receiver):
+            whole = within(function, walk) if isinstance(function, Function) else function
             found = walk(receiver)
-            return value if found is receiver else Bound(function, found)
+            is_one = found is receiver and whole is function
+            return value if is_one else replace(value, function=whole, receiver=found)  # type: ignore[arg-type]
+        case Function(defaults=defaults, keyword_defaults=named):
+            new = tuple(map(walk, (*defaults, *named.values())))
+            if is_unchanged(new, (*defaults, *named.values())):
+                return value
+            others = dict(zip(named, new[len(defaults) :], strict=True))
+            return replace(value, defaults=new[: len(defaults)], keyword_defaults=others)
         case Generator(first=first):
             found = walk(first)
             return value if found is first else replace(value, first=found)

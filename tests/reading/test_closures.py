@@ -99,3 +99,23 @@ def test_lambdas_that_begin_on_one_line_are_told_by_their_code(way):
 
     given = np.array([1.0, 2.0])
     np.testing.assert_allclose(pcbatch.autobatch(called)(given), way(given))
+
+
+def views_of_a_default(a, y, k):
+    def behind(whole=a):
+        return whole[2:]
+
+    first = behind()
+    first[1] = y
+    second = behind()
+    a[k] = -2.5
+    return a, first, second
+
+
+@pytest.mark.parametrize("options", [{}, {"form": "lockstep"}], ids=str)
+def test_a_default_of_a_function_inside_is_the_array_that_changes(options):
+    a, y, k = np.array([[1.0, 2.0, 3.0, 4.0]] * 2), np.array([9.0, 8.0]), np.array([2, 3])
+    found = pcbatch.autobatch(views_of_a_default, **options)(a, y, k)
+    for lane in range(2):
+        for own, theirs in zip(found, views_of_a_default(a[lane].copy(), y[lane], k[lane]), strict=True):
+            np.testing.assert_array_equal(np.asarray(own)[lane], theirs)
