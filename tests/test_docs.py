@@ -220,7 +220,7 @@ def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
 
 
 def test_slow_tests_are_there():
-    """What `slow.txt` names is a function of the file that it names."""
+    """A test that `slow.txt` names is a function of the file that it names."""
     for line in (ROOT / "tests" / "slow.txt").read_text().splitlines():
         path, _, name = line.partition("::")
         assert f"def {name.split('[')[0]}(" in (ROOT / path).read_text(), line

@@ -89,7 +89,7 @@ def loaded(theme: str, is_plain: bool, monkeypatch: pytest.MonkeyPatch) -> Modul
 
 
 def examples(arguments: list[Any]) -> list[list[Any]]:
-    """What each lane has: numbers of Python's, and arrays."""
+    """The arguments of each lane: numbers of Python's, and arrays."""
     is_wide = any(isinstance(each, np.ndarray) and each.dtype == np.float64 for each in arguments)
 
     def lane(argument: Any, i: int) -> Any:

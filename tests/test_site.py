@@ -1,4 +1,4 @@
-"""What the documentation site is made of: pages, links, drawn tables. `make docs` builds it."""
+"""Parts of the documentation site: pages, links, drawn tables. `make docs` builds it."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def shown(output: str) -> list[str]:
 
 
 def printed(name: str) -> str:
-    """What an example prints."""
+    """The output of an example."""
     command = [sys.executable, str(ROOT / "examples" / f"{name}.py")]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 

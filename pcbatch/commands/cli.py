@@ -72,7 +72,7 @@ EXAMPLES = {
     "export": ("pcbatch export collatz.py:collatz --args '[[3, 7, 27]]' --platforms cpu -o collatz.zip",),
     "help": ("pcbatch help PCB101", "pcbatch help run"),
 }
-"""What help texts show of each command."""
+"""An example of each command, as help texts show it."""
 
 
 def _parser() -> argparse.ArgumentParser:

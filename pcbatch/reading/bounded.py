@@ -21,7 +21,7 @@ class BoundedLists(Lengths):
     """Bounded lists."""
 
     def bounded(self, function: Host, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """What `pcbatch.bounded` makes."""
+        """A list that `pcbatch.bounded` makes."""
         given = [self.constant(each, "what a bounded list is made with") for each in arguments]
         named = {name: self.constant(each, "what a bounded list is made with") for name, each in keywords.items()}
         whole = function.value(*given, **named)

@@ -66,7 +66,7 @@ class Calls(Libraries):
         """Trees of functions that are parts of the program wherever they are called."""
         self._in_place: set[Any] = set()
         self.faults = 0
-        """How often a `raise` or an `assert` that may fail a lane was interpreted."""
+        """The number of times that a `raise` or an `assert` that may fail a lane was interpreted."""
 
     def batched(self, value: Any) -> BatchedFunction | None:
         return self._batched_of(value)

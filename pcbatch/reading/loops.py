@@ -173,7 +173,7 @@ class Loops(Filtered):
             return False
 
     def _fits(self, path: Path, phi: Phi) -> bool:
-        """Whether what was found at a path in another round, or in another turn of a loop around, may be there now."""
+        """Tell whether what was found in another round, or in another turn of a loop around, may be there now."""
         if isinstance(phi, Chosen):
             value = value_at(self.state, path)
             return isinstance(value, Ref | OneOf) and set(cells_of(value)) <= set(phi.cells) <= self.state.heap.keys()

@@ -105,4 +105,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     operator.ilshift: ilshift,
     operator.irshift: irshift,
 }
-"""What is read in the place of functions that are given anything of a lane's."""
+"""The functions that are read in the place of functions that are given anything of a lane's."""

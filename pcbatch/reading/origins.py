@@ -1,4 +1,4 @@
-"""What may be one array or one object behind a turn of a loop: what its head has to know, besides its variables."""
+"""Arrays and objects that may be one behind a turn of a loop: its head has to know them, besides its variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Head = Any
 
 @dataclass(eq=False)
 class Origins:
-    """What the head of a loop may have by a turn, found out in all rounds so far."""
+    """Origins that a turn may give to what the head of a loop has, found out in all rounds so far."""
 
     loop: Any = None
     arrays: dict[Path, frozenset[str]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Origins:
         return is_wider
 
     def _living(self, head: Head) -> set[str]:
-        """What the arrays share their elements with that are read in the loop or behind it, but those of the head."""
+        """The origins of the arrays that are read in the loop or behind it, but those of the head."""
         reader = head.reader
         given = {lane.name for lane, _ in head.moves}
         roots = iter([*reader.state.names.values()])
@@ -77,7 +77,7 @@ class Origins:
 
 
 def _sources(head: Head, now: Value) -> set[str]:
-    """What an array may share its elements with at the end of a turn, where it is an array that stays there, too."""
+    """The origins of an array at the end of a turn, where it is an array that stays there, too."""
     found: set[str] = head.reader.in_state(head.behind, lambda: head.reader.shares(now))
     cells = {int(name[1:]) for name in found if name.startswith("#")}
     return found | {f"#{head.back[cell]}" for cell in cells if cell in head.back}

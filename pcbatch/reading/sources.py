@@ -105,7 +105,7 @@ def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
 
 
 def _compiled(node: ast.Lambda, code: CodeType) -> Any:
-    """What a lambda compiles to where the names that `code` takes from around it are variables.
+    """The contents of a lambda that is compiled where the names that `code` takes from around it are variables.
 
     From Python 3.11 on that depends on what its module imports, too; but there code knows its columns.
     """
@@ -117,11 +117,11 @@ def _compiled(node: ast.Lambda, code: CodeType) -> Any:
 
 
 _MANGLED = re.compile(r"^_[^\W_]\w*?(?=__\w)")
-"""What a class puts before private names of its own."""
+"""The prefix that a class puts before private names of its own."""
 
 
 def _contents(code: CodeType) -> Any:
-    """What code does, wherever it stands."""
+    """A key of code that is the same wherever it stands."""
     inner = [_contents(each) if isinstance(each, CodeType) else (type(each), each) for each in code.co_consts]
     own = [each for each in inner if not (each[0] is str and "<lambda>" in each[1])]  # before 3.11 names of functions
     names = [_MANGLED.sub("", each) for each in code.co_names]

@@ -305,7 +305,7 @@ def is_same(a: Value, b: Value) -> bool:
 
 
 def is_one_value(a: Value, b: Value) -> bool:
-    """Whether two values are one for certain; two views of one part of an array are two."""
+    """Tell whether two values are one for certain; two views of one part of an array are two."""
     return a is b or (not isinstance(a, View) and is_same(a, b))
 
 

@@ -111,7 +111,7 @@ def _apart(found: Any, given: Iterable[Any]) -> Any:
 
 
 def _parts(value: Any) -> Any:
-    """What holds the parts of a list, a dict or an object: itself, or its attributes; None for all else."""
+    """The holder of the parts of a list, a dict or an object: itself, or its attributes; None for all else."""
     if isinstance(value, (list, deque, dict)):
         return value
     kind = type(value)

@@ -117,7 +117,7 @@ class Surroundings:
         self._copies: dict[FunctionType, FunctionType] = {}
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self.changes = False
-        """Whether anything that runs here may change an array, as far as is known."""
+        """Tell whether anything that runs here may change an array, as far as is known."""
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
         self._attributes: dict[type, dict[str, Any]] = {}
         """What the classes that are stood for had when it was looked at."""

@@ -1,4 +1,4 @@
-"""What prompts and notebooks show of texts, statuses, faults, runs, samples and explanations; refusals' places."""
+"""Displays of prompts and notebooks: of texts, statuses, faults, runs, samples and explanations; refusals' places."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_before_two_seconds_there_is_none(terminal, monkeypatch):
     twice()(np.array([3, 5]))
     assert terminal.getvalue() == ""
     assert asked[0] == notice.DELAY == 2.0
-    assert all(0 <= seconds <= 2.0 for seconds in asked), "counted from the beginning of the call"
+    assert max(asked) == asked[0], "what compiles later counts from the beginning of the call"
 
 
 def test_compiling_ahead_of_time_says_so(terminal):

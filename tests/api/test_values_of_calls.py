@@ -232,7 +232,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def batches() -> dict[Any, Any]:
-    """What a batch makes of each program, of one compilation."""
+    """The results of a batch for each program, of one compilation."""
 
     @pcbatch.autobatch
     def every(a):

@@ -67,7 +67,7 @@ class Lengths(Control):
         return self.value(POINT, shared=self.chance(2))
 
     def count(self) -> str:
-        """How many turns a loop makes: as many as the lane says."""
+        """A number of turns of a loop: as many as the lane says."""
         return self.pick([*self.leading_to(WHOLE), "2"])
 
     def a_grown(self, of: str) -> str:
@@ -267,7 +267,7 @@ class Lengths(Control):
         return self.call_in(name, f"{self.count()}, {self.number(0)}")
 
     def generator(self) -> None:
-        """What a generator gives, used at once, in a loop, or one by one."""
+        """The items of a generator, used at once, in a loop, or one by one."""
         t, v, one = self.a_number(), self.module.fresh("v"), self.generated()
         forms: list[list[str]] = [
             [f"{t} = {self.pick(['sum', 'any', 'all'])}({one}) + 0.5"],

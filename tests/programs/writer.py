@@ -128,7 +128,7 @@ class Module:
     dataclass: bool = False
     """Whether points are of a dataclass."""
     copies: bool = False
-    """Whether anything is copied by the module `copy`."""
+    """Tell whether anything is copied by the module `copy`."""
 
     def fresh(self, letter: str) -> str:
         """A name that is not taken."""

@@ -1,4 +1,4 @@
-"""What was refused, crashed or was wrong in programs that newcomers wrote: Python's own answer is right."""
+"""Faults and refusals of programs that newcomers wrote: Python's own answer is right."""
 
 from __future__ import annotations
 

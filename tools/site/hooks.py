@@ -18,7 +18,7 @@ from tools.site import errors  # noqa: E402
 from tools.site.links import PAGES, relinked, site_path  # noqa: E402
 
 LANGUAGES = {".py": "python", ".c": "c", ".json": "json", ".toml": "toml", "": "make"}
-"""How a file of code is coloured, by its ending."""
+"""The colouring of files of code, by their endings."""
 
 
 def on_files(files: Files, config: Any) -> Files:
