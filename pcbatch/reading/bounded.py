@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pcbatch.errors import UsageError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading import lists_in_python
 from pcbatch.reading.containers import MUTATORS
@@ -24,7 +25,13 @@ class BoundedLists(Lengths):
         """A list that `pcbatch.bounded` makes."""
         given = [self.constant(each, "what a bounded list is made with") for each in arguments]
         named = {name: self.constant(each, "what a bounded list is made with") for name, each in keywords.items()}
-        whole = function.value(*given, **named)
+        try:
+            whole = function.value(*given, **named)
+        except UsageError as error:
+            help = "give an element's shape and dtype, and how many there may be: `pcbatch.bounded([], float, 8)`"
+            raise self.refusal(error.code, error.message, help) from None
+        except TypeError as error:
+            raise self.refusal("PCB401", f"TypeError: {error}") from None
         items = np.asarray(whole.items)
         array = self.new("array", (self.lane(Host(items)),))
         elements = Elements(Kind("lane", TensorType(items.dtype.name, items.shape[1:])), len(items), is_bounded=True)

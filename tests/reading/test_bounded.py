@@ -157,9 +157,29 @@ def of_another_type(x, n):
     return b[0]
 
 
-@pytest.mark.parametrize(
-    ("program", "code"), [(meeting, "PCB301"), (of_another_type, "PCB307")], ids=["meeting", "type"]
-)
+def without_room(x, n):
+    return len(pcbatch.bounded([], tf.int32, 0))
+
+
+def without_capacity(x, n):
+    return len(pcbatch.bounded([], tf.int32))
+
+
+def of_a_lanes_capacity(x, n):
+    return len(pcbatch.bounded([], tf.int32, n))
+
+
+REFUSED = {
+    meeting: "PCB301",
+    of_another_type: "PCB307",
+    without_room: "PCB554",
+    without_capacity: "PCB401",
+    of_a_lanes_capacity: "PCB313",
+}
+
+
+@pytest.mark.parametrize(("program", "code"), REFUSED.items(), ids=lambda each: getattr(each, "__name__", ""))
 def test_what_cannot_be_is_refused(program, code):
-    with pytest.raises(pcbatch.CompileError, match=code):
+    with pytest.raises(pcbatch.CompileError, match=code) as caught:
         pcbatch.autobatch(program)(X, N)
+    assert caught.value.diagnostics[0].span.file == __file__
