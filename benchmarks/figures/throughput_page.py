@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.figures import pages, paper
@@ -42,6 +43,11 @@ def page(
         ),
         pages.table(heads, rows(cells, shown)),
         *(["What is missing:", pages.points(failures)] if failures else []),
+        pages.paragraph(
+            "Useful gradients of a call, medians. What a call costs in any case weighs most where there are few. "
+            "Samplers whose trajectories are longer than others' spread it over more of them."
+        ),
+        pages.table(heads, rows(cells, lambda figures: f"{gradients(figures):,.0f}" if is_own(figures) else "")),
         "## What is seen",
         pages.points(seen(cells)),
         "## What the paper says",
@@ -85,6 +91,11 @@ def rows(cells: Cells, text: Callable[[Figures], str]) -> dict[str, list[str]]:
 def is_own(figures: Figures) -> bool:
     """Whether so many chains were measured themselves, and to the end."""
     return figures.measured == figures.chains and figures.rate is not None
+
+
+def gradients(figures: Figures) -> float:
+    """Useful gradients of a timed call, the median."""
+    return statistics.median(figures.gradients)
 
 
 def shown(figures: Figures) -> str:
