@@ -145,7 +145,7 @@ class Containers(Entries):
         whole = self.there(whole, NO_ELEMENTS)
         if isinstance(whole, OneOf):
             whole = self.iterable(whole)
-        if isinstance(index, Choice):
+        if isinstance(index, Choice) and self.type_of(whole) is None:
             return self.of_words(index, lambda word: self.item(whole, word))
         if isinstance(whole, Host) and isinstance(whole.value, dict) and self.differs(index):
             return self.entry({key: self.item_of_host(whole, key) for key in whole.value}, index)
