@@ -9,7 +9,7 @@ import gast
 
 from pcbatch.reading.arrays import A_KEY, AN_ELEMENT, Arrays
 from pcbatch.reading.operations import BINARY, POSITION
-from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value
+from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value, plain_number
 from pcbatch.reading.views import Index, Sliced
 
 MOST_KEYS = 64
@@ -72,7 +72,10 @@ class Entries(Arrays):
         """A key of a dict, or an element of a set."""
         if isinstance(index, Sliced):
             raise self.refusal("PCB401", "TypeError: unhashable type: 'slice'")
-        return Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.read(self.known(index))
+        if isinstance(index, tuple):
+            return Tuple(tuple(map(self.key, index)))
+        key = self.known(index)
+        return key if isinstance(key, Choice) else self.read(key)
 
     def _lanes_of(self, key: Value) -> list[Lane]:
         if isinstance(key, Tuple):
@@ -85,8 +88,8 @@ class Entries(Arrays):
             return None
         if not items:
             return Host(False)
-        if isinstance(key, Lane) and all(type(each) in (int, bool) for each in items):
-            return self.truth(self.emit(BINARY[gast.In], [key, list(items)]))
+        if isinstance(key, Lane) and all(isinstance(each, int) for each in items):
+            return self.truth(self.emit(BINARY[gast.In], [key, [*map(plain_number, items)]]))
         if isinstance(key, Lane) or len(items) > MOST_KEYS:
             return None
         found: Host | Lane = Host(False)
@@ -107,7 +110,7 @@ class Entries(Arrays):
         values = list(items.values())
         if isinstance(key, Lane):
             is_place = list(items) == [*range(len(items))]
-            place = key if is_place else self.lane(self.emit(POSITION, [list(items), key]))
+            place = key if is_place else self.lane(self.emit(POSITION, [[*map(plain_number, items)], key]))
             return self.taken(values, place, is_checked=True)
         found = values[-1]
         for each, value in reversed([*zip(items, values, strict=True)][:-1]):
