@@ -198,6 +198,8 @@ class Containers(Entries):
                 return self._of_sequence(
                     self.sequence(whole), index, lambda found: self.new_container("list", tuple(found))
                 )
+            if isinstance(host, str):
+                return self._of_sequence(tuple(map(Host, host)), index, lambda found: Tuple(tuple(found)))
             raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):

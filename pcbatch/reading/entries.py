@@ -126,18 +126,27 @@ class Entries(Arrays):
     def _set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         items = dict(self.state.cell(whole).items)
         key = Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.key(index)
-        if isinstance(key, Choice):
+        if isinstance(key, Choice) and self.type_of(key) is not None and not self._has_words(items, key):
+            items[self.constant(self.read(key), A_KEY)] = value
+        elif isinstance(key, Choice):
             for number in key.words:
                 self._set_if(items, self.word(number), self.is_place(key.number, number), value)
         elif items and (inside := self.is_key(items, key)) is not None:
             names = tuple(each.name for each in self._lanes_of(key)[:1])
             name = ": {}" if names else ""
-            self.require(inside, f"KeyError{name}: a dict gets no new keys here", names)
+            self.require(
+                inside,
+                f"KeyError{name}: a dict with known keys gets no others: begin with all",
+                names,
+            )
             for each in [*items]:
                 self._set_if(items, self.host(each), self._is_at(key, each), value)
         else:
             items[self.constant(key, A_KEY)] = value
         self.change(whole, items=items)
+
+    def _has_words(self, items: Mapping[Any, Value], key: Choice) -> bool:
+        return all(self.word(number).value in items for number in key.words)
 
     def _set_if(self, items: dict[Any, Value], key: Value, holds: Host | Lane, value: Value) -> None:
         """A store into the entry at a key that is known where a condition holds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -141,6 +142,17 @@ def flags_that_are_joined(x):
     return rights & Right.WRITE == Right.WRITE, rights
 
 
+def counted(x):
+    way, ways = Way.STILL, Counter()
+    for i in range(4):
+        ways[way] += 1
+        if way is Way.STILL and x > i:
+            way = Way.UP
+        elif way is Way.UP:
+            way = Way.DOWN
+    return way, ways[Way.STILL], ways[Way.UP], way is not Way.DOWN
+
+
 class Car:
     def __init__(self):
         self.way, self.floor = Way.STILL, 0
@@ -166,6 +178,7 @@ def in_tuples_and_lists(x):
 
 
 PROGRAMS = [
+    pytest.param(counted, marks=pytest.mark.slow),
     used_as_a_number,
     carried_by_a_loop,
     beside_an_int,

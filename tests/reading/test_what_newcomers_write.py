@@ -156,6 +156,29 @@ def test_nothing_to_stack_fails_the_lane():
     ]
 
 
+def test_generators_side_by_side_are_put_into_lists_as_the_help_says():
+    def large(xs):
+        for x in xs:
+            if x > 0:
+                yield x
+
+    def refused(xs):
+        return sum(x * y for x, y in zip(large(xs), large(xs), strict=False))
+
+    def mended(xs):
+        one, other = [], []
+        for x in large(xs):
+            one.append(x)
+        for x in large(xs):
+            other.append(x)
+        return sum(x * y for x, y in zip(one, other, strict=True))
+
+    with pytest.raises(CompileError, match="PCB105") as caught:
+        pcbatch.autobatch(refused)(X)
+    assert "for x in g(): xs.append(x)" in caught.value.diagnostics[0].help
+    assert pcbatch.autobatch(mended)(X).numpy().tolist() == [int((x * x).sum()) for x in X]
+
+
 def is_the_number(n):
     return n is ONE
 
