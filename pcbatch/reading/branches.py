@@ -32,7 +32,6 @@ from pcbatch.reading.values import (
     Value,
     is_same,
 )
-from pcbatch.reading.words import is_word
 
 Arm = Callable[[], "Value | None"]
 
@@ -262,7 +261,7 @@ class Branches(Optionals):
             return Tuple(tuple(self.selection(condition, a, b) for a, b in pairs), x.cls)
         if isinstance(x, Undefined) or isinstance(y, Undefined):
             self.known(x), self.known(y)
-        if is_word(x) and is_word(y):
+        if self.are_words([x, y]):
             return self.word_if(condition, x, y)
         if self.type_of(x) is None or self.type_of(y) is None:
             raise NeedsBlocksError
@@ -296,11 +295,11 @@ class Branches(Optionals):
         if all(isinstance(each, Tuple) for each in items) and len({(len(t.items), t.cls) for t in items}) == 1:  # type: ignore[union-attr]
             rows = zip(*(each.items for each in items), strict=True)  # type: ignore[union-attr]
             return Tuple(tuple(self.taken(row, index, is_checked=is_checked) for row in rows), items[0].cls)  # type: ignore[union-attr]
+        if self.are_words(items):
+            return self.words_at(items, index)
         if all(self.type_of(each) is not None for each in items):
             self.refuse_taped(items)
             return self.sharing(self.emit(GETITEM, [[self.pattern(each) for each in items], index]), items)
-        if all(map(is_word, items)):
-            return self.words_at(items, index)
         objects = self.fixed(items)
         if objects is not None:
             return self._one_of(objects, self.placed(index, len(items)) if is_checked else index)

@@ -23,6 +23,7 @@ from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.values import (
     NONE,
     Bound,
+    Choice,
     Frame,
     Function,
     Generator,
@@ -199,6 +200,8 @@ class Builtins(Mapped):
                 self.both(value.there, self.truth(self.call_isinstance(value.content, classes))),
                 self.both(self.negated(value.there), of_none),
             )
+        if isinstance(value, Choice):
+            return self.of_words(value, lambda word: self.call_isinstance(word, classes))
         if isinstance(value, OneOf):
             return self.taken([self.call_isinstance(each, classes) for each in value.items], value.index)
         return Host(issubclass(self._class_of(value), wanted))

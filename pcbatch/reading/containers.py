@@ -145,7 +145,7 @@ class Containers(Entries):
         whole = self.there(whole, NO_ELEMENTS)
         if isinstance(whole, OneOf):
             whole = self.iterable(whole)
-        if isinstance(index, Choice):
+        if isinstance(index, Choice) and self.type_of(whole) is None:
             return self.of_words(index, lambda word: self.item(whole, word))
         if isinstance(whole, Host) and isinstance(whole.value, dict) and self.differs(index):
             return self.entry({key: self.item_of_host(whole, key) for key in whole.value}, index)
@@ -198,6 +198,8 @@ class Containers(Entries):
                 return self._of_sequence(
                     self.sequence(whole), index, lambda found: self.new_container("list", tuple(found))
                 )
+            if isinstance(host, str):
+                return self._of_sequence(tuple(map(Host, host)), index, lambda found: Tuple(tuple(found)))
             raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):

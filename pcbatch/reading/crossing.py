@@ -55,6 +55,8 @@ class Crossing(Gathered):
         """The function of which a result is taken apart."""
         self._is_result = False
         """Whether what is taken apart is a result: of several words it may be another one elsewhere."""
+        self._gives_numbers = False
+        """Whether members of an IntEnum are numbers in a result: beside them it has numbers on another way."""
         self._is_apart = False
         """Whether nobody sees changes of what crosses: it is there by value."""
         self._given_leaves: Sequence[Value] = ()
@@ -68,17 +70,20 @@ class Crossing(Gathered):
         """The kind of a value that crosses a call; its numbers and arrays go to `leaves`, unless they stay known."""
         value = self.known(value)
         type_ = self.type_of(value)
+        is_among = isinstance(value, Choice) or (self._is_result and is_word(value) and not is_none(value))
+        if is_among and (type_ is None or not (self._is_result and self._gives_numbers)):
+            leaves.append(self.number_of(value))
+            return Kind("word", items=(Kind("lane", NUMBER),), keys=self.numbers_of([value]))
         if type_ is not None and type_.shape and self._ending is not None:
             number = self._given_number(self._ending, value)
             if number is not None:
                 return Kind("given", number)
-        if type_ is not None and not (isinstance(value, Host) and stays(value)):
+        is_one = is_word(value) and not (self._is_result or self._is_apart)
+        is_known = isinstance(value, Host) and (is_one or stays(value))
+        if type_ is not None and not is_known:
             leaves.append(value)
             cell = self.cell(value)
             return Kind("lane", type_, is_held=cell is not None and cell.is_held)
-        if isinstance(value, Choice) or (self._is_result and is_word(value) and not is_none(value)):
-            leaves.append(self.number_of(value))
-            return Kind("word", items=(Kind("lane", NUMBER),), keys=self.numbers_of([value]))
         match value:
             case Host():
                 return Kind("host", value=value)

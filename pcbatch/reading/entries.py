@@ -9,7 +9,7 @@ import gast
 
 from pcbatch.reading.arrays import A_KEY, AN_ELEMENT, Arrays
 from pcbatch.reading.operations import BINARY, POSITION
-from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value
+from pcbatch.reading.values import NONE, Choice, Host, Lane, Lazy, Ref, Tuple, Value, plain_number
 from pcbatch.reading.views import Index, Sliced
 
 MOST_KEYS = 64
@@ -72,7 +72,10 @@ class Entries(Arrays):
         """A key of a dict, or an element of a set."""
         if isinstance(index, Sliced):
             raise self.refusal("PCB401", "TypeError: unhashable type: 'slice'")
-        return Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.read(self.known(index))
+        if isinstance(index, tuple):
+            return Tuple(tuple(map(self.key, index)))
+        key = self.known(index)
+        return key if isinstance(key, Choice) else self.read(key)
 
     def _lanes_of(self, key: Value) -> list[Lane]:
         if isinstance(key, Tuple):
@@ -85,8 +88,8 @@ class Entries(Arrays):
             return None
         if not items:
             return Host(False)
-        if isinstance(key, Lane) and all(type(each) in (int, bool) for each in items):
-            return self.truth(self.emit(BINARY[gast.In], [key, list(items)]))
+        if isinstance(key, Lane) and all(isinstance(each, int) for each in items):
+            return self.truth(self.emit(BINARY[gast.In], [key, [*map(plain_number, items)]]))
         if isinstance(key, Lane) or len(items) > MOST_KEYS:
             return None
         found: Host | Lane = Host(False)
@@ -107,7 +110,7 @@ class Entries(Arrays):
         values = list(items.values())
         if isinstance(key, Lane):
             is_place = list(items) == [*range(len(items))]
-            place = key if is_place else self.lane(self.emit(POSITION, [list(items), key]))
+            place = key if is_place else self.lane(self.emit(POSITION, [[*map(plain_number, items)], key]))
             return self.taken(values, place, is_checked=True)
         found = values[-1]
         for each, value in reversed([*zip(items, values, strict=True)][:-1]):
@@ -123,18 +126,27 @@ class Entries(Arrays):
     def _set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         items = dict(self.state.cell(whole).items)
         key = Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.key(index)
-        if isinstance(key, Choice):
+        if isinstance(key, Choice) and self.type_of(key) is not None and not self._has_words(items, key):
+            items[self.constant(self.read(key), A_KEY)] = value
+        elif isinstance(key, Choice):
             for number in key.words:
                 self._set_if(items, self.word(number), self.is_place(key.number, number), value)
         elif items and (inside := self.is_key(items, key)) is not None:
             names = tuple(each.name for each in self._lanes_of(key)[:1])
             name = ": {}" if names else ""
-            self.require(inside, f"KeyError{name}: a dict gets no new keys here", names)
+            self.require(
+                inside,
+                f"KeyError{name}: a dict with known keys gets no others: begin with all",
+                names,
+            )
             for each in [*items]:
                 self._set_if(items, self.host(each), self._is_at(key, each), value)
         else:
             items[self.constant(key, A_KEY)] = value
         self.change(whole, items=items)
+
+    def _has_words(self, items: Mapping[Any, Value], key: Choice) -> bool:
+        return all(self.word(number).value in items for number in key.words)
 
     def _set_if(self, items: dict[Any, Value], key: Value, holds: Host | Lane, value: Value) -> None:
         """A store into the entry at a key that is known where a condition holds."""

@@ -15,6 +15,7 @@ from pcbatch.reading.core import LostError, NeedsBlocksError, NeedsConstantError
 from pcbatch.reading.crossing import always
 from pcbatch.reading.emitter import Emitter
 from pcbatch.reading.kinds import Kind, is_value, sites_that_differ, size
+from pcbatch.reading.nested import advise
 from pcbatch.reading.results import Results
 from pcbatch.reading.sources import cost_of
 from pcbatch.reading.specialisations import (
@@ -323,6 +324,9 @@ class Functions(Results):
             self.emitter.enter(self.emitter.block())
             given = self.parameters_of(spec)
             self.hand_back(spec, self._body(spec, given))
+        except RefusedError as error:
+            advise(error, self.state)
+            raise
         finally:
             (
                 self.emitter,

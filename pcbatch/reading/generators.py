@@ -307,7 +307,8 @@ class Generators(Sequences):
         known = [self._generator_in(each) for each in parts]
         places = [place for place, each in enumerate(known) if _is_functions(each)]
         if len(places) > 1:
-            raise self.refusal("PCB105", "two generators are gone over side by side", "make a list of one: `list(..)`")
+            help = "put what each gives into a list, `for x in g(): xs.append(x)`, and go over the lists"
+            raise self.refusal("PCB105", "two generators are gone over side by side", help)
         places = places or [place for place, each in enumerate(known) if each is not None]
         parts = [
             each if own is None or place == places[0] else self.new("list", tuple(self.sequence(each)))

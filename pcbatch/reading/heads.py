@@ -29,6 +29,7 @@ from pcbatch.reading.phis import (
     hint_at,
     is_alike,
     is_known_better,
+    outermost,
     put_at,
     value_at,
 )
@@ -55,7 +56,7 @@ from pcbatch.reading.values import (
     is_none,
     is_same,
 )
-from pcbatch.reading.words import NUMBER, is_word
+from pcbatch.reading.words import NUMBER
 
 
 class Head:
@@ -99,8 +100,7 @@ class Head:
                     reader.own_of_host(value)
                 elif isinstance(value, Lane | Host):
                     lane = reader.lane(value, hint=hint_at(path))
-                    fresh = reader.new("array", (lane,))
-                    put_at(reader.state, path, fresh)
+                    put_at(reader.state, path, reader.new("array", (lane,)))
             elif isinstance(phi, Copied):
                 value = value_at(reader.state, path)
                 assert isinstance(value, Ref)
@@ -109,7 +109,7 @@ class Head:
                 reader.state.pair(copied.cell, value.cell)
                 put_at(reader.state, path, copied)
         first: list[tuple[Path, Value]] = []
-        for path, phi in self.phis.items():
+        for path, phi in outermost(self.phis):
             if path[0] == "h":
                 cell = reader.state.heap[path[1]]
                 is_rows = reader.is_rows(Ref(path[1]))
@@ -193,7 +193,7 @@ class Head:
         if isinstance(head, Ref) and isinstance(now, Ref):
             self._objects(path, head, now)
             return
-        if is_word(head) and is_word(now) and (path in self.lanes or not is_same(head, now)):
+        if reader.are_words([head, now]) and (path in self.lanes or not is_same(head, now)):
             self._word(path, head, now)
             return
         if isinstance(head, OneOf) and path in self.phis:
@@ -317,7 +317,7 @@ class Head:
 
     def is_optional(self, head: Value, now: Value) -> bool:
         """Tell whether a value is None, in the head or after a turn, in some lanes at least."""
-        is_one_none = is_none(head) != is_none(now) and not (is_word(head) and is_word(now))
+        is_one_none = is_none(head) != is_none(now) and not self.reader.are_words([head, now])
         return is_one_none or isinstance(head, Optional) or isinstance(now, Optional)
 
     def absent(self, path: Path, head: Value, now: Value) -> None:

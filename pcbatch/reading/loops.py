@@ -29,7 +29,6 @@ from pcbatch.reading.values import (
     Undefined,
     Value,
 )
-from pcbatch.reading.words import is_word
 
 ROUNDS = 12
 MOST_TURNS = 1000
@@ -147,7 +146,8 @@ class Loops(Filtered):
             self.join([*exits, *loop.breaks])
             return turn
         moving = ", ".join(sorted({str(path[2]) for path in phis if path[0] == "n"}))
-        raise self.refusal("PCB304", f"the types of a loop's variables do not settle: {moving}", node=node)
+        help = "give each one structure in every turn; what grows is a list, and of objects one list for each field"
+        raise self.refusal("PCB304", f"the types of a loop's variables do not settle: {moving}", help, node=node)
 
     def head(self, node: Any, phis: dict[Path, Phi], is_counted: bool) -> Head:
         """The head of the loop `node`, of which it is known how many turns it makes if it `is_counted`."""
@@ -177,7 +177,9 @@ class Loops(Filtered):
         if isinstance(phi, Chosen):
             value = value_at(self.state, path)
             return isinstance(value, Ref | OneOf) and set(cells_of(value)) <= set(phi.cells) <= self.state.heap.keys()
-        return not isinstance(phi, Absent) and not (isinstance(phi, Worded) and not is_word(value_at(self.state, path)))
+        if isinstance(phi, Worded):
+            return self.are_words([value_at(self.state, path), *map(self.word, phi.words)])
+        return not isinstance(phi, Absent)
 
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]

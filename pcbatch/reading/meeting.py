@@ -33,7 +33,7 @@ from pcbatch.reading.values import (
     View,
     is_same,
 )
-from pcbatch.reading.words import NUMBER, is_word
+from pcbatch.reading.words import NUMBER
 
 End = tuple[OpenBlock, State]
 """A block that has no terminator yet, and what is known at its end."""
@@ -207,7 +207,7 @@ class Meeting(PartsMeeting):
             return base if isinstance(base, Undefined) else replace(first, base=base, seen=None)  # type: ignore[arg-type]
         if self.is_optional(values):
             return self.optional(values, what)
-        if all(map(is_word, values)):
+        if self.reader.are_words(values):
             return self._word(values, what)
         types = [
             self.reader.in_state(s, lambda v=v: self.reader.type_of(v))

@@ -8,7 +8,6 @@ from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import BOOL, Several
 from pcbatch.reading.state import State
 from pcbatch.reading.values import NONE, Host, Lane, Lazy, Optional, Undefined, Value, is_none, is_same
-from pcbatch.reading.words import is_word
 
 
 class PartsMeeting:
@@ -46,7 +45,7 @@ class PartsMeeting:
 
     def is_optional(self, values: Sequence[Value]) -> bool:
         """Tell whether any of some values may be None, and they are not all words."""
-        return any(isinstance(each, Optional) or is_none(each) for each in values) and not all(map(is_word, values))
+        return any(isinstance(each, Optional) or is_none(each) for each in values) and not self.reader.are_words(values)
 
     def contents(self, values: Sequence[Value]) -> tuple[list[Host | Lane], list[Value]]:
         """Whether values are there on each way, and what they are where they are; nothing if none ever is."""

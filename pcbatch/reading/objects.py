@@ -82,6 +82,8 @@ class Objects(Loops):
         value = self.there(value, f"AttributeError: 'NoneType' object has no attribute '{name}'")
         match value:
             case Choice():
+                if (method := self.method_of(value, name)) is not None:
+                    return method
                 return self.of_words(value, lambda word: self.attribute(word, name))
             case OneOf():
                 return self._of_several(value, name)
@@ -407,10 +409,13 @@ class Objects(Loops):
             cls = value.cls
         elif isinstance(value, Host) and records.is_simple_class(type(value.value)):
             cls = type(value.value)
+        elif isinstance(value, Choice):
+            classes = {type(self.word(number).value) for number in value.words}
+            cls = classes.pop() if len(classes) == 1 else None
         if cls is None:
             return None
         owner, found = self.member(cls, name)
-        if owner is object or owner is tuple or not isinstance(found, FunctionType):
+        if owner in (object, tuple) or owner.__module__ == "enum" or not isinstance(found, FunctionType):
             return None
         if dataclasses.is_dataclass(cls) and found.__code__.co_filename == "<string>":
             return self._of_dataclass(value, name, cls)

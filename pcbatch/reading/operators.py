@@ -236,6 +236,8 @@ class Operators(Variables):
     def compare(self, op: type, a: Value, b: Value) -> Value:
         """`a op b` of one comparison."""
         a, b = self.known(a), self.known(b)
+        if op not in (gast.Is, gast.IsNot):
+            a, b = self.number_beside(a, b), self.number_beside(b, a)
         if isinstance(a, Choice):
             return self.of_words(a, lambda word: self.compare(op, word, b))
         if isinstance(b, Choice):

@@ -17,7 +17,6 @@ from pcbatch.reading.joins import Joins
 from pcbatch.reading.operations import CHOICE, GETITEM
 from pcbatch.reading.several import BOOL
 from pcbatch.reading.values import NONE, Host, Lane, Optional, Value, is_same
-from pcbatch.reading.words import is_word
 
 
 class Optionals(Joins):
@@ -48,7 +47,7 @@ class Optionals(Joins):
     def chosen_or_none(self, condition: Lane, x: Value, y: Value) -> Value | None:
         """The one of two values of which any may be None; None if that is not so."""
         (is_x, own), (is_y, other) = map(self.parts_of, (x, y))
-        if is_word(x) and is_word(y):
+        if self.are_words([x, y]):
             return None
         if isinstance(is_x, Host) and isinstance(is_y, Host):
             if is_x.value == is_y.value:
@@ -66,7 +65,7 @@ class Optionals(Joins):
         """The one of `items` at a lane's number, of which some may be None; None if that is not so."""
         parts = [self.parts_of(each) for each in items]
         contents = [content for _, content in parts if content is not None]
-        if not contents or all(is_same(there, Host(True)) for there, _ in parts) or all(map(is_word, items)):
+        if not contents or all(is_same(there, Host(True)) for there, _ in parts) or self.are_words(items):
             return None
         flags = [_flag(there) for there, _ in parts]
         there = self.lane(self.emit(GETITEM, [flags, index]), BOOL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,6 +97,12 @@ def put_at(state: State, path: Path, new: Value) -> None:
         state.heap[path[1]] = replace(cell, items={**cell.items, path[2]: new})
         return
     state.heap[path[1]] = cell.with_parts(lambda key, value: within(value, path[3:]) if key == path[2] else value)
+
+
+def outermost(phis: Mapping[Path, Phi]) -> list[tuple[Path, Phi]]:
+    """Return all but what is inside of a value that has turned out to be none."""
+    unknown = {path for path, phi in phis.items() if isinstance(phi, Undefined)}
+    return [(p, phi) for p, phi in phis.items() if all(p[:depth] not in unknown for depth in range(3, len(p)))]
 
 
 def is_known_better(one: Cell, other: Cell) -> bool:

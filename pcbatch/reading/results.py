@@ -20,7 +20,6 @@ from pcbatch.reading.several import BOOL
 from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.state import array_name
 from pcbatch.reading.values import NONE, Host, Lane, Optional, Ref, Value
-from pcbatch.reading.words import is_word
 
 
 class Results(Effects):
@@ -73,11 +72,15 @@ class Results(Effects):
             try:
                 kind = self._kind_of_end(spec, each.value, leaves)
             finally:
-                self.node, self._is_result = around, False
+                self.node, self._is_result, self._gives_numbers = around, False, False
             if result is None:
                 result = kind
             elif not is_alike(result, kind) and spec.is_by_value and not spec.gives_new:
                 spec.gives_new, spec.result = True, None
+                self.hand_back(spec, found)
+                return
+            elif not is_alike(result, kind) and not spec.gives_numbers:
+                spec.gives_numbers, spec.result = True, None
                 self.hand_back(spec, found)
                 return
             elif not is_alike(result, kind):
@@ -117,7 +120,7 @@ class Results(Effects):
         are_sure = all(isinstance(there, Host) for there, _ in parts)
         is_mixed = not are_sure or len({there.value for there, _ in parts}) > 1
         was_mixed = spec.result is not None and _given(spec, spec.result).form == "optional"
-        if known is None or not (is_mixed or was_mixed) or all(is_word(each.value) for each in found):
+        if known is None or not (is_mixed or was_mixed) or self.are_words([each.value for each in found]):
             return found
         if not was_mixed:
             spec.result = None
@@ -181,7 +184,7 @@ class Results(Effects):
 
     def _kind_of_end(self, spec: Specialisation, value: Value, leaves: list[Value]) -> Kind:
         """The kind of what a function gives; with what it hands back of its caller's objects."""
-        self._is_apart = spec.is_by_value
+        self._is_apart, self._gives_numbers = spec.is_by_value, spec.gives_numbers or not spec.number
         if spec.gives_new or (spec.is_by_value and spec.number == 0 and not spec.asked):
             return self.kind_of(self.unshared(value), leaves, {})
         seen: dict[Any, Any] = {}

@@ -11,7 +11,7 @@ import gast
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.emission import Emission
 from pcbatch.reading.operations import BINARY, CHOICE, GETITEM
-from pcbatch.reading.values import Choice, Host, Lane, Value, same_host
+from pcbatch.reading.values import Choice, Host, Lane, Value, plain_number, same_host
 
 NUMBER = TensorType("int32")
 """The type of a word's number."""
@@ -22,7 +22,8 @@ def is_word(value: Value) -> bool:
     if isinstance(value, Choice):
         return True
     host = value.value if isinstance(value, Host) else 0
-    return host is None or isinstance(host, str | bytes) or (isinstance(host, enum.Enum) and not isinstance(host, int))
+    is_member = isinstance(host, enum.Enum) and not isinstance(host, enum.IntFlag)
+    return host is None or isinstance(host, str | bytes) or is_member
 
 
 class Words(Emission):
@@ -32,6 +33,30 @@ class Words(Emission):
         super().__init__(*given, **options)
         self._words: list[Any] = []
         """Each by its number."""
+
+    def are_words(self, values: Sequence[Value]) -> bool:
+        """Tell whether some values are words of which a lane may have one: none is a number, or each of one type."""
+        return all(map(is_word, values)) and len({self.type_of(each) for each in values}) == 1
+
+    def type_of(self, value: Value) -> TensorType | None:
+        """The type of a number or an array; members of an IntEnum are ints, whichever a lane has."""
+        if not isinstance(value, Choice):
+            return super().type_of(value)
+        types = {super(Words, self).type_of(self.word(number)) for number in value.words}
+        return types.pop() if len(types) == 1 else None
+
+    def read(self, value: Value) -> Value:
+        """The value that an array or a view holds now, and the number that a member of an IntEnum is."""
+        if not isinstance(value, Choice) or (type_ := self.type_of(value)) is None:
+            return super().read(value)
+        known = {number: plain_number(self._words[number]) for number in value.words}
+        table = [known.get(number, known[value.words[0]]) for number in range(value.words[-1] + 1)]
+        return self.lane(self.emit(GETITEM, [table, value.number]), type_)
+
+    def number_beside(self, value: Value, other: Value) -> Value:
+        """A member of an IntEnum as the number that it is, beside a number or an array of the lane's."""
+        is_number = not isinstance(other, Choice | Host) and self.type_of(other) is not None
+        return self.read(value) if is_number and isinstance(value, Choice) else value
 
     def word(self, number: int) -> Host:
         """The word of a number."""

@@ -180,6 +180,19 @@ def test_one_example(program):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+def test_a_letter_of_a_text():
+    def letters(xs):
+        found = 0
+        for x in xs:
+            if "abca"[x] == "a":
+                found += 1
+        return found, "xyz"[xs[0]] in ("x", "z")
+
+    xs = np.array([[0, 1, 3, -1], [1, 1, 2, -2], [2, 3, 0, 0]])
+    found, flags = pcbatch.autobatch(letters)(xs)
+    assert [(int(n), bool(flag)) for n, flag in zip(found, flags, strict=True)] == [letters(each) for each in xs]
+
+
 def returned(x, n):
     return "big" if n > 1 else "small"
 
