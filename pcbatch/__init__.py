@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.backends.tensorflow.mapping import map
+    from pcbatch.runtime.backends.tensorflow.ragged import Ragged, ragged
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "LaneError",
     "LaneStatus",
     "PcbatchError",
+    "Ragged",
     "Run",
     "RunInterruptedError",
     "Sharded",
@@ -52,6 +54,7 @@ __all__ = [
     "nuts",
     "per_example_gradients",
     "primitive",
+    "ragged",
     "random",
     "saving",
     "shard",
@@ -68,6 +71,8 @@ _HOMES = {
     "debug": "pcbatch.function.hints",
     "explain": "pcbatch.function.explaining",
     "map": "pcbatch.runtime.backends.tensorflow.mapping",
+    "Ragged": "pcbatch.runtime.backends.tensorflow.ragged",
+    "ragged": "pcbatch.runtime.backends.tensorflow.ragged",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",
     "GradientError": "pcbatch.errors",

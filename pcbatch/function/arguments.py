@@ -208,6 +208,7 @@ class _Leaf:
 
 def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
     """The structure of an argument and its leaves; TypeError for what is no array."""
+    value = backend.padded(value, axes)
     arrays = backend.as_arrays(value)
     type_ = backend.structure_of(arrays)
     found = []

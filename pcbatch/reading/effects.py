@@ -17,6 +17,9 @@ class Effects(BoundedLists):
         super().__init__(*given, **options)
         self._built: Specialisation | None = None
 
+    def _gives_batch(self) -> bool:
+        return self._built is not None and self._built.number == 0
+
     def argument(self, value: Value) -> str:
         spec = self._built
         if spec is None or spec.number or not isinstance(value, Lane) or value.name not in spec.lanes:

@@ -275,7 +275,11 @@ class Ragged(Counters):
             raise self.refuse_part(found)
         rows, first, _, *bounds = found.parts
         start, stop, *others = ends
-        if self._shape(rows)[0] == size and all(map(is_same, bounds, others)):
+        is_alike = self._shape(rows)[0] == size
+        is_whole = all(isinstance(each, Host) for each in (*bounds, *others))  # then the bounds do not say the ends
+        if is_alike and (
+            all(map(is_same, found.parts[1:3], ends)) or (not is_whole and all(map(is_same, bounds, others)))
+        ):
             return self.read(rows)
         length = self.lazy_length(found)
         assert length is not None

@@ -69,7 +69,9 @@ def _is_reachable(graph: Any) -> bool:
     return current is graph
 
 
-_ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
+_ONE_LENGTH = (
+    "give rows of unequal length as a batch of rows, `pcbatch.ragged(rows)`; what all lanes share has one length"
+)
 
 
 def _tensor(value: Any) -> tf.Tensor:
