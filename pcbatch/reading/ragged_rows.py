@@ -16,6 +16,7 @@ import numpy as np
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.kinds import Kind
+from pcbatch.reading.operations import GETITEM
 from pcbatch.reading.ragged import LIBRARIES, LIKE_ANY, NEUTRAL, with_array
 from pcbatch.reading.values import NONE, Host, Lazy, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
@@ -58,13 +59,13 @@ class RaggedRows(Filtered):
             return super().item(whole, index)
         if isinstance(index, tuple):
             first, *rest = index
-            is_rest_plain = all(isinstance(each, Sliced) and _is_full(each) for each in rest)
-            if not isinstance(first, Sliced) and first is not ... and not is_rest_plain:
+            if first is ... or any(each is ... for each in rest):
+                return super().item(whole, index)
+            if not isinstance(first, Sliced):
                 return self.item(self.item(found, first), rest[0] if len(rest) == 1 else tuple(rest))
-            if isinstance(first, Sliced) and _is_full(first) and not any(each is ... for each in rest):
-                rows = self.element(self.read(found.parts[0]), (Sliced(None, None, None), *rest))
-                return with_array(found, rows)
-            return super().item(whole, index)
+            part = found if _is_full(first) else self.ragged(self.item(found, first))
+            assert part is not None
+            return with_array(part, self.element(self.read(part.parts[0]), (Sliced(None, None, None), *rest)))
         is_step = isinstance(index, Sliced) and index.step is not None
         if not isinstance(index, Sliced) or is_step:
             return super().item(whole, index)
@@ -80,6 +81,15 @@ class RaggedRows(Filtered):
         ]
         first, last = (self.binary(gast.Add, start, each) for each in ends)
         return Lazy("ragged", (found.parts[0], first, last, first, last))
+
+    def _turned_round(self, found: Lazy) -> Lazy:
+        """A slice with its elements the other way round: a copy of the array has them so, in the same places."""
+        rows, start, stop, *_ = found.parts
+        size = self._shape(rows)[0]
+        last = self.binary(gast.Sub, self.binary(gast.Add, start, stop), Host(1))
+        places = self.binary(gast.Sub, last, self._places(size))
+        inside = self.opaque_call(np.clip, [places, Host(0), Host(size - 1)])
+        return with_array(found, self.emit(GETITEM, [self.pattern(self.read(rows)), self.pattern(inside)]))
 
     def _within(self, bound: Value, length: Value) -> Value:
         """A bound of a slice as Python takes it where there are `length` elements."""
@@ -107,6 +117,19 @@ class RaggedRows(Filtered):
             weights = with_array(right, self._aligned(left, size, right.parts[1:]))
             return super().binary(op, self.filled(weights, 0), self.filled(right, 0))
         return super().binary(op, a, b)
+
+    def _with_wholes(self, found: list[Lazy | None], values: Sequence[Value]) -> list[Lazy | None]:
+        first = next((each for each in found if each is not None), None)
+        if first is None or first.kind != "ragged":
+            return found
+        shape = self._shape(first.parts[0])
+        return [
+            self.as_slice(value) if own is None and self._rank(value) == len(shape) and self._is_long(value) else own
+            for own, value in zip(found, values, strict=True)
+        ]
+
+    def _is_long(self, value: Value) -> bool:
+        return self._shape(self.read(value))[0] != 1
 
     def _rank(self, value: Value) -> int:
         type_ = self.type_of(self.read(value))

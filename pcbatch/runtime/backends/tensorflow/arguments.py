@@ -70,7 +70,8 @@ def _is_reachable(graph: Any) -> bool:
 
 
 _ONE_LENGTH = (
-    "give rows of unequal length as a batch of rows, `pcbatch.ragged(rows)`; what all lanes share has one length"
+    "rows of a batch may have other lengths, as lists, arrays or a tf.RaggedTensor, but only along their first axis; "
+    "what all lanes share has one length"
 )
 
 

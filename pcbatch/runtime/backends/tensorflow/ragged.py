@@ -77,6 +77,8 @@ def padded(value: Any, axes: Any) -> Any:
         return value
     if isinstance(value, tf.RaggedTensor):
         return _of_tensor(value)
+    if isinstance(value, tf.RaggedTensorSpec):
+        return _of_spec(value)
     if isinstance(value, Ragged):
         return _checked(value)
     if isinstance(value, np.ndarray):
@@ -125,7 +127,7 @@ def _axes_of(axes: Any, value: Any, key: Any) -> Any:
 
 def _has_parts(value: Any) -> bool:
     """Tell whether rows of unequal length may be in a part of a list."""
-    is_ragged = isinstance(value, (tf.RaggedTensor, tuple, dict, Ragged))
+    is_ragged = isinstance(value, (tf.RaggedTensor, tf.RaggedTensorSpec, tuple, dict, Ragged))
     return is_ragged or (isinstance(value, list) and any(map(_has_parts, value)))
 
 
@@ -155,6 +157,17 @@ def _of_tensor(value: tf.RaggedTensor) -> Ragged:
         raise TypeError(UNKNOWN)
     room = room_for(int(known.max(initial=0)))
     return Ragged(value.to_tensor(shape=[None, room, *value.flat_values.shape[1:]]), length)
+
+
+def _of_spec(spec: tf.RaggedTensorSpec) -> Ragged:
+    sizes = None if spec.shape.rank is None else [*spec.shape]
+    if sizes is None or len(sizes) < 2 or None in sizes[1:] or spec.ragged_rank != 1:
+        raise TypeError(
+            f"{spec} does not say for how long rows; say how long they may be: "
+            "tf.RaggedTensorSpec([64, 40], tf.float32, ragged_rank=1)"
+        )
+    shape = [sizes[0], room_for(sizes[1]), *sizes[2:]]
+    return Ragged(tf.TensorSpec(shape, spec.dtype), tf.TensorSpec(shape[:1], tf.int32))
 
 
 def _of_rows(rows: Sequence[Any]) -> Ragged:
@@ -192,6 +205,8 @@ def _blank(value: Any) -> Any:
 
 def _checked(value: Ragged) -> Ragged:
     """Rows that somebody else has padded; TypeError where a length is none that a row may have."""
+    if isinstance(value.length, tf.TensorSpec) or isinstance(value.values, tf.TensorSpec):
+        return value
     length = value.length if hasattr(value.length, "dtype") else np.asarray(value.length)
     room = np.shape(value.values)[1] if len(np.shape(value.values)) > 1 else None
     if room is None:
