@@ -88,7 +88,7 @@ class Crossing(Gathered):
                 return Kind("tuple", items=self._kinds(items, leaves, seen, stays), cls=cls)
             case Range(start, stop, step):
                 return Kind("range", items=self._kinds((start, stop, step), leaves, seen, stays))
-            case Lazy("ragged") if self._is_result and self._gives_batch():
+            case Lazy("ragged") if self._is_result and self._comes_by_value():
                 return self.kind_of_rows(value, leaves)
             case Lazy("ragged", (rows, Host() as start, *rest)) if not self._is_result:
                 first, *others = self._kinds([rows, *rest], leaves, seen, stays)
@@ -137,8 +137,8 @@ class Crossing(Gathered):
         is_generator = isinstance(value, Generator)
         raise self.refusal("PCB404", what, A_LIST if is_generator else "hand over what is in it")
 
-    def _gives_batch(self) -> bool:
-        """Tell whether what is taken apart goes to the caller of a batch; see `effects`."""
+    def _comes_by_value(self) -> bool:
+        """Tell whether what is taken apart comes back by value, as from a batched function; see `effects`."""
         raise NotImplementedError
 
     def unshared(self, value: Value, around: tuple[int, ...] = ()) -> Value:

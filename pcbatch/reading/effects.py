@@ -17,8 +17,8 @@ class Effects(BoundedLists):
         super().__init__(*given, **options)
         self._built: Specialisation | None = None
 
-    def _gives_batch(self) -> bool:
-        return self._built is not None and self._built.number == 0
+    def _comes_by_value(self) -> bool:
+        return self._built is not None and self._built.is_by_value
 
     def argument(self, value: Value) -> str:
         spec = self._built

@@ -71,6 +71,13 @@ class RaggedRows(Filtered):
             return super().item(whole, index)
         return self._slice_of(found, index)
 
+    def set_item(self, whole: Value, index: Index, value: Value) -> None:
+        found = self.ragged(whole)
+        is_slice = isinstance(index, Sliced) and index.step is None and not _is_full(index)
+        if found is not None and found.kind == "ragged" and is_slice:
+            whole, index = self.item(found, index), Sliced(None, None, None)
+        super().set_item(whole, index, value)
+
     def _slice_of(self, found: Lazy, index: Sliced) -> Value:
         """A slice of a part: its ends count from those of the part."""
         length, start = self.lazy_length(found), found.parts[1]
