@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pcbatch.runtime.backends.tensorflow.mapping import map
     from pcbatch.runtime.backends.tensorflow.ragged import Ragged, ragged
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
+    from pcbatch.trees import Tree, pack, unpack
 
 __all__ = [
     "Batched",
@@ -39,6 +40,7 @@ __all__ = [
     "Run",
     "RunInterruptedError",
     "Sharded",
+    "Tree",
     "UsageError",
     "__version__",
     "autobatch",
@@ -52,6 +54,7 @@ __all__ = [
     "from_jax",
     "map",
     "nuts",
+    "pack",
     "per_example_gradients",
     "primitive",
     "ragged",
@@ -59,6 +62,7 @@ __all__ = [
     "saving",
     "shard",
     "sync",
+    "unpack",
 ]
 
 _HOMES = {
@@ -86,6 +90,9 @@ _HOMES = {
     "from_jax": "pcbatch.function.from_jax",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
+    "Tree": "pcbatch.trees",
+    "pack": "pcbatch.trees",
+    "unpack": "pcbatch.trees",
     "Sharded": "pcbatch.function.sharding",
     "shard": "pcbatch.function.sharding",
 }
