@@ -70,6 +70,12 @@ class Tree:
             raise IndexError("a node has no such child")
         return self.at(self.first[self.node] + at)
 
+    def of_lane(self, lane: int) -> Tree:
+        """One tree of a batch, as `f.single` takes it."""
+        values = self.values
+        own = {key: each[lane] for key, each in values.items()} if isinstance(values, dict) else values[lane]
+        return type(self)(self.first[lane], self.count[lane], own, self.node[lane])
+
     def at(self, node: Any) -> Tree:
         """The subtree at a node, by its number."""
         return Tree(self.first, self.count, self.values, node)
@@ -142,11 +148,11 @@ def pack(trees: Any, children: Any = None, value: Any = None) -> Tree:
         A `Tree`, whose arrays have an axis of trees before.
 
     Raises:
-        UsageError: PCB556 for what is no tree.
+        UsageError: PCB511 for what is no tree.
     """
     given = _parsed(trees) if isinstance(trees, str) else [tree for each in trees for tree in _parsed(each)]
     if not given:
-        raise UsageError("PCB556", "there are no trees to pack: a batch has one at least")
+        raise UsageError("PCB511", "there are no trees to pack: a batch has one at least")
     rows = [_level_by_level(tree, _function(children, _children)) for tree in given]
     room = max(LEAST_ROOM, 1 << (max(len(nodes) for nodes, _, _ in rows) - 1).bit_length())
     first, count = (np.zeros((len(rows), room), np.int32) for _ in range(2))
@@ -170,7 +176,7 @@ def unpack(trees: Tree, results: Any) -> list[Any]:
     """
     array, first, count = np.asarray(results), np.asarray(trees.first), np.asarray(trees.count)
     if array.ndim < 2 or array.shape[:2] != first.shape:
-        raise UsageError("PCB556", f"results by node have the shape {list(first.shape)} and more, not {[*array.shape]}")
+        raise UsageError("PCB511", f"results by node have the shape {list(first.shape)} and more, not {[*array.shape]}")
     found = []
     for lane, row in enumerate(array):
         made: dict[int, Any] = {}
@@ -195,7 +201,7 @@ def _level_by_level(tree: Any, children: Callable[[Any], Any]) -> tuple[list[Any
         below = [] if node is None else [*children(node)]
         if below and not isinstance(node, (str, tuple)):
             if id(node) in around:
-                raise UsageError("PCB556", f"a node is its own child, or the child of two: {type(node).__name__}")
+                raise UsageError("PCB511", f"a node is its own child, or the child of two: {type(node).__name__}")
             around.add(id(node))
         firsts.append(len(nodes) if below else 0)
         counts.append(-1 if node is None else len(below))
@@ -209,7 +215,7 @@ def _function(given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]
     if isinstance(given, str):
         return lambda node: getattr(node, given, None)
     if not callable(given):
-        raise UsageError("PCB556", f"children and value are functions of a node, or names of attributes, not {given!r}")
+        raise UsageError("PCB511", f"children and value are functions of a node, or names of attributes, not {given!r}")
     return given  # type: ignore[no-any-return]
 
 
@@ -234,8 +240,8 @@ def _value(node: Any) -> Any:
     if hasattr(node, "value"):
         return node.value
     raise UsageError(
-        "PCB556",
-        f"what is the value of {node!r}? Say it by a function: pcbatch.pack(trees, value=lambda node: NUMBER.get(node))",
+        "PCB511",
+        f"what is the value of {node!r}? Say it by a function: pcbatch.pack(trees, value=lambda node: ..)",
     )
 
 
@@ -243,7 +249,7 @@ def _array(rows: Sequence[Sequence[Any]], room: int) -> np.ndarray:
     """Values by node as one array; zeros where there are none."""
     some = [np.asarray(each) for row in rows for each in row if each is not None]
     if len({each.shape for each in some}) > 1 or any(each.dtype.kind not in "biufc" for each in some):
-        raise UsageError("PCB556", "the values of all nodes are numbers, or arrays of one shape")
+        raise UsageError("PCB511", "the values of all nodes are numbers, or arrays of one shape")
     own = all(isinstance(each, (bool, int, float)) for row in rows for each in row if each is not None)
     dtype = np.result_type(*some) if some else np.dtype(np.float32)
     if own:
@@ -266,7 +272,7 @@ def _parsed(given: Any) -> list[Any]:
         return [_dependencies(block) for block in given.split("\n\n") if block.strip()]
     if ";" in given:
         return [_newick(each) for each in given.split(";") if each.strip()]
-    raise UsageError("PCB556", "a text of trees is Newick, `(a:1,b:2);`, or CoNLL-U, with tabs between its fields")
+    raise UsageError("PCB511", "a text of trees is Newick, `(a:1,b:2);`, or CoNLL-U, with tabs between its fields")
 
 
 def _dependencies(block: str) -> Parsed:
@@ -278,10 +284,10 @@ def _dependencies(block: str) -> Parsed:
     for word in words.values():
         fields = vars(word)
         if fields.get("head") not in ("0", *words):
-            raise UsageError("PCB556", f"a word of CoNLL-U has no head: {fields.get('form')!r}")
+            raise UsageError("PCB511", f"a word of CoNLL-U has no head: {fields.get('form')!r}")
         (roots if fields["head"] == "0" else words[fields["head"]].children).append(word)
     if len(roots) != 1:
-        raise UsageError("PCB556", f"a sentence of CoNLL-U has one root, and this one has {len(roots)}")
+        raise UsageError("PCB511", f"a sentence of CoNLL-U has one root, and this one has {len(roots)}")
     return roots[0]
 
 
@@ -295,17 +301,17 @@ def _newick(text: str) -> Parsed:
             node = _below(node)
         elif token == ",":
             if not above:
-                raise UsageError("PCB556", f"a comma outside of brackets: {text.strip()!r}")
+                raise UsageError("PCB511", f"a comma outside of brackets: {text.strip()!r}")
             node = _below(above[-1])
         elif token == ")":
             if not above:
-                raise UsageError("PCB556", f"a bracket is closed that was not opened: {text.strip()!r}")
+                raise UsageError("PCB511", f"a bracket is closed that was not opened: {text.strip()!r}")
             node = above.pop()
         elif token != ":" and not token.startswith("["):
             _told(node, token, text)
         node.follows_colon = token == ":"  # type: ignore[attr-defined]
     if above:
-        raise UsageError("PCB556", f"a bracket is not closed: {text.strip()!r}")
+        raise UsageError("PCB511", f"a bracket is not closed: {text.strip()!r}")
     return root
 
 
@@ -324,4 +330,4 @@ def _told(node: Parsed, token: str, text: str) -> None:
     try:
         fields["length"] = float(token)
     except ValueError:
-        raise UsageError("PCB556", f"a branch has the length {token!r}: {text.strip()!r}") from None
+        raise UsageError("PCB511", f"a branch has the length {token!r}: {text.strip()!r}") from None
