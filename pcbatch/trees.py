@@ -216,7 +216,7 @@ def _function(given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]
         return lambda node: getattr(node, given, None)
     if not callable(given):
         raise UsageError("PCB511", f"children and value are functions of a node, or names of attributes, not {given!r}")
-    return given  # type: ignore[no-any-return]
+    return given
 
 
 def _children(node: Any) -> Sequence[Any]:
@@ -280,7 +280,7 @@ def _dependencies(block: str) -> Parsed:
     names = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel")
     lines = [line.split("\t") for line in block.splitlines() if line.strip() and not line.startswith("#")]
     words = {fields[0]: Parsed(**dict(zip(names, fields, strict=False))) for fields in lines if fields[0].isdigit()}
-    roots = []
+    roots: list[Parsed] = []
     for word in words.values():
         fields = vars(word)
         if fields.get("head") not in ("0", *words):

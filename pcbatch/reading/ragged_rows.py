@@ -83,7 +83,7 @@ class RaggedRows(Filtered):
         length, start = self.lazy_length(found), found.parts[1]
         assert length is not None
         ends = [
-            length if bound is None and is_upper else Host(0) if bound is None else self._within(bound, length)
+            length if bound is None and is_upper else Host(0) if bound is None else self._bound_within(bound, length)
             for bound, is_upper in ((index.lower, False), (index.upper, True))
         ]
         first, last = (self.binary(gast.Add, start, each) for each in ends)
@@ -98,7 +98,7 @@ class RaggedRows(Filtered):
         inside = self.opaque_call(np.clip, [places, Host(0), Host(size - 1)])
         return with_array(found, self.emit(GETITEM, [self.pattern(self.read(rows)), self.pattern(inside)]))
 
-    def _within(self, bound: Value, length: Value) -> Value:
+    def _bound_within(self, bound: Value, length: Value) -> Value:
         """A bound of a slice as Python takes it where there are `length` elements."""
         if isinstance(bound, Host) and bound.value == 0:
             return bound
@@ -165,7 +165,7 @@ class RaggedRows(Filtered):
             return with_array(found, self.call_value(Host(function, path=name), [safe, *arguments[1:]], keywords))
         axis = self._axis_of(found, arguments, keywords)
         if name in SOFTMAX and is_alone and axis is not None:
-            return self._softmax(function, name, found, -1 if axis == () else axis)
+            return self._softmax(function, name, found, axis if isinstance(axis, int) else -1)
         if axis is None or axis == 0 or (axis == () and len(self._shape(found.parts[0])) == 1):
             named = dict(keywords)
             if axis == 0 and name in NEUTRAL:
