@@ -75,7 +75,7 @@ class Ragged(Counters):
             return Lazy("masked", (copied, self.read(index)))
         places = None if isinstance(index, Sliced | tuple) else self.ragged(index)
         if places is not None:
-            taken = super().element(array, places.parts[0])
+            taken = super().element(array, self.filled(places, 0))
             return Lazy("ragged" if places.kind == "ragged" else "masked", (taken, *places.parts[1:]))
         if not any(map(_is_ragged, parts_of(index))):
             return super().element(array, index)

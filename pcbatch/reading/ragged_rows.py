@@ -42,9 +42,11 @@ ELEMENTWISE = frozenset(
     | {"softplus", "softsign", "sqrt", "square", "tanh", "cast", "one_hot", "leaky_relu", "silu", "log_sigmoid"}
 )
 """Functions of TensorFlow's that give a number, or an axis behind, for each element."""
+SEVERAL = frozenset({"where", "maximum", "minimum", "add", "subtract", "multiply"})
+"""Functions of the elements of several arrays, which cannot fail."""
 SOFTMAX = frozenset({"softmax", "log_softmax"})
 PLACES = {"argmax": -math.inf, "argmin": math.inf}
-LOWEST = -1e30
+LOWEST, LOWEST_OF_16_BITS = -1e30, -3e4
 """What stands outside of a part in a softmax: it has the weight 0, and no part of it is NaN, whatever the length."""
 
 
@@ -66,6 +68,10 @@ class RaggedRows(Filtered):
             part = found if _is_full(first) else self.ragged(self.item(found, first))
             assert part is not None
             return with_array(part, self.element(self.read(part.parts[0]), (Sliced(None, None, None), *rest)))
+        mask = None if isinstance(index, Sliced) else self.ragged(index)
+        if mask is not None and mask.kind == "ragged" and self._type_of_rows(mask).dtype == "bool":
+            aligned = self._aligned(mask, self._shape(found.parts[0])[0], found.parts[1:])
+            return self.element(self.read(found.parts[0]), self.filled(with_array(found, aligned), False))
         is_step = isinstance(index, Sliced) and index.step is not None
         if not isinstance(index, Sliced) or is_step:
             return super().item(whole, index)
@@ -77,6 +83,11 @@ class RaggedRows(Filtered):
         if found is not None and found.kind == "ragged" and is_slice:
             whole, index = self.item(found, index), Sliced(None, None, None)
         super().set_item(whole, index, value)
+
+    def _type_of_rows(self, found: Lazy) -> TensorType:
+        type_ = self.type_of(self.read(found.parts[0]))
+        assert type_ is not None
+        return type_
 
     def _slice_of(self, found: Lazy, index: Sliced) -> Value:
         """A slice of a part: its ends count from those of the part."""
@@ -111,6 +122,8 @@ class RaggedRows(Filtered):
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         left, right = self.ragged(a), self.ragged(b)
+        if op is gast.Pow and left is not None and left.kind == "ragged":
+            a = with_array(left, self.filled(left, 1))  # whose slope is finite for any exponent
         if op is not gast.MatMult or (left is None and right is None):
             return super().binary(op, a, b)
         ranks = [
@@ -163,6 +176,10 @@ class RaggedRows(Filtered):
         if name in ELEMENTWISE and is_alone and not isinstance(function, np.ufunc):
             safe = self.filled(found, LIKE_ANY)
             return with_array(found, self.call_value(Host(function, path=name), [safe, *arguments[1:]], keywords))
+        if name in SEVERAL and len(arguments) > 1 and not keywords:
+            given = self._elementwise(arguments)
+            assert given is not None
+            return with_array(given[1], self.call_value(Host(function, path=name), given[0], {}))
         axis = self._axis_of(found, arguments, keywords)
         if name in SOFTMAX and is_alone and axis is not None:
             return self._softmax(function, name, found, axis if isinstance(axis, int) else -1)
@@ -208,7 +225,8 @@ class RaggedRows(Filtered):
         """A softmax; along the first axis over the elements of the part alone."""
         rank = len(self._shape(found.parts[0]))
         is_first = axis % rank == 0
-        rows = self.filled(found, LOWEST) if is_first else self.read(found.parts[0])
+        lowest = LOWEST if "16" not in self._type_of_rows(found).dtype else LOWEST_OF_16_BITS
+        rows = self.filled(found, lowest) if is_first else self.read(found.parts[0])
         return with_array(found, self.call_value(Host(function, path=name), [rows], {"axis": Host(axis)}))
 
     def _place_of_extreme(self, function: Any, name: str, found: Lazy) -> Value:

@@ -324,7 +324,7 @@ def of_rows(rows):
     ids=["lists of lists", "arrays of several shapes", "nested tuples"],
 )
 def test_examples_of_several_lengths(rows):
-    with pytest.raises(UsageError, match="PCB511: .*along their first axis|only the first axis of a row"):
+    with pytest.raises(UsageError, match=r"PCB511: .*along their first axis|only the first axis of a row"):
         of_rows(rows)
 
 

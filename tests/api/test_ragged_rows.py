@@ -84,6 +84,23 @@ def shorter(x):
     return shorter(x[1:] * 2.0)
 
 
+def picked(x):
+    high = x[x > 1.0]
+    return len(high), sum(high), np.where(x > 1.0, x, 0.0), tf.maximum(x, 2.0)
+
+
+def under_two_names(x):
+    y, z = x, x[1:]
+    z[:] = 1.0
+    y[0] = 7.0
+    return x
+
+
+def in_a_list(x):
+    both = [x, x * 2.0]
+    return sum(both[1]) + both[0][0]
+
+
 def chosen(x):
     return x if len(x) > 2 else -x
 
@@ -97,7 +114,7 @@ def positive(x):
 
 PROGRAMS = [
     *[total, measured, ends, scaled, means, softmax, first_changed],
-    *[down, gone_through, collected, shorter, chosen, positive],
+    *[down, gone_through, collected, shorter, chosen, positive, picked, under_two_names, in_a_list],
 ]
 
 
@@ -194,6 +211,31 @@ def test_rows_of_ints_are_places():
     np.testing.assert_allclose(summed, [[12.0, 15.0], [0.0, 1.0]])
     np.testing.assert_allclose(squashed[0], np.tanh(table[1:4]).sum(0), rtol=1e-6)
     assert hot.row_lengths().numpy().tolist() == [3, 1]
+
+
+@pcbatch.autobatch(in_axes={"table": None})
+def shifted(words, k, table):
+    return sum(table[words + k])
+
+
+def test_what_is_behind_a_row_is_no_place():
+    """The padding is 0, and 0 + 2 is no place of the table's: only places of the row's own may fail the lane."""
+    run = shifted.run([[-1, -2], [-1], [0]], [2, 2, 2], np.float32([1.0, 2.0]))
+    assert run.status.tolist() == [LaneStatus.OK, LaneStatus.OK, LaneStatus.INDEX]
+    assert run.value.numpy()[:2].tolist() == [3.0, 2.0]
+
+
+@pcbatch.autobatch
+def powers(x, p):
+    return sum((x - 1.0) ** p)
+
+
+def test_slopes_are_those_of_the_elements_that_there_are():
+    p = tf.constant([0.5, 0.3])
+    with tf.GradientTape() as tape:
+        tape.watch(p)
+        loss = tf.reduce_sum(powers([[2.0, 3.0], [4.0]], p))
+    np.testing.assert_allclose(tape.gradient(loss, p), [np.log(2.0) * 2**0.5, np.log(3.0) * 3**0.3], rtol=1e-5)
 
 
 @pcbatch.autobatch
