@@ -114,7 +114,7 @@ class Session:
         """The program for these arguments, and the values of its captured arrays."""
         backend = self._backend
         place = (backend.place(), arguments.signature)
-        key = (*place, self._rooms.get(place, ROOM))
+        key = (*place, self._rooms.get(place, max(ROOM, arguments.longest_row)))
         with self._lock, collector.paused():
             while True:  # what a program is may change while it is looked for
                 pipeline = self.compiled.get(key)

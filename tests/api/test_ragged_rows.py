@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -296,6 +297,19 @@ def test_other_lengths_do_not_compile_anew():
     assert f.stats().compilations == 1
     f([[1.0] * n for n in (9, 1, 2, 3)])
     assert f.stats().compilations == 2
+
+
+def test_lists_of_long_rows_have_room_at_once():
+    f = pcbatch.autobatch(collected)
+    found, _ = f([[1.0] * 100, [1.0] * 3])
+    assert (found.row_lengths().numpy().tolist(), f.stats().compilations) == ([100, 3], 1)
+
+
+def test_on_an_executor():
+    f = pcbatch.autobatch(scaled)
+    rows = [np.full(n, n, np.float32) for n in (2, 9, 0, 5)]
+    with ThreadPoolExecutor(2) as executor:
+        assert pcbatch.shard(f, executor)(rows).to_list() == f(rows).to_list()
 
 
 def test_results_as_arrays_of_numpy():
