@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pcbatch.ir.status import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.backends.tensorflow.mapping import map
+    from pcbatch.runtime.backends.tensorflow.ragged import Ragged, ragged
     from pcbatch.runtime.report.run import LaneError, Run, RunInterruptedError
+    from pcbatch.trees import Tree, pack, unpack
 
 __all__ = [
     "Batched",
@@ -34,9 +36,11 @@ __all__ = [
     "LaneError",
     "LaneStatus",
     "PcbatchError",
+    "Ragged",
     "Run",
     "RunInterruptedError",
     "Sharded",
+    "Tree",
     "UsageError",
     "__version__",
     "autobatch",
@@ -50,12 +54,15 @@ __all__ = [
     "from_jax",
     "map",
     "nuts",
+    "pack",
     "per_example_gradients",
     "primitive",
+    "ragged",
     "random",
     "saving",
     "shard",
     "sync",
+    "unpack",
 ]
 
 _HOMES = {
@@ -68,6 +75,8 @@ _HOMES = {
     "debug": "pcbatch.function.hints",
     "explain": "pcbatch.function.explaining",
     "map": "pcbatch.runtime.backends.tensorflow.mapping",
+    "Ragged": "pcbatch.runtime.backends.tensorflow.ragged",
+    "ragged": "pcbatch.runtime.backends.tensorflow.ragged",
     "sync": "pcbatch.function.hints",
     "CompileError": "pcbatch.errors",
     "GradientError": "pcbatch.errors",
@@ -81,6 +90,9 @@ _HOMES = {
     "from_jax": "pcbatch.function.from_jax",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
+    "Tree": "pcbatch.trees",
+    "pack": "pcbatch.trees",
+    "unpack": "pcbatch.trees",
     "Sharded": "pcbatch.function.sharding",
     "shard": "pcbatch.function.sharding",
 }

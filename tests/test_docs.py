@@ -116,7 +116,7 @@ def test_frequent_refusals_and_what_to_write(bad, code, good, tmp_path):
 
 
 FOR_USERS = """
-language changed cache debugging deploying gpu gradients glossary jax nuts options random surprises training trees
+language changed cache data debugging deploying gpu gradients glossary jax nuts options random surprises training trees
 tutorial when cheap-code how-it-works numbers nuts-walkthrough passes
 """
 

@@ -24,5 +24,13 @@ def test_surprises(title, tmp_path):
     check(SURPRISES[title], tmp_path / "surprise.py", "singly")
 
 
+DATA = sections(ROOT / "docs" / "data.md")
+
+
+@pytest.mark.parametrize("title", DATA)
+def test_kinds_of_data(title, tmp_path):
+    check(DATA[title], tmp_path / "kind_of_data.py", "")
+
+
 def test_there_are_ten():
     assert len(SURPRISES) == 10

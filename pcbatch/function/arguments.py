@@ -12,7 +12,7 @@ import numpy as np
 from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
-from pcbatch.ir.types import TensorType, Type, leaves, with_leaves
+from pcbatch.ir.types import TensorType, Type, leaves, structs, with_leaves
 from pcbatch.lowering.captures.fingerprints import static_key
 from pcbatch.options import Options
 from pcbatch.runtime.backends.protocol import Backend
@@ -63,6 +63,12 @@ class Arguments:
     def described(self) -> str:
         """The types by parameter, for the log: `(x: float32[3], n: int32)`."""
         return "(" + ", ".join(f"{name}: {type_}" for name, type_ in self.types.items()) + ")"
+
+    @property
+    def longest_row(self) -> int:
+        """The room of the rows of unequal length among them: as many elements as a loop over one makes, mostly."""
+        found = (each.items[0] for type_ in self.types.values() for each in structs(type_) if each.kind == "Ragged")
+        return max((each.shape[0] for each in found if isinstance(each, TensorType) and each.shape), default=0)
 
     @property
     def signature(self) -> tuple[Any, ...]:
@@ -208,6 +214,7 @@ class _Leaf:
 
 def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
     """The structure of an argument and its leaves; TypeError for what is no array."""
+    value = backend.padded(value, axes)
     arrays = backend.as_arrays(value)
     type_ = backend.structure_of(arrays)
     found = []

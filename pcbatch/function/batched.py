@@ -229,7 +229,10 @@ class Batched(Calls[P, R]):
 
     @without_internals
     def source(self, *args: Any, **kwargs: Any) -> str:
-        """The generated Python that is executed for these arguments; without any, for the signature compiled last."""
+        """The generated Python of all blocks, for these arguments; without any, for the signature compiled last.
+
+        The loop that runs them is the machine's, the same for all programs of a schedule, and is not in the text.
+        """
         if args or kwargs or not self.__signature__.parameters:
             return Text(self.pipeline(*args, **kwargs).emitted.source)
         last = self.session.compiled.last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -113,7 +114,7 @@ class Session:
         """The program for these arguments, and the values of its captured arrays."""
         backend = self._backend
         place = (backend.place(), arguments.signature)
-        key = (*place, self._rooms.get(place, ROOM))
+        key = (*place, self._rooms.get(place, max(ROOM, arguments.longest_row)))
         with self._lock, collector.paused():
             while True:  # what a program is may change while it is looked for
                 pipeline = self.compiled.get(key)
@@ -230,8 +231,14 @@ class Session:
             self._options.axes(tuple(self._function.__signature__.parameters)),
             self._options.static_argnames,
         )
+        padded = {n: axis for n, axis in axes.items() if n not in statics}
         try:
+            places = itertools.chain(map(padded.get, axes), itertools.repeat(None))  # too many, as binding them says
+            args = [self._backend.padded(*pair) for pair in zip(args, places, strict=False)]
+            kwargs = {n: self._backend.padded(value, padded.get(n)) for n, value in kwargs.items()}
             return Blanks(args, kwargs, axes, statics, self._backend.is_array)
+        except TypeError as error:
+            raise UsageError("PCB539", f"an argument of {self._function.__name__}: {error}") from None
         except RecursionError:
             name = self._function.__name__
             raise UsageError("PCB511", f"an argument of {name} contains itself, or is nested too deep") from None

@@ -147,7 +147,8 @@ class Sharded(Generic[P, R]):
                 whole[name] = value if name in function.static_argnames else plain(value)
                 continue
             type_ = given.types[name]
-            every = zip(given.leaves[name], values.flatten(type_, value), leaves(type_), strict=True)
+            own_parts = values.flatten(type_, backend.padded(value, axes[name]))
+            every = zip(given.leaves[name], own_parts, leaves(type_), strict=True)
             has_lanes = [axis == 0 for _, axis in leaf_axes(axes[name], type_, name)]
             cut[name] = (
                 type_,

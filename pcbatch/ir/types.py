@@ -107,10 +107,14 @@ def returned(type_: Type) -> Type:
     return with_leaves(type_, (TensorType(leaf.returned, leaf.shape) for leaf in leaves(type_)))
 
 
+def structs(type_: Type) -> Iterator[StructType]:
+    """The structures inside `type_`, itself among them."""
+    if isinstance(type_, StructType):
+        yield type_
+        for item in type_.items:
+            yield from structs(item)
+
+
 def records(type_: Type) -> Iterator[type]:
     """The classes of the named tuples and dataclasses inside `type_`."""
-    if isinstance(type_, StructType):
-        if type_.constructor is not None:
-            yield type_.constructor
-        for item in type_.items:
-            yield from records(item)
+    return (each.constructor for each in structs(type_) if each.constructor is not None)

@@ -14,18 +14,23 @@ def flatten(type_: Type, value: Any) -> list[Any]:
     match type_:
         case TensorType():
             return [value]
-        case StructType(kind=kind, items=items, keys=keys):
-            match kind:
-                case "None":
-                    parts = []
-                case "tuple" | "list":
-                    parts = list(value)
-                case "dict":
-                    parts = [value[key] for key in keys]
-                case _:  # a record; without its class, as read back from text, a plain tuple
-                    parts = list(value) if isinstance(value, tuple) else [getattr(value, key) for key in keys]
-            return [leaf for item, part in zip(items, parts, strict=True) for leaf in flatten(item, part)]
+        case StructType(items=items):
+            pairs = zip(items, parts(type_, value), strict=True)
+            return [leaf for item, part in pairs for leaf in flatten(item, part)]
     raise TypeError(f"not a type: {type_!r}")
+
+
+def parts(type_: StructType, value: Any) -> list[Any]:
+    """The parts of `value`, a structure of `type_`, in order."""
+    match type_.kind:
+        case "None":
+            return []
+        case "tuple" | "list":
+            return list(value)
+        case "dict":
+            return [value[key] for key in type_.keys]
+    # a record; without its class, as read back from text, a plain tuple
+    return list(value) if isinstance(value, tuple) else [getattr(value, key) for key in type_.keys]
 
 
 def pack(type_: Type, leaves: Sequence[Any]) -> Any:
@@ -41,19 +46,21 @@ def _pack(type_: Type, leaves: Iterator[Any]) -> Any:
     match type_:
         case TensorType():
             return next(leaves)
-        case StructType(kind=kind, items=items, keys=keys, constructor=constructor):
-            parts = [_pack(item, leaves) for item in items]
-            match kind:
-                case "None":
-                    return None
-                case "list":
-                    return parts
-                case "dict":
-                    return dict(zip(keys, parts, strict=True))
-                case "tuple":
-                    return tuple(parts)
-                case _:
-                    return (
-                        records.made(constructor, dict(zip(keys, parts, strict=True))) if constructor else tuple(parts)
-                    )
+        case StructType(items=items):
+            return joined(type_, [_pack(item, leaves) for item in items])
     raise TypeError(f"not a type: {type_!r}")
+
+
+def joined(type_: StructType, parts: list[Any]) -> Any:
+    """The structure of `type_` that has these parts."""
+    match type_.kind:
+        case "None":
+            return None
+        case "list":
+            return parts
+        case "dict":
+            return dict(zip(type_.keys, parts, strict=True))
+        case "tuple":
+            return tuple(parts)
+    constructor = type_.constructor
+    return records.made(constructor, dict(zip(type_.keys, parts, strict=True))) if constructor else tuple(parts)

@@ -93,6 +93,11 @@ class Crossing(Gathered):
                 return Kind("tuple", items=self._kinds(items, leaves, seen, stays), cls=cls)
             case Range(start, stop, step):
                 return Kind("range", items=self._kinds((start, stop, step), leaves, seen, stays))
+            case Lazy("ragged") if self._is_result and self._comes_by_value():
+                return self.kind_of_rows(value, leaves)
+            case Lazy("ragged", (rows, Host() as start, *rest)) if not self._is_result:
+                first, *others = self._kinds([rows, *rest], leaves, seen, stays)
+                return Kind("lazy", items=(first, Kind("host", value=start), *others), cls="ragged")
             case Lazy(name, parts):
                 return Kind("lazy", items=self._kinds(parts, leaves, seen, stays), cls=name)
             case Ref(number):
@@ -136,6 +141,10 @@ class Crossing(Gathered):
         what = f"{self.described(value)} is handed to a function that is compiled as one of its own"
         is_generator = isinstance(value, Generator)
         raise self.refusal("PCB404", what, A_LIST if is_generator else "hand over what is in it")
+
+    def _comes_by_value(self) -> bool:
+        """Tell whether what is taken apart comes back by value, as from a batched function; see `effects`."""
+        raise NotImplementedError
 
     def unshared(self, value: Value, around: tuple[int, ...] = ()) -> Value:
         """`value` with an object of its own wherever it has one: what a batch gives has no object twice."""

@@ -17,6 +17,9 @@ class Effects(BoundedLists):
         super().__init__(*given, **options)
         self._built: Specialisation | None = None
 
+    def _comes_by_value(self) -> bool:
+        return self._built is not None and self._built.is_by_value
+
     def argument(self, value: Value) -> str:
         spec = self._built
         if spec is None or spec.number or not isinstance(value, Lane) or value.name not in spec.lanes:

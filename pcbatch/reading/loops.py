@@ -13,11 +13,11 @@ from pcbatch.reading.core import Here, NeedsBlocksError, NeedsConstantError, Ref
 from pcbatch.reading.counters import COUNTER, Counted
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
-from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
 from pcbatch.reading.origins import Origins
 from pcbatch.reading.phis import Absent, Chosen, Path, Phi, Worded, cells_of, value_at
+from pcbatch.reading.ragged_rows import RaggedRows
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
     NONE,
@@ -57,7 +57,7 @@ class Turns:
     orelse: Sequence[Any] = ()
 
 
-class Loops(Filtered):
+class Loops(RaggedRows):
     """Python's loops."""
 
     def __init__(self, *given: Any, forking: bool = False, **options: Any):

@@ -105,6 +105,8 @@ class Objects(Loops):
                 of_rows = self.type_of(rows)
                 assert of_rows is not None
                 return Tuple((self.length(value), *map(Host, of_rows.shape[self.masked_axes(value) :])))
+            case Lazy("ragged", (rows, *_)) if name in ("ndim", "dtype"):
+                return self.attribute(rows, name)
             case Tuple() | Lazy("ragged" | "masked" | "filtered"):
                 return Bound(name, value)
             case Super(receiver, cls, behind):

@@ -75,7 +75,7 @@ class Ragged(Counters):
             return Lazy("masked", (copied, self.read(index)))
         places = None if isinstance(index, Sliced | tuple) else self.ragged(index)
         if places is not None:
-            taken = super().element(array, places.parts[0])
+            taken = super().element(array, self.filled(places, 0))
             return Lazy("ragged" if places.kind == "ragged" else "masked", (taken, *places.parts[1:]))
         if not any(map(_is_ragged, parts_of(index))):
             return super().element(array, index)
@@ -105,13 +105,8 @@ class Ragged(Counters):
         return self.lazy_item(found, self._place_in(found, index))
 
     def _turned_round(self, found: Lazy) -> Lazy:
-        """A slice with its elements the other way round: a copy of the array has them so, in the same places."""
-        rows, start, stop, *_ = found.parts
-        size = self._shape(rows)[0]
-        last = self.binary(gast.Sub, self.binary(gast.Add, start, stop), Host(1))
-        places = self.binary(gast.Sub, last, self._places(size))
-        inside = self.opaque_call(np.clip, [places, Host(0), Host(size - 1)])
-        return with_array(found, self.emit(GETITEM, [self.pattern(self.read(rows)), self.pattern(inside)]))
+        """A slice with its elements the other way round; see `ragged_rows`."""
+        raise NotImplementedError
 
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         found = self.ragged(whole)
@@ -275,7 +270,9 @@ class Ragged(Counters):
             raise self.refuse_part(found)
         rows, first, _, *bounds = found.parts
         start, stop, *others = ends
-        if self._shape(rows)[0] == size and all(map(is_same, bounds, others)):
+        are_known = all(isinstance(each, Host) for each in (*bounds, *others))  # then they do not say the ends
+        is_one = all(map(is_same, found.parts[1:3], ends)) or (not are_known and all(map(is_same, bounds, others)))
+        if is_one and self._shape(rows)[0] == size:
             return self.read(rows)
         length = self.lazy_length(found)
         assert length is not None
@@ -338,9 +335,13 @@ class Ragged(Counters):
             neutral = int(neutral)
         return self.lane(self._where(self._in_part(found, array), array, Host(neutral)), own)
 
+    def _with_wholes(self, found: list[Lazy | None], values: Sequence[Value]) -> list[Lazy | None]:
+        """Operands beside slices of as many axes are slices, too: whole arrays, which have to be as long."""
+        return found
+
     def _elementwise(self, values: Sequence[Value]) -> tuple[list[Value], Lazy] | None:
         """Operands with whole arrays for parts, which have the same ends or mask then; None where none is a part."""
-        found = [self.ragged(each) for each in values]
+        found = self._with_wholes([self.ragged(each) for each in values], values)
         slices = [each for each in found if each is not None]
         if not slices:
             return None
@@ -353,7 +354,7 @@ class Ragged(Counters):
         for own, value in zip(found, values, strict=True):
             if own is None:
                 type_ = self.type_of(self.read(value))
-                if type_ is None or len(type_.shape) >= rank:
+                if type_ is None or len(type_.shape) >= rank + (type_.shape[:1] == (1,)):
                     raise self.refuse_part(first)
             given.append(value if own is None else self._aligned(own, size, first.parts[1:]))
         return given, first

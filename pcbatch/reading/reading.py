@@ -23,6 +23,7 @@ from pcbatch.reading.in_python import CLASSES
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.loops import comes_later
+from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.rows import Elements, LengthenError
 from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
@@ -236,6 +237,10 @@ class Assembly:
                 arrays = elements.kind.with_leaves(iter([*rows.leaves()]))
                 parts = (self.type_of(arrays, span), self.type_of(length))
                 return StructType("Bounded", parts, ("items", "length"), self.reader.ops.Bounded)
+            case "lazy" if kind.cls == "ragged":
+                array, _, length, *_ = kind.items
+                parts = (self.type_of(array, span), self.type_of(length, span))
+                return StructType("Ragged", parts, ("values", "length"), self.reader.ops.Ragged)
             case "object" if kind.cls in CLASSES:
                 name = CLASSES[kind.cls].__name__
                 message = f"{a(name)} is returned whose length differs by lane"
@@ -289,6 +294,8 @@ def _kind(type_: Type) -> Kind:
                 return Kind("tuple", items=parts, cls=constructor)
             if is_bounded_class(constructor):
                 return kind_of_bounded(*parts)
+            if is_ragged_class(constructor):
+                return kind_of_ragged(*parts)
             return Kind("object", items=parts, keys=keys, cls=constructor)
     raise TypeError(f"not a type: {type_!r}")
 

@@ -51,6 +51,9 @@ class Host(Protocol):
         It is a batch, or one `example`, in which a list of scalar arrays is a structure too.
         """
 
+    def padded(self, value: Any, axes: Any) -> Any:
+        """An argument with these axes of lanes, all rows of unequal length in it padded; TypeError where that fails."""
+
     def spec_of(self, value: Any) -> Hashable | None:
         """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
 

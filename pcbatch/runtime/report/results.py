@@ -14,10 +14,12 @@ import numpy as np
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import Program
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import StructType, TensorType, Type, records
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.protocol import Array, Backend
 
+RESULT = "__result__"
+"""The method of a record's class that gives what a caller gets for it."""
 Packer = Callable[[Sequence[Any]], Any]
 """From the leaves of a program's results to what its caller gets."""
 
@@ -25,10 +27,22 @@ Packer = Callable[[Sequence[Any]], Any]
 def packed(program: Program, leaves: Sequence[Any]) -> Any:
     """The leaves of a program's results in the user's structure."""
     if program.structure is not None:
-        return values.pack(program.structure, leaves)
+        return _finished(program.structure, values.pack(program.structure, leaves))
     remaining, types = iter(leaves), [program.types[name] for name in program.results]
     results = [values.pack(type_, [next(remaining) for _ in leaf_types(type_)]) for type_ in types]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _finished(type_: Type, value: Any) -> Any:
+    """A result with what callers get for records that stand for something else: rows that are padded; see `Ragged`."""
+    if not any(hasattr(each, RESULT) for each in records(type_)):
+        return value
+    assert isinstance(type_, StructType)
+    made = getattr(type_.constructor, RESULT, None)
+    if made is not None:
+        return made(value)
+    parts = values.parts(type_, value)
+    return values.joined(type_, [_finished(*pair) for pair in zip(type_.items, parts, strict=True)])
 
 
 def packer(program: Program, made: Callable[[Any], Any] | None = None) -> Packer:

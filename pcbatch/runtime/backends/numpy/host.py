@@ -57,6 +57,9 @@ class NumPyHost:
     def as_arrays(self, value: Any, example: bool = False) -> Any:
         _refuse()
 
+    def padded(self, value: Any, axes: Any) -> Any:
+        _refuse()
+
     def spec_of(self, value: Any) -> Hashable | None:
         return None
 

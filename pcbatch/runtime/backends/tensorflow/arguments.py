@@ -69,7 +69,10 @@ def _is_reachable(graph: Any) -> bool:
     return current is graph
 
 
-_ONE_LENGTH = "give all lanes one length, and the lengths as an argument"
+_ONE_LENGTH = (
+    "rows of a batch may have other lengths, as lists, arrays or a tf.RaggedTensor, but only along their first axis; "
+    "what all lanes share has one length"
+)
 
 
 def _tensor(value: Any) -> tf.Tensor:

@@ -64,6 +64,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
     not_equal,
     subtract,
 )
+from pcbatch.runtime.backends.tensorflow.ragged import Ragged
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
 from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.stores import row, stored
@@ -71,6 +72,7 @@ from pcbatch.runtime.backends.tensorflow.watching import checking
 
 __all__ = [
     "Bounded",
+    "Ragged",
     "Recorder",
     "absolute",
     "add",

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, given, gradients, private, structures
+from pcbatch.runtime.backends.tensorflow import arguments, given, gradients, private, ragged, structures
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 
@@ -37,6 +37,9 @@ class TensorFlowHost:
 
     def example_type(self, value: Any) -> Type:
         return arguments.example_type(value)
+
+    def padded(self, value: Any, axes: Any) -> Any:
+        return ragged.padded(value, axes)
 
     def as_arrays(self, value: Any, example: bool = False) -> Any:
         return arguments.as_arrays(value, example)
