@@ -37,6 +37,9 @@ Carried = dict[str, Any]
 
 INT32_MAX = 2**31 - 1
 
+TRIPS = "trips"
+"""The scope of the loop over trips, by which `tools.gpu_thunks` finds it in compiled programs."""
+
 
 class Loop:
     """The loop of one program under one schedule; `run` may be traced for any number of lanes."""
@@ -183,7 +186,8 @@ class Loop:
         if stop is not None:
             start["stop"] = until < until
         one = recording if self.trace else lambda carried: turn(carried)[0]
-        end = backend.while_loop(goes_on, one, start, stops=True)
+        with backend.scope(TRIPS):
+            end = backend.while_loop(goes_on, one, start, stops=True)
         whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
         if whole and self.context.counts:
             ran = end["counters"]["executions"] - counters["executions"]
