@@ -142,7 +142,7 @@ class Executed:
         found = []
         for thunk in thunks:
             inside = in_graph or thunk.kind == "CommandBuffer"
-            if thunk.kind == "While" and self.traffic.scope(thunk.name).startswith(f"{TRIPS}/"):
+            if thunk.kind == "While" and f"/{TRIPS}/" in f"/{self.traffic.scope(thunk.name)}":
                 whole = self.of(thunk.parts.get("body", []), in_graph=inside)
                 whole += self.of(thunk.parts.get("condition", []), in_graph=inside) + Counts(looks=0 if inside else 1)
                 number = max([self._together(each) for each in thunk.all()])
@@ -154,5 +154,5 @@ class Executed:
 
     def _together(self, thunk: Thunk) -> int:
         """How many trips a loop makes between two looks: 1 for what is no loop over trips."""
-        is_one = thunk.kind == "While" and self.traffic.scope(thunk.name).startswith(f"{TRIPS}_")
+        is_one = thunk.kind == "While" and f"/{TRIPS}_" in f"/{self.traffic.scope(thunk.name)}"
         return (self.traffic.turns(thunk.name) or 1) if is_one else 1

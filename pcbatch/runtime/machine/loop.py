@@ -111,10 +111,11 @@ class Loop:
         backend = self.backend
         every = backend.lanes_of(state["pc"])
         counted = every if examples is None else examples
+        if self.does_without_guards(every):
+            return self._without_guards(state, counters, shared, until, stop, counted)
         program = self.chunked(every)
         chunks = [block.chunks for block in program.blocks]
         flow = self.flow.with_merged(program.merged)
-        is_guarded = not self.does_without_guards(every)
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES, flow)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
@@ -124,7 +125,7 @@ class Loop:
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
             ) -> tuple[State, list[Array], dict[int, Turns], Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, chunks[number], counter, is_guarded)
+                visit = Visit(number, lanes, followed, shared, chunks[number], counter)
                 if number in flow.merged:
                     return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
@@ -194,6 +195,73 @@ class Loop:
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
 
+    def _without_guards(
+        self,
+        state: State,
+        counters: Counters,
+        shared: Mapping[str, Leaves],
+        until: Array,
+        stop: Callable[[State], Array] | None,
+        lanes: Array | int,
+    ) -> tuple[State, Counters, Array]:
+        """`run_trips` where every block runs in every trip, whoever waits: nobody is counted to decide about blocks.
+
+        Whether there is a further trip is asked once for several; those that find no lane change nothing. Lanes do not
+        gather, nor wait for each other at sync blocks: rows are computed for all of them in any case.
+        """
+        backend, together = self.backend, self.trips_together
+
+        def trip(carried: tuple[Array, State, Counters]) -> tuple[Array, State, Counters]:
+            made, now, counts = carried
+            go, masks = counts["trips"] < until, {}
+            for number in self.flow.order:
+                now, masks[number] = self.guarded.unguarded(number, now, shared, go)
+            return made + 1, now, self._with_trip(counts, masks, go, lanes)
+
+        def look(carried: Carried) -> Carried:
+            turned = (backend.constant(0), carried["state"], carried["counters"])
+            with backend.scope(f"{TRIPS}_{together}"):
+                _, now, counts = backend.while_loop(lambda each: each[0] < together, trip, turned)
+            found = {"state": now, "counters": counts, "ready": ready(now)}
+            return found if stop is None else {**found, "stop": stop(now)}
+
+        def ready(now: State) -> Array:
+            return backend.any(self.guarded.waiting(now, range(len(self.blocks))) < self.layout.start)
+
+        def goes_on(carried: Carried) -> Array:
+            goes = carried["ready"] & (carried["counters"]["trips"] < until)
+            return goes if stop is None else goes & ~carried["stop"]
+
+        start = {"state": state, "counters": counters, "ready": ready(state)}
+        if stop is not None:
+            start["stop"] = until < until
+        with backend.scope(TRIPS):
+            end = backend.while_loop(goes_on, look, start, stops=True)
+        return end["state"], end["counters"], end["ready"]
+
+    def _with_trip(self, before: Counters, masks: Mapping[int, Array], go: Array, lanes: Array | int) -> Counters:
+        """The counters after a trip without guards, in which blocks have run for the lanes of `masks`, by number."""
+        backend = self.backend
+        if not self.context.counts:
+            return {**before, "trips": before["trips"] + backend.cast(go, "int64")}
+        nobody = go & False
+        every = [masks.get(number, masks[self.flow.order[0]] & nobody) for number in range(len(self.blocks))]
+        active = backend.sum_rows(backend.cast(backend.beside(every), "int32"), every[0] == every[0])
+        moved = backend.any(active > 0)
+        rows = backend.cast(moved, "int64") * backend.cast(backend.constant(0) + lanes, "int64")
+        return {
+            **before,
+            "trips": before["trips"] + backend.cast(moved, "int64"),
+            "executions": before["executions"] + backend.cast(active > 0, "int64"),
+            "active": before["active"] + backend.cast(active, "int64"),
+            "rows": before["rows"] + rows,
+        }
+
+    @property
+    def trips_together(self) -> int:
+        """How many trips are made between two looks whether there is to be a further one."""
+        return self.context.merging.device.trips_together if self.context.merging is not None else 1
+
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
         """After the blocks have run that are not run here."""
         if self.context.elsewhere is None:
@@ -224,9 +292,11 @@ class Loop:
         return program if merging is None else merging.merged(program, self.rows, known)
 
     def does_without_guards(self, lanes: Array | int) -> bool:
-        """Whether every block runs in every trip, whoever waits; where blocks are counted, only those that have to."""
-        merging = None if self.context.counts else self.context.merging
+        """Whether every block runs in every trip, whoever waits."""
+        merging = self.context.merging
         known = lanes if isinstance(lanes, int) else None
+        if any(block.chunks for block in self.chunked(lanes).blocks):
+            return False
         return merging is not None and merging.does_without_guards(self.rows, known)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
