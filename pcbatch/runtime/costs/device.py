@@ -99,7 +99,7 @@ class Device:
     """Of so many blocks at most: XLA takes long to compile many blocks without guards. The sampler has 23 of them."""
     trips_together: int
     """How many such trips are made before the host looks whether there is to be another: a loop of so many turns, which
-    asks nobody. The last ones may find no lane that waits. Not measured on a card."""
+    asks nobody; 0 where all blocks have guards. The last trips may find no lane that waits. Not measured on a card."""
 
     quantile: float
     """Work: an element of the normal distribution's quantiles (`erfinv`, `ndtri`) in float32, by a polynomial."""
@@ -314,7 +314,7 @@ CPU = Device(
     merged_work=100.0,
     unguarded_work=0.0,
     unguarded_blocks=0,
-    trips_together=1,
+    trips_together=0,
     quantile=30.0,
     quantile_double=200.0,
     idle_most=64,

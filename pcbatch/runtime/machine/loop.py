@@ -111,8 +111,8 @@ class Loop:
         backend = self.backend
         every = backend.lanes_of(state["pc"])
         counted = every if examples is None else examples
-        if self.does_without_guards(every):
-            return self._without_guards(state, counters, shared, until, stop, counted)
+        if together := self.trips_together(every):
+            return self._without_guards(state, counters, shared, until, stop, counted, together)
         program = self.chunked(every)
         chunks = [block.chunks for block in program.blocks]
         flow = self.flow.with_merged(program.merged)
@@ -203,13 +203,14 @@ class Loop:
         until: Array,
         stop: Callable[[State], Array] | None,
         lanes: Array | int,
+        together: int,
     ) -> tuple[State, Counters, Array]:
         """`run_trips` where every block runs in every trip, whoever waits: nobody is counted to decide about blocks.
 
-        Whether there is a further trip is asked once for several; those that find no lane change nothing. Lanes do not
+        Whether there is a further trip is asked once for so many `together`; those that find no lane change nothing. Lanes do not
         gather, nor wait for each other at sync blocks: rows are computed for all of them in any case.
         """
-        backend, together = self.backend, self.trips_together
+        backend = self.backend
 
         def trip(carried: tuple[Array, State, Counters]) -> tuple[Array, State, Counters]:
             made, now, counts = carried
@@ -257,10 +258,14 @@ class Loop:
             "rows": before["rows"] + rows,
         }
 
-    @property
-    def trips_together(self) -> int:
-        """How many trips are made between two looks whether there is to be a further one."""
-        return self.context.merging.device.trips_together if self.context.merging is not None else 1
+    def trips_together(self, lanes: Array | int) -> int:
+        """How many trips are made between two looks whether there is to be a further one; 0 where blocks have guards.
+        """
+        merging = self.context.merging
+        known = lanes if isinstance(lanes, int) else None
+        if merging is None or not merging.does_without_guards(self.rows, known):
+            return 0
+        return 0 if any(block.chunks for block in self.chunked(lanes).blocks) else merging.device.trips_together
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
         """After the blocks have run that are not run here."""
@@ -290,14 +295,6 @@ class Loop:
         if compaction is not None:
             program = compaction.chunked(program, self.rows, known)
         return program if merging is None else merging.merged(program, self.rows, known)
-
-    def does_without_guards(self, lanes: Array | int) -> bool:
-        """Whether every block runs in every trip, whoever waits."""
-        merging = self.context.merging
-        known = lanes if isinstance(lanes, int) else None
-        if any(block.chunks for block in self.chunked(lanes).blocks):
-            return False
-        return merging is not None and merging.does_without_guards(self.rows, known)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
         """What is counted of blocks, after a trip."""
