@@ -43,7 +43,7 @@ def gpu(*, device_loops: bool = False) -> None:
     missing = [f"{name}={value}" for name, value in FLAGS.items() if name not in given]
     if not missing:
         return
-    if version("tensorflow") < "2.21":  # its second run of such a graph crashes
+    if _numbers(version("tensorflow")) < (2, 21):  # its second run of such a graph crashes
         raise UsageError("PCB585", f"device loops need TensorFlow 2.21 or newer, this is {version('tensorflow')}")
     if private.has_begun():
         raise UsageError(
@@ -52,6 +52,11 @@ def gpu(*, device_loops: bool = False) -> None:
             "operation, or set the environment variable PCBATCH_DEVICE_LOOPS=1",
         )
     os.environ["XLA_FLAGS"] = " ".join([*os.environ.get("XLA_FLAGS", "").split(), *missing])
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(int(part) for part in text.split(".")[:2])
 
 
 def use_environment() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,18 +50,24 @@ def _run(module: str, arguments: Sequence[str], flags: Sequence[str]) -> None:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
 
 
+def _emptied(folder: Path) -> None:
+    """A folder in which nothing is left of another time."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
 def traced(program: str, folder: Path) -> list[Path]:
-    """The programs, before anything is optimised, that running `program` has XLA compile; those with loops."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The programs, before anything is optimised, that running `program` has XLA compile; those with loops, if any."""
+    _emptied(folder)
     dump = [f"--xla_dump_to={folder}", "--xla_dump_hlo_as_proto", "--xla_dump_emitter_re=^$"]
     _run("programs", [program], dump)
     files = sorted(folder.glob("*.before_optimizations.hlo.pb"))
-    return [file for file in files if b"while" in file.read_bytes()]
+    return [file for file in files if b"while" in file.read_bytes()] or files
 
 
 def compiled(files: Sequence[Path], folder: Path, flags: Sequence[str], turns: int = 1) -> list[Compiled]:
     """What XLA makes of these programs under `flags`; a loop whose turns nobody knows makes so many."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _emptied(folder)
     dump = [f"--xla_dump_to={folder}", "--xla_dump_hlo_as_text", "--xla_gpu_autotune_level=0"]
     _run("compiling", [str(file) for file in files], [*dump, *flags])
     found = []
