@@ -37,7 +37,7 @@ def test_nothing_is_set_unasked(fresh):
 def test_it_comes_too_late_once_tensorflow_has_begun(monkeypatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     tf.constant(1)
-    with pytest.raises(UsageError, match="TensorFlow has begun; call .* before its first operation") as raised:
+    with pytest.raises(UsageError, match=r"TensorFlow has begun; call .* before its first operation") as raised:
         pcbatch.gpu(device_loops=True)
     assert raised.value.code == "PCB585"
     assert "XLA_FLAGS" not in os.environ

@@ -71,8 +71,10 @@ def compiled(files: Sequence[Path], folder: Path, flags: Sequence[str], turns: i
     dump = [f"--xla_dump_to={folder}", "--xla_dump_hlo_as_text", "--xla_gpu_autotune_level=0"]
     _run("compiling", [str(file) for file in files], [*dump, *flags])
     found = []
-    for sequence in sorted(folder.glob("*.thunk_sequence_after_thunk_passes.txt")):
-        name = sequence.name.removesuffix(".thunk_sequence_after_thunk_passes.txt")
+    for first in sorted(folder.glob("*.thunk_sequence.txt")):
+        name = first.name.removesuffix(".thunk_sequence.txt")
+        last = folder / f"{name}.thunk_sequence_after_thunk_passes.txt"
+        sequence = last if last.exists() else first  # where no pass changes it there is no second dump
         (text,) = folder.glob(f"{name}.*gpu_after_optimizations.txt")
         traffic = Traffic(text.read_text("utf-8"))
         names = names_of((folder / f"{name}.thunk_metadata.txt").read_text("utf-8"))

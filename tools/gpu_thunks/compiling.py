@@ -66,10 +66,12 @@ def compile_for_gpu(files: list[str]) -> None:
     """Compile each of these programs."""
     card = topologies.get_topology_desc(platform="cuda", target_config=CARD.read_text("utf-8"), topology="1x1x1")
     device = card.devices[0]
-    for file in files:
+    for number, file in enumerate(files):
         text = xla_client._xla.mlir.hlo_to_stablehlo(module_of(Path(file).read_bytes()))
         with mlir.make_ir_context():
             module = _without_copies(ir.Module.parse(text))
+            # TensorFlow's names are so long that no file could have the name of a dump.
+            module.operation.attributes["sym_name"] = ir.StringAttr.get(f"program_{number}")
             device.client.compile(module, _jax.DeviceList((device,)), xla_client.CompileOptions())
 
 

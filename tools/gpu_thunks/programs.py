@@ -42,15 +42,16 @@ def sampler(chains: int) -> None:
 def gradient(chains: int) -> None:
     """The density of that regression and its gradient, for all chains, with nothing around them."""
     target = TARGETS["logistic-small"]
-    density, data = ONE[target.family], target.data()
+    density = ONE[target.family]
 
-    def both(points: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def both(points: tf.Tensor, *data: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch(points)
             value = tf.vectorized_map(lambda one: density(one, data), points)
         return value, tape.gradient(value, points)
 
-    tf.function(both, jit_compile=True, autograph=False)(tf.constant(target.starts(chains)))
+    given = [tf.constant(target.starts(chains)), *map(tf.constant, target.data())]
+    tf.function(both, jit_compile=True, autograph=False)(*given)
 
 
 def fibonacci() -> None:

@@ -34,7 +34,7 @@ Chunked = Callable[[Any], Program]
 class Replay:
     """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each.
 
-    For so many lanes as many trips as `together` says are undone between two looks, every block in each, without a guard.
+    For so many lanes as many trips as `together` says are undone between two looks, every block in each, unguarded.
     With `sums` those by tables that are looked up in are sums, too. `order` is that of blocks in a trip, if it is not
     the program's.
     """
@@ -122,7 +122,9 @@ class Replay:
         def look(state: State) -> State:
             begun = (backend.constant(0), state)
             with backend.scope(f"{TRIPS}_{together}"):
-                return backend.while_loop(lambda each: each[0] < together, lambda each: (each[0] + 1, turn(each[1])), begun)[1]
+                return backend.while_loop(
+                    lambda each: each[0] < together, lambda each: (each[0] + 1, turn(each[1])), begun
+                )[1]
 
         with backend.scope(TRIPS):
             end = backend.while_loop(lambda now: now[LOGGED] > 0, look if together else turn, start, stops=True)
@@ -205,8 +207,9 @@ class Replay:
         size: Array | int,
         go: Array,
     ) -> State:
-        """The state after the last `size` rows of the last run, or all, are undone, where `go` says that it was of block
-        `number`; else as it was.
+        """The state after the last `size` rows of the last run, or all, are undone.
+
+        That run was of block `number` where the scalar `go` holds; else nothing is changed.
         """
         backend, block = self.backend, self.tapes.blocks[number]
         used, left = state[block.used], state[LEFT]

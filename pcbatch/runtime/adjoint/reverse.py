@@ -97,7 +97,14 @@ class Reverse(Way):
         natively: MakeNative | None = None,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
-        given |= {"compaction": compaction, "merging": merging, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
+        given |= {
+            "compaction": compaction,
+            "merging": merging,
+            "tape": tape,
+            "statistics": statistics,
+            "mixing": mixing,
+            "rooms": rooms,
+        }
         given |= {"most": most, "forks": forks, "natively": natively}
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._larger: Reverse | None = None

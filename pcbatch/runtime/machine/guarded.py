@@ -129,7 +129,9 @@ class GuardedBlocks:
         A row is computed for every lane; those of lanes that do not wait there are junk.
         """
         ready = self.runners[number].ready(state, go)
-        after, _ = self._run(Visit(number, self.backend.constant(0), (), shared), state, Rows.of_all(self.backend, ready))
+        after, _ = self._run(
+            Visit(number, self.backend.constant(0), (), shared), state, Rows.of_all(self.backend, ready)
+        )
         return after, ready
 
     def repeated(

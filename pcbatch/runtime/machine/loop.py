@@ -207,8 +207,8 @@ class Loop:
     ) -> tuple[State, Counters, Array]:
         """`run_trips` where every block runs in every trip, whoever waits: nobody is counted to decide about blocks.
 
-        Whether there is a further trip is asked once for so many `together`; those that find no lane change nothing. Lanes do not
-        gather, nor wait for each other at sync blocks: rows are computed for all of them in any case.
+        Whether there is a further trip is asked once for so many `together`; those that find no lane change nothing.
+        Lanes do not gather, nor wait for each other at sync blocks: rows are computed for all of them in any case.
         """
         backend = self.backend
 
@@ -259,8 +259,7 @@ class Loop:
         }
 
     def trips_together(self, lanes: Array | int) -> int:
-        """How many trips are made between two looks whether there is to be a further one; 0 where blocks have guards.
-        """
+        """How many trips are made between two looks whether there is to be a further one; 0 where blocks are guarded."""
         merging = self.context.merging
         known = lanes if isinstance(lanes, int) else None
         if merging is None or not merging.does_without_guards(self.rows, known):
