@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools.gpu_thunks.compiled import FLAGS, PLUGIN, counted, is_installed
 from tools.gpu_thunks.page import PAGE, Figures, drawn, rows, table, write
-from tools.gpu_thunks.titles import TITLES, WITHIN
+from tools.gpu_thunks.titles import TITLES
 
 
 def main() -> None:
@@ -32,8 +32,7 @@ def main() -> None:
         for flags in options.flags:
             keep = options.keep and options.keep / name / flags.replace(" ", "-")
             given = FLAGS.get(flags, flags.split())
-            within = counted(WITHIN[name], given) if name in WITHIN else []
-            figures[f"{name}: {flags}"] = rows(counted(name, given, options.turns, keep), within)
+            figures[f"{name}: {flags}"] = rows(counted(name, given, options.turns, keep))
             print(table({f"{name}: {flags}": figures[f"{name}: {flags}"]}), flush=True)
     if options.page:
         write(figures)

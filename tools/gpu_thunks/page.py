@@ -23,7 +23,7 @@ HEAD = (
     "loops",
     "looks per 16 trips",
     "KiB moved",
-    "of the least",
+    "of the state",
     "largest copy, KiB",
 )
 
@@ -32,8 +32,8 @@ Figures = dict[str, list[Row]]
 """By program and flags what is executed in a trip of each of its loops."""
 
 
-def rows(programs: Sequence[Compiled], within: Sequence[Compiled] = ()) -> list[Row]:
-    """The figures of all loops of these programs, one trip of each, and the bytes of what a trip has `within`."""
+def rows(programs: Sequence[Compiled]) -> list[Row]:
+    """The figures of all loops of these programs, one trip of each."""
     found = []
     for trip in (trip for program in programs for trip in program.trips):
         counts = trip.counts
@@ -46,7 +46,6 @@ def rows(programs: Sequence[Compiled], within: Sequence[Compiled] = ()) -> list[
                 "looks": 16 * counts.looks,
                 "bytes": counts.bytes,
                 "carried": trip.carried,
-                "within": sum(program.whole.bytes for program in within),
                 "largest copy": counts.largest_copy,
             }
         )
@@ -61,7 +60,7 @@ def table(figures: Figures) -> str:
         for number, row in enumerate(found):
             which = f", loop {number + 1}" if len(found) > 1 else ""
             cells = [f"{row[each]:.3g}" for each in ("kernels", "copies", "conditionals", "loops", "looks")]
-            share = row["bytes"] / (2 * row["carried"] + row["within"])
+            share = row["bytes"] / (2 * row["carried"])
             sizes = [f"{row['bytes'] / 1024:,.0f}", f"{share:.2f}", f"{row['largest copy'] / 1024:,.1f}"]
             lines.append(f"| {' | '.join([TITLES[name] + which, flags, *cells, *sizes])} |")
     return "\n".join(lines)

@@ -21,7 +21,6 @@ import tensorflow as tf
 
 import pcbatch
 from benchmarks.nuts.contestants import pcbatch_sampler
-from benchmarks.nuts.contestants.in_tensorflow import ONE
 from benchmarks.nuts.contestants.worker import Job as SamplerJob
 from benchmarks.nuts.targets import TARGETS
 from benchmarks.trees.contestants import pcbatch_batched
@@ -37,21 +36,6 @@ def sampler(chains: int) -> None:
     warnings.simplefilter("ignore", nuts.SamplerWarning)
     target = replace(TARGETS["logistic-small"], trajectories=1)
     pcbatch_sampler.prepare(SamplerJob(target, chains, 1, ""))(1, False)
-
-
-def gradient(chains: int) -> None:
-    """The density of that regression and its gradient, for all chains, with nothing around them."""
-    target = TARGETS["logistic-small"]
-    density = ONE[target.family]
-
-    def both(points: tf.Tensor, *data: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        with tf.GradientTape() as tape:
-            tape.watch(points)
-            value = tf.vectorized_map(lambda one: density(one, data), points)
-        return value, tape.gradient(value, points)
-
-    given = [tf.constant(target.starts(chains)), *map(tf.constant, target.data())]
-    tf.function(both, jit_compile=True, autograph=False)(*given)
 
 
 def fibonacci() -> None:
@@ -98,8 +82,6 @@ def trees(*, training: bool) -> None:
 PROGRAMS: dict[str, Callable[[], None]] = {
     "sampler-64": lambda: sampler(64),
     "sampler-1024": lambda: sampler(1024),
-    "gradient-64": lambda: gradient(64),
-    "gradient-1024": lambda: gradient(1024),
     "fibonacci": fibonacci,
     "sort": insertion_sort,
     "tree": lambda: trees(training=False),

@@ -8,6 +8,3 @@ TITLES = {
     "tree": "TreeLSTM of 128 cells, 64 trees",
     "step": "its training step",
 }
-
-WITHIN = {"sampler-64": "gradient-64", "sampler-1024": "gradient-1024"}
-"""What a trip computes that no machine can do without, as a program of its own."""
