@@ -92,9 +92,9 @@ class Device:
 
     unguarded_work: float
     """Work of all lanes, a row of every block, up to which a program's blocks run in every trip, whoever waits: no
-    guard asks. On a GPU the host waits for each answer, 20 to 50 us, in which, by estimate, it would do 1e9; of Fibonacci (10,000
-    lanes, 70,000) and insertion sort (4,096 x 32, 180,000) guards take 1.9 and 5.6 times as long. A CPU's guards cost
-    less than the blocks that they keep from running."""
+    guard asks. On a GPU the host waits for each answer, 20 to 50 us, in which, by estimate, it would do 1e9; of
+    Fibonacci (10,000 lanes, 70,000) and insertion sort (4,096 x 32, 180,000) guards take 1.9 and 5.6 times as long. A
+    CPU's guards cost less than the blocks that they keep from running."""
     unguarded_blocks: int
     """Of so many blocks at most: XLA takes long to compile many blocks without guards."""
     trips_together: int
