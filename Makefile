@@ -27,7 +27,7 @@ test: $(VENV)/.dev ## the tests, without the slow ones
 # forks calls takes 150 MB.
 PARTS := 1 2 3 4 5 6 7 8 9 10
 CORPUS_PARTS := $(PARTS) 11 12 13 14 15 16 17 18 19 20 21 22 23 24
-test-all: test ## every test, the slow ones in parts
+test-all: test $(VENV)/.gpu ## every test, the slow ones in parts
 	for part in $(PARTS); do \
 	  $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=tests/test_corpus.py \
 	    --splits $(words $(PARTS)) --group $$part || exit 1; done
@@ -88,6 +88,12 @@ $(VENV)/.nuts: pyproject.toml | $(BIN)/python
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+# XLA for CUDA, 0.4 GB, without the libraries that only a card needs. Where it cannot be had, its tests are skipped.
+$(VENV)/.gpu: pyproject.toml | $(VENV)/.dev
+	-$(BIN)/python -m pip install --quiet jax==0.10.2
+	-$(BIN)/python -m pip install --quiet --no-deps jax-cuda13-plugin==0.10.2 jax-cuda13-pjrt==0.10.2
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pcbatch import exported, nuts, random, saving
     from pcbatch.api import autobatch
     from pcbatch.caching import cache
+    from pcbatch.device_loops import gpu
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
     from pcbatch.function.explaining import explain
@@ -52,6 +53,7 @@ __all__ = [
     "exported",
     "fallback",
     "from_jax",
+    "gpu",
     "map",
     "nuts",
     "pack",
@@ -88,6 +90,7 @@ _HOMES = {
     "LaneStatus": "pcbatch.ir.status",
     "fallback": "pcbatch.function.primitives",
     "from_jax": "pcbatch.function.from_jax",
+    "gpu": "pcbatch.device_loops",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",
     "Tree": "pcbatch.trees",
@@ -115,3 +118,5 @@ def __dir__() -> list[str]:
 expect_tensorflow()
 if os.environ.get("PCBATCH_CACHE"):  # before TensorFlow's first operation, which may be before the first of ours
     import_module("pcbatch.runtime.store.opening").use_environment()
+if os.environ.get("PCBATCH_DEVICE_LOOPS"):  # before XLA reads its flags
+    import_module("pcbatch.device_loops").use_environment()

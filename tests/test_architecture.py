@@ -17,7 +17,7 @@ LEVELS = (
     ("", "__main__", "commands"),
     ("nuts", "nuts.running", "nuts.results", "nuts.adaptation", "nuts.kernel", "nuts.parameters", "nuts.settings"),
     ("random",),
-    ("caching", "exported", "saving", "api", "function", "trees"),
+    ("caching", "device_loops", "exported", "saving", "api", "function", "trees"),
     ("reading",),
     ("single",),
     ("frontend", "frontend.check", "frontend.source"),

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from pcbatch import UsageError
-from pcbatch.runtime.backends.tensorflow import xla_cpu
+from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
 from tests.harness import (
     AUTO,
     BATCH,
@@ -115,6 +115,19 @@ OTHER_STRAIGHT_RUNS = tuple(
 PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NAMES[::16]))
 """Programs and modes in which nothing is tuned to XLA's CPU compiler; everything that XLA compiles elsewhere is. The
 dearest are slow."""
+ON_GPU = (AUTO, *(mode for mode in (*REFILL, *TAPED) if mode.schedule == "auto"))
+"""The modes that leave the form open, which on a GPU is one without guards."""
+GPU_RUNS = tuple(
+    (name, ON_GPU[place % len(ON_GPU)], (BATCH, *SIZES)[place // len(ON_GPU) % 4])
+    for place, name in enumerate(OTHERS[2::10])
+)
+"""Some programs as a GPU would run them, run on the CPU."""
+LONG_GPU_RUNS = tuple(
+    run
+    for place, name in enumerate(NAMES)
+    for turn, mode in enumerate(ON_GPU)
+    if (run := (name, mode, (BATCH, *SIZES)[(place + turn) % 4])) not in set(GPU_RUNS)
+)
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 STRATEGY_RUNS = tuple(
     (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
@@ -236,6 +249,19 @@ def test_straight_programs_in_the_other_ways(name: str, mode: Mode, lanes: int) 
 def test_programs_that_are_not_tuned(name: str, mode: Mode) -> None:
     with xla_cpu.switched(False):
         check(name, mode, BATCH)
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes"), GPU_RUNS, ids=str)
+def test_programs_in_the_form_for_a_gpu(name: str, mode: Mode, lanes: int) -> None:
+    with graphs.targeting("GPU"):
+        check(name, mode, lanes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "mode", "lanes"), LONG_GPU_RUNS, ids=str)
+def test_more_programs_in_the_form_for_a_gpu(name: str, mode: Mode, lanes: int) -> None:
+    with graphs.targeting("GPU"):
+        check(name, mode, lanes)
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), STRATEGY_RUNS, ids=str)

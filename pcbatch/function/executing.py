@@ -15,7 +15,7 @@ from pcbatch.ir.analysis.forks import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
-from pcbatch.optimize.machine.merging import MERGING
+from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.predication import PREDICATION
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
@@ -178,6 +178,13 @@ def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compac
     return replace(DETERMINISTIC if options.deterministic else usual, device=device_of(backend.place()))
 
 
+def _unguarded(options: Options, backend: Backend) -> Merging | None:
+    """What lets taped programs do without guards, on a device where that pays; they merge no blocks."""
+    device = device_of(backend.place())
+    is_left_open = options.jit and _of_trips(options) is None
+    return replace(MERGING, device=replace(device, merged_blocks=0)) if device.trips_together and is_left_open else None
+
+
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
     """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
@@ -245,6 +252,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         max_steps=options.max_steps,
         statistics=executable.statistics,
         compaction=_compaction(options, backend, DEFAULT),
+        merging=_unguarded(options, backend),
         tape=options.tape,
         mixing=Between() if mixes else None,
         most=options.max_tape,

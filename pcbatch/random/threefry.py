@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow import graphs, private
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 """Bits by which the second word is rotated in each of the four rounds of a group, by turns."""
@@ -44,7 +44,7 @@ def _drawn(*operands: tf.Tensor, apart: bool | None = None) -> list[tf.Tensor]:
     for operand in operands:
         shape = tf.broadcast_static_shape(shape, operand.shape)
     if apart is None:
-        apart = (shape.num_elements() or CHECKSUM) >= CHECKSUM
+        apart = (shape.num_elements() or CHECKSUM) >= CHECKSUM and not graphs.on_gpu()
     results = _compiled_rounds(apart)(*operands)
     for result in results:
         result.set_shape(shape)
@@ -91,7 +91,8 @@ def _apart(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -> tu
     the loop of whatever reads the words. A loop of 8, 16, 24, .. turns that keeps the larger of two numbers (argmax, a
     maximum of floats) LLVM takes for a checksum (HashRecognize), and it follows every path through the rounds, of which
     there are 3**20: the compilation never ends. XLA would also compute the rounds anew for each reader.
-    Draws of fewer numbers than such a loop has turns do without: a conditional costs a few microseconds.
+    Draws of fewer numbers than such a loop has turns do without: a conditional costs a few microseconds. So do all on a
+    GPU, where an element is a thread's, and where the host would wait for the condition.
     """
 
     def words() -> tuple[tf.Tensor, ...]:

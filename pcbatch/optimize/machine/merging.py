@@ -48,7 +48,7 @@ class Merging:
 
     def does_without_guards(self, rows: Sequence[Row], lanes: int | None) -> bool:
         """Tell whether all blocks of a program of these `rows` are better run in every trip than asked for in each."""
-        if lanes is None or len(rows) > self.device.unguarded_blocks:
+        if lanes is None or not self.device.trips_together or len(rows) > self.device.unguarded_blocks:
             return False
         return lanes * sum(row.cost for row in rows) <= self.device.unguarded_work
 

@@ -21,6 +21,7 @@ from pcbatch.runtime.adjoint.together import Together, Totals, summed
 from pcbatch.runtime.adjoint.undo import Undoing
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.machine.loop import TRIPS
 from pcbatch.runtime.machine.rows import Rows
 
 NEXT, LEFT = "next", "left"
@@ -33,6 +34,7 @@ Chunked = Callable[[Any], Program]
 class Replay:
     """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each.
 
+    For so many lanes as many trips as `together` says are undone between two looks, every block in each, unguarded.
     With `sums` those by tables that are looked up in are sums, too. `order` is that of blocks in a trip, if it is not
     the program's.
     """
@@ -45,8 +47,9 @@ class Replay:
         by_lane: bool = False,
         sums: bool = False,
         order: Sequence[int] | None = None,
+        together: Callable[[Any], int] = lambda lanes: 0,
     ):
-        self.chunked, self.by_lane, self.sums = chunked, by_lane, sums
+        self.chunked, self.by_lane, self.sums, self.together_for = chunked, by_lane, sums, together
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = order or self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -105,12 +108,26 @@ class Replay:
         start = {**gradients, **counts, **self._last(tape, tape[LOGGED]), **self._nothing_beside(tape, lanes)}
         chunks = [block.chunks for block in self.chunked(lanes).blocks]
 
+        together = self.together_for(lanes)
+
         def turn(state: State) -> State:
             for number in self.order:
-                state = self._guarded(number, state, tape, sound, shared, chunks[number])
+                if together:
+                    is_next = backend.equal(state[NEXT], number)
+                    state = self._undone(number, state, tape, sound, shared, lanes, is_next)
+                else:
+                    state = self._guarded(number, state, tape, sound, shared, chunks[number])
             return state
 
-        end = backend.while_loop(lambda state: state[LOGGED] > 0, turn, start, stops=True)
+        def look(state: State) -> State:
+            begun = (backend.constant(0), state)
+            with backend.scope(f"{TRIPS}_{together}"):
+                return backend.while_loop(
+                    lambda each: each[0] < together, lambda each: (each[0] + 1, turn(each[1])), begun
+                )[1]
+
+        with backend.scope(TRIPS):
+            end = backend.while_loop(lambda now: now[LOGGED] > 0, look if together else turn, start, stops=True)
         for each in (each for number in self.tapes.blocks for each in self.beside[number]):
             if each.linear.is_late:
                 end, totals = self.together.late(each, end, tape, sound, shared, totals)
@@ -190,11 +207,15 @@ class Replay:
         size: Array | int,
         go: Array,
     ) -> State:
-        """The state after the last `size` rows of the last run, which was of block `number`, or all, are undone."""
+        """The state after the last `size` rows of the last run, or all, are undone.
+
+        That run was of block `number` where the scalar `go` holds; else nothing is changed.
+        """
         backend, block = self.backend, self.tapes.blocks[number]
         used, left = state[block.used], state[LEFT]
         place = backend.lane_numbers(size)
         count = backend.where(left < size, left, left * 0 + size)
+        count = backend.where(go, count, count * 0)
         live = backend.both(place >= size - count, go)
         # The rows of the segment's array end at `margin + used`.
         first = used + self.tapes.margin(block, backend.lanes_of(sound)) - size
@@ -214,7 +235,9 @@ class Replay:
             for key, part in zip(each.sums, undoing.parts.get(each.place, ()), strict=False):
                 taking_part = Rows(backend, owners, undoing.taking_part(each.place))
                 found[key] = summed(backend, state[key], part, taking_part, by_lane=self.by_lane)
-        logged = backend.where(left > count, state[LOGGED], state[LOGGED] - 1)
+        is_undone = backend.both(go, left <= count)
+        logged = backend.where(is_undone, state[LOGGED] - 1, state[LOGGED])
         last = self._last(tape, logged)
-        left = backend.where(left > count, left - count, last[LEFT])
-        return {**found, block.used: used - count, LOGGED: logged, NEXT: last[NEXT], LEFT: left}
+        left = backend.where(is_undone, last[LEFT], left - count)
+        following = backend.where(is_undone, last[NEXT], state[NEXT])
+        return {**found, block.used: used - count, LOGGED: logged, NEXT: following, LEFT: left}

@@ -14,6 +14,7 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
+from pcbatch.optimize.machine.merging import Merging
 from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
 from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.hidden import with_hidden
@@ -84,6 +85,7 @@ class Reverse(Way):
         sources: Sources | None = None,
         by_lane: bool = False,
         compaction: Compaction | None = DEFAULT,
+        merging: Merging | None = None,
         tape: str = "keep",
         mixing: Mixing | None = None,
         lockstep: frozenset[int] | None = None,
@@ -95,7 +97,14 @@ class Reverse(Way):
         natively: MakeNative | None = None,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
-        given |= {"compaction": compaction, "tape": tape, "statistics": statistics, "mixing": mixing, "rooms": rooms}
+        given |= {
+            "compaction": compaction,
+            "merging": merging,
+            "tape": tape,
+            "statistics": statistics,
+            "mixing": mixing,
+            "rooms": rooms,
+        }
         given |= {"most": most, "forks": forks, "natively": natively}
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._larger: Reverse | None = None
@@ -112,7 +121,7 @@ class Reverse(Way):
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks or is_fixed:
             limits = replace(limits, roomy=True)
-        context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction)
+        context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging)
         if mixing is not None and lockstep is not None:
             context = replace(context, elsewhere=mixing.elsewhere(layout, backend, limits, lockstep))
         super().__init__(

@@ -143,7 +143,8 @@ class Way:
     @cached_property
     def replay(self) -> Replay:
         """Undoes them."""
-        return Replay(self.tapes, self.segments.legs.loop.chunked, by_lane=self.by_lane, sums=self.is_fixed)
+        loop = self.segments.legs.loop
+        return Replay(self.tapes, loop.chunked, by_lane=self.by_lane, sums=self.is_fixed, together=loop.trips_together)
 
     @cached_property
     def flow(self) -> Flow:

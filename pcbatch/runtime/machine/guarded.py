@@ -43,8 +43,6 @@ class Visit:
     """Where arrivals are written, int32 `[followed]`, its values of no account; None for a new one.
 
     One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
-    is_guarded: bool = True
-    """Whether nothing is computed where nobody waits. Else its rows are junk there, which changes nothing."""
 
 
 Form = Callable[[Visit, State, Array], tuple[State, Array]]
@@ -121,12 +119,20 @@ class GuardedBlocks:
         arrival_counters = [] if counter is None else [counter]
         in_place = self.runners[visit.number].in_place
         before = [*(state[key] for key in keys), *arrival_counters]
-        if visit.is_guarded or visit.chunks is not None:
-            places = [*(key in in_place for key in keys), *(False for _ in arrival_counters)]
-            results = self.backend.guarded(predicate, block, before, places)
-        else:
-            results = block(predicate, *before)
+        places = [*(key in in_place for key in keys), *(False for _ in arrival_counters)]
+        results = self.backend.guarded(predicate, block, before, places)
         return {**state, **dict(zip(keys, results, strict=False))}, None if counter is None else results[-1]
+
+    def unguarded(self, number: int, state: State, shared: Mapping[str, Leaves], go: Array) -> tuple[State, Array]:
+        """The state after the block has run, whoever waits there, if the scalar `go` holds, and for which lanes it has.
+
+        A row is computed for every lane; those of lanes that do not wait there are junk.
+        """
+        ready = self.runners[number].ready(state, go)
+        after, _ = self._run(
+            Visit(number, self.backend.constant(0), (), shared), state, Rows.of_all(self.backend, ready)
+        )
+        return after, ready
 
     def repeated(
         self, visit: Visit, predicate: Array, state: State, again: Again, every: Array | int

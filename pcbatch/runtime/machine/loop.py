@@ -37,6 +37,9 @@ Carried = dict[str, Any]
 
 INT32_MAX = 2**31 - 1
 
+TRIPS = "trips"
+"""The scope of the loop over trips, by which `tools.gpu_thunks` finds it in compiled programs."""
+
 
 class Loop:
     """The loop of one program under one schedule; `run` may be traced for any number of lanes."""
@@ -108,10 +111,11 @@ class Loop:
         backend = self.backend
         every = backend.lanes_of(state["pc"])
         counted = every if examples is None else examples
+        if together := self.trips_together(every):
+            return self._without_guards(state, counters, shared, until, stop, counted, together)
         program = self.chunked(every)
         chunks = [block.chunks for block in program.blocks]
         flow = self.flow.with_merged(program.merged)
-        is_guarded = not self.does_without_guards(every)
         prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES, flow)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
@@ -121,7 +125,7 @@ class Loop:
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
             ) -> tuple[State, list[Array], dict[int, Turns], Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, chunks[number], counter, is_guarded)
+                visit = Visit(number, lanes, followed, shared, chunks[number], counter)
                 if number in flow.merged:
                     return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
@@ -183,12 +187,84 @@ class Loop:
         if stop is not None:
             start["stop"] = until < until
         one = recording if self.trace else lambda carried: turn(carried)[0]
-        end = backend.while_loop(goes_on, one, start, stops=True)
+        with backend.scope(TRIPS):
+            end = backend.while_loop(goes_on, one, start, stops=True)
         whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
         if whole and self.context.counts:
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
+
+    def _without_guards(
+        self,
+        state: State,
+        counters: Counters,
+        shared: Mapping[str, Leaves],
+        until: Array,
+        stop: Callable[[State], Array] | None,
+        lanes: Array | int,
+        together: int,
+    ) -> tuple[State, Counters, Array]:
+        """`run_trips` where every block runs in every trip, whoever waits: nobody is counted to decide about blocks.
+
+        Whether there is a further trip is asked once for so many `together`; those that find no lane change nothing.
+        Lanes do not gather, nor wait for each other at sync blocks: rows are computed for all of them in any case.
+        """
+        backend = self.backend
+
+        def trip(carried: tuple[Array, State, Counters]) -> tuple[Array, State, Counters]:
+            made, now, counts = carried
+            go, masks = counts["trips"] < until, {}
+            for number in self.flow.order:
+                now, masks[number] = self.guarded.unguarded(number, now, shared, go)
+            return made + 1, now, self._with_trip(counts, masks, go, lanes)
+
+        def look(carried: Carried) -> Carried:
+            turned = (backend.constant(0), carried["state"], carried["counters"])
+            with backend.scope(f"{TRIPS}_{together}"):
+                _, now, counts = backend.while_loop(lambda each: each[0] < together, trip, turned)
+            found = {"state": now, "counters": counts, "ready": ready(now)}
+            return found if stop is None else {**found, "stop": stop(now)}
+
+        def ready(now: State) -> Array:
+            return backend.any(self.guarded.waiting(now, range(len(self.blocks))) < self.layout.start)
+
+        def goes_on(carried: Carried) -> Array:
+            goes = carried["ready"] & (carried["counters"]["trips"] < until)
+            return goes if stop is None else goes & ~carried["stop"]
+
+        start = {"state": state, "counters": counters, "ready": ready(state)}
+        if stop is not None:
+            start["stop"] = until < until
+        with backend.scope(TRIPS):
+            end = backend.while_loop(goes_on, look, start, stops=True)
+        return end["state"], end["counters"], end["ready"]
+
+    def _with_trip(self, before: Counters, masks: Mapping[int, Array], go: Array, lanes: Array | int) -> Counters:
+        """The counters after a trip without guards, in which blocks have run for the lanes of `masks`, by number."""
+        backend = self.backend
+        if not self.context.counts:
+            return {**before, "trips": before["trips"] + backend.cast(go, "int64")}
+        nobody = go & False
+        every = [masks.get(number, masks[self.flow.order[0]] & nobody) for number in range(len(self.blocks))]
+        active = backend.sum_rows(backend.cast(backend.beside(every), "int32"), every[0] == every[0])
+        moved = backend.any(active > 0)
+        rows = backend.cast(moved, "int64") * backend.cast(backend.constant(0) + lanes, "int64")
+        return {
+            **before,
+            "trips": before["trips"] + backend.cast(moved, "int64"),
+            "executions": before["executions"] + backend.cast(active > 0, "int64"),
+            "active": before["active"] + backend.cast(active, "int64"),
+            "rows": before["rows"] + rows,
+        }
+
+    def trips_together(self, lanes: Array | int) -> int:
+        """How many trips are made between two looks whether there is to be another; 0 where blocks are guarded."""
+        merging = self.context.merging
+        known = lanes if isinstance(lanes, int) else None
+        if merging is None or not merging.does_without_guards(self.rows, known):
+            return 0
+        return 0 if any(block.chunks for block in self.chunked(lanes).blocks) else merging.device.trips_together
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
         """After the blocks have run that are not run here."""
@@ -218,12 +294,6 @@ class Loop:
         if compaction is not None:
             program = compaction.chunked(program, self.rows, known)
         return program if merging is None else merging.merged(program, self.rows, known)
-
-    def does_without_guards(self, lanes: Array | int) -> bool:
-        """Whether every block runs in every trip, whoever waits; where blocks are counted, only those that have to."""
-        merging = None if self.context.counts else self.context.merging
-        known = lanes if isinstance(lanes, int) else None
-        return merging is not None and merging.does_without_guards(self.rows, known)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
         """What is counted of blocks, after a trip."""

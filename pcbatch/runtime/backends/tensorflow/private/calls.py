@@ -96,6 +96,12 @@ def _at_once(
     return run
 
 
+def has_begun() -> bool:
+    """Whether TensorFlow has begun: it has devices, and XLA may have read its flags. True where it cannot be asked."""
+    known = lookup.find(lookup.CONTEXT)
+    return bool(getattr(known and known(), "_initialized", True))
+
+
 def device_now() -> str:
     """The whole name of the device that `with tf.device(..)` around tells this thread to use, "" where there is none.
 

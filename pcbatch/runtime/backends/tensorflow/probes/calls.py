@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.private import lookup
 from pcbatch.runtime.backends.tensorflow.probes import ways
 from pcbatch.runtime.backends.tensorflow.probes.use import Use
 
@@ -106,6 +107,10 @@ def _definitions_are_called() -> bool:
     return float(found) == 2.0
 
 
+def _beginning_is_told() -> bool:
+    return private.has_begun() and hasattr(lookup.needed(lookup.CONTEXT)(), "_initialized")
+
+
 USES = (
     Use("variables of a traced function", _variables_are_known, "no gradients of variables through pcbatch.primitive"),
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
@@ -113,6 +118,7 @@ USES = (
     Use("calls without a question", _functions_are_called_at_once, "each warm call of a program takes a little longer"),
     Use("dtypes and shapes of tensors", _tensors_tell, "each warm call of a program takes a little longer"),
     Use("a thread's device", _devices_are_told, "beside a GPU, what is run on the CPU is compiled as for the GPU"),
+    Use("whether TensorFlow has begun", _beginning_is_told, "pcbatch.gpu always says that it comes too late"),
     Use("functions as data", _definitions_are_called, "pcbatch.cache keeps nothing"),
     Use("functions without an order", _nothing_waits, "programs take longer to run without XLA"),
 )
