@@ -161,7 +161,7 @@ def test_the_failing_example_gives_its_code(entry: Entry, runner: Runner) -> Non
 
 
 MENDED = [
-    pytest.param(entry, marks=pytest.mark.slow if entry.code in ("PCB551", "PCB554") else ()) for entry in ENTRIES
+    pytest.param(entry, marks=pytest.mark.slow if entry.code in ("PCB551", "PCB558") else ()) for entry in ENTRIES
 ]
 """Of two codes the example is a whole run of the sampler."""
 

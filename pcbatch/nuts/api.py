@@ -110,7 +110,7 @@ def sample(
         there, and `Samples.save` and `resume` go on with it.
 
     Raises:
-        UsageError: PCB551 for options that make no sense, PCB554 for bijectors that do not fit, PCB557 where chains
+        UsageError: PCB551 for options that make no sense, PCB558 for bijectors that do not fit, PCB557 where chains
             find no point to start at, or where the one that they are given has no finite density.
         ValueError: if every chain failed, since the posterior is improper.
     """
@@ -204,7 +204,7 @@ def export(
         platforms: the devices, as JAX calls them: "cpu", "cuda", "rocm". None of them need be here.
 
     Raises:
-        UsageError: PCB551 and PCB554 as `sample`, PCB582 as `Batched.export`.
+        UsageError: PCB551 and PCB558 as `sample`, PCB582 as `Batched.export`.
         OSError: the file cannot be written.
     """
     log_density = from_jax(log_density) if is_of_jax(log_density) else log_density

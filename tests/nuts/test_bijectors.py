@@ -74,18 +74,18 @@ def test_the_nearest_name_decides():
     ],
 )
 def test_bijectors_that_make_no_sense(bijectors, message):
-    with pytest.raises(UsageError, match=f"PCB554: .*{message}"):
+    with pytest.raises(UsageError, match=f"PCB558: .*{message}"):
         Transform.of(layout_of(PARAMETERS), bijectors)
 
 
 @pytest.mark.parametrize("ends", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1)])
 def test_intervals_that_are_none(ends):
-    with pytest.raises(UsageError, match="PCB554: an interval is between two finite numbers"):
+    with pytest.raises(UsageError, match="PCB558: an interval is between two finite numbers"):
         nuts.interval(*ends)
 
 
 @pytest.mark.parametrize(("name", "bijector"), [("loc", nuts.positive), ("cuts", nuts.interval(0, 4))])
 def test_points_outside_are_refused(name, bijector):
     transform = Transform.of(layout_of(PARAMETERS), {name: bijector})
-    with pytest.raises(UsageError, match=f"PCB554: the initial '{name}' must be strictly inside"):
+    with pytest.raises(UsageError, match=f"PCB558: the initial '{name}' must be strictly inside"):
         transform.inverse(np.array([0.5, -1.0, 2.0, 0.25, 4.0, -1.0, 3.0]))

@@ -57,7 +57,7 @@ def test_what_makes_no_sense_is_refused(tmp_path):
         ({"adapt": "pooled"}, "PCB551: exported chains know nothing of each other"),
         ({"draws": 0}, "PCB551: draws must be an int of at least 1"),
         ({"warmup": 0}, "PCB551: without a warm-up that adapts it, step_size must be given"),
-        ({"bijectors": {"y": nuts.positive}}, "PCB554"),
+        ({"bijectors": {"y": nuts.positive}}, "PCB558"),
         ({"platforms": "gpu"}, "PCB582"),
     ):
         with pytest.raises(UsageError, match=code):

@@ -59,7 +59,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low < self.high < math.inf:
-            raise UsageError("PCB554", f"an interval is between two finite numbers, not {self.low} and {self.high}")
+            raise UsageError("PCB558", f"an interval is between two finite numbers, not {self.low} and {self.high}")
 
     def forward(self, y: Any) -> Any:
         return self.low + (self.high - self.low) * tf.sigmoid(y)
@@ -114,7 +114,7 @@ class Transform:
     def of(cls, layout: Layout, bijectors: Mapping[str, Bijector] | None) -> Transform:
         """The transform of the arrays that `bijectors` names; the name of a structure stands for all arrays inside.
 
-        Raises UsageError PCB554 for a name that is no parameter's and for what is no bijector.
+        Raises UsageError PCB558 for a name that is no parameter's and for what is no bijector.
         """
         given = dict(bijectors or {})
         found = []
@@ -122,15 +122,15 @@ class Transform:
             found.append(next((given[prefix] for prefix in _prefixes(name) if prefix in given), None))
             if found[-1] is not None and not isinstance(found[-1], (Positive, Interval, Ordered)):
                 raise UsageError(
-                    "PCB554", f"the bijector of {name!r} must be positive, interval(..) or ordered, not {found[-1]!r}"
+                    "PCB558", f"the bijector of {name!r} must be positive, interval(..) or ordered, not {found[-1]!r}"
                 )
             if found[-1] == ordered and not leaf.shape:
-                raise UsageError("PCB554", f"{name!r} is a single number, so it cannot be ordered")
+                raise UsageError("PCB558", f"{name!r} is a single number, so it cannot be ordered")
         known = {prefix for name, _ in leaves(layout) for prefix in _prefixes(name)}
         for name in given:
             if name not in known:
                 names = ", ".join(name for name, _ in leaves(layout))
-                raise UsageError("PCB554", f"bijectors names {name!r}, and the parameters are {names}")
+                raise UsageError("PCB558", f"bijectors names {name!r}, and the parameters are {names}")
         return cls(layout, tuple(found))
 
     def forward(self, position: Any) -> Any:
@@ -145,13 +145,13 @@ class Transform:
             return np.asarray(self._map(position, lambda bijector, part: bijector.values(part), np))
 
     def inverse(self, position: np.ndarray) -> np.ndarray:
-        """The unconstrained position; UsageError PCB554 where one is not strictly inside its domain."""
+        """The unconstrained position; UsageError PCB558 where one is not strictly inside its domain."""
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = self._map(position, lambda bijector, part: bijector.inverse(part), np)
         named = [(name, bijector) for (name, _), bijector in zip(leaves(self.layout), self.bijectors, strict=True)]
         for (name, bijector), part in zip(named, split(moved, self._leaves), strict=True):
             if bijector is not None and not np.isfinite(part).all():
-                raise UsageError("PCB554", f"the initial {name!r} must be strictly inside {bijector!r}")
+                raise UsageError("PCB558", f"the initial {name!r} must be strictly inside {bijector!r}")
         return np.asarray(moved)
 
     def log_jacobian(self, position: Any) -> Any:
