@@ -127,7 +127,7 @@ class RaggedRows(Filtered):
         if op is not gast.MatMult or (left is None and right is None):
             return super().binary(op, a, b)
         ranks = [
-            len(self._shape(each.parts[0])) if each is not None else self._rank(v)
+            len(self._shape(each.parts[0])) if each is not None else self._axes_count(v)
             for each, v in ((left, a), (right, b))
         ]
         if left is not None and right is None and ranks[0] >= 2 and left.kind == "ragged":
@@ -141,17 +141,17 @@ class RaggedRows(Filtered):
     def _with_wholes(self, found: list[Lazy | None], values: Sequence[Value]) -> list[Lazy | None]:
         first = next((each for each in found if each is not None), None)
         if first is None or first.kind != "ragged":
-            return found
-        shape = self._shape(first.parts[0])
+            return super()._with_wholes(found, values)
+        rank = len(self._shape(first.parts[0]))
         return [
-            self.as_slice(value) if own is None and self._rank(value) == len(shape) and self._is_long(value) else own
+            self.as_slice(value) if own is None and self._axes_count(value) == rank and self._is_long(value) else own
             for own, value in zip(found, values, strict=True)
         ]
 
     def _is_long(self, value: Value) -> bool:
         return self._shape(self.read(value))[0] != 1
 
-    def _rank(self, value: Value) -> int:
+    def _axes_count(self, value: Value) -> int:
         type_ = self.type_of(self.read(value))
         return -1 if type_ is None else len(type_.shape)
 

@@ -346,13 +346,18 @@ def test_running_changes_neither_environment_nor_path_nor_log() -> None:
     assert [line for line in told if "graph" in line] == [], "TensorFlow's optimiser of graphs finds nothing wrong"
 
 
-def test_only_a_cache_and_the_import_of_tensorflow_change_the_environment() -> None:
+def test_only_what_a_user_asks_for_and_the_import_of_tensorflow_change_the_environment() -> None:
     """TensorFlow sets variables of its own when it is imported, so this is read off the source.
 
     The cache that a user asks for tells XLA where it is until TensorFlow has started, see `test_disk_processes.py`; and
-    TF_CPP_MIN_LOG_LEVEL is set for that import alone, see `test_quiet.py`.
+    TF_CPP_MIN_LOG_LEVEL is set for that import alone, see `test_quiet.py`. `pcbatch.gpu(device_loops=True)` adds two
+    flags of XLA's, see `test_device_loops.py`.
     """
     changing = re.compile(r"environ\[[^]]*\] =|environ\.(?!get\b)\w+|putenv")
     files = (ROOT / "pcbatch").rglob("*.py")
     touching = [str(path.relative_to(ROOT)) for path in files if changing.search(path.read_text(encoding="utf-8"))]
-    assert sorted(touching) == ["pcbatch/quiet.py", "pcbatch/runtime/store/executables.py"]
+    assert sorted(touching) == [
+        "pcbatch/device_loops.py",
+        "pcbatch/quiet.py",
+        "pcbatch/runtime/store/executables.py",
+    ]

@@ -328,9 +328,21 @@ def test_compiled_ahead():
 
 
 def test_exported(tmp_path):
+    pytest.importorskip("jax", reason="JAX is not installed: the extra `jax`")
     pcbatch.autobatch(scaled).export(tmp_path / "scaled", RAGGED)
     found = pcbatch.exported.load(tmp_path / "scaled")(pcbatch.ragged(ROWS))
     assert [row.tolist() for row in map(np.asarray, found)] == [[3.0, 5.0, 7.0], [9.0], [], [11.0, -1.0, 2.0, 5.0]]
+
+
+def test_slices_of_a_whole_array_come_back_as_rows():
+    @pcbatch.autobatch
+    def between(a, i, j):
+        return a[:i], a[i:j], a[i : i + j]
+
+    batch, i, j = np.float32([[1, 2, 3, 4], [5, 6, 7, 8]]), np.int32([1, 2]), np.int32([3, 2])
+    wanted = zip(*map(between.single, batch, i, j), strict=True)
+    for found, rows in zip(between(batch, i, j), wanted, strict=True):
+        assert found.to_list() == [np.asarray(row).tolist() for row in rows]
 
 
 def test_inside_of_a_graph():

@@ -1,25 +1,10 @@
-"""Slices and masks whose length differs by lane, and functions that know nothing of tensors."""
+"""Elements by a mask, whose number differs by lane, and functions that know nothing of tensors."""
 
 import math
 
 import numpy as np
 
 import pcbatch
-
-
-@pcbatch.autobatch
-def to_a_lanes_number(a, i, j):
-    return a[:i]
-
-
-@pcbatch.autobatch
-def between_two(a, i, j):
-    return a[i:j]
-
-
-@pcbatch.autobatch
-def length_of_a_lane(a, i, j):
-    return a[i : i + j]
 
 
 @pcbatch.autobatch
@@ -61,9 +46,6 @@ def list_or_array(a, i, j):
 BATCH = (np.ones((2, 4), np.float32), np.array([1, 2], np.int32), np.array([3, 2], np.int32))
 ARGUMENTS = dict.fromkeys(
     [
-        "to_a_lanes_number",
-        "between_two",
-        "length_of_a_lane",
         "masked",
         "other_shape",
         "next_number",
