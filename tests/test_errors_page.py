@@ -143,6 +143,7 @@ def runner(request, tmp_path, monkeypatch, capsys) -> Iterator[Runner]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delenv("XLA_FLAGS", raising=False)  # which a page that ran before may have set for the process
     modules: dict[str, ModuleType] = dict(sys.modules)
     importlib.invalidate_caches()
     yield Runner(re.sub(r"\W", "_", request.node.name), tmp_path, capsys)
