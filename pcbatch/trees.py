@@ -39,12 +39,12 @@ class Tree:
 
     @property
     def is_leaf(self) -> Any:
-        """Whether it has no children."""
+        """Tell whether it has no children."""
         return self.count[self.node] <= 0
 
     @property
     def is_empty(self) -> Any:
-        """Whether it stands for a child that is not there: a None among children."""
+        """Tell whether it stands for a child that is not there: a None among children."""
         return self.count[self.node] < 0
 
     @property
@@ -189,7 +189,7 @@ def unpack(trees: Tree, results: Any) -> list[Any]:
 
 
 def _nodes(first: np.ndarray, count: np.ndarray) -> int:
-    """How many nodes a tree has in its arrays."""
+    """The number of nodes that a tree has in its arrays."""
     return 1 + int(np.maximum(count, 0).sum())
 
 

@@ -117,7 +117,7 @@ def test_the_figures_keep_the_aims():
 
 
 MOST = {"fibonacci": (10, 6), "sort": (9, 5), "tree": (24, 7), "step": (60, 8)}
-"""How many kernels and copies a trip has at most, as written down."""
+"""The kernels and copies of a trip at most, as written down."""
 
 
 @pytest.mark.slow

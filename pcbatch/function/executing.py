@@ -179,7 +179,7 @@ def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compac
 
 
 def _unguarded(options: Options, backend: Backend) -> Merging | None:
-    """What lets taped programs do without guards, on a device where that pays; they merge no blocks."""
+    """The merging that lets taped programs do without guards, on a device where that pays; they merge no blocks."""
     device = device_of(backend.place())
     is_left_open = options.jit and _of_trips(options) is None
     return replace(MERGING, device=replace(device, merged_blocks=0)) if device.trips_together and is_left_open else None

@@ -56,7 +56,7 @@ class Crossing(Gathered):
         self._is_result = False
         """Whether what is taken apart is a result: of several words it may be another one elsewhere."""
         self._gives_numbers = False
-        """Whether members of an IntEnum are numbers in a result: beside them it has numbers on another way."""
+        """Tell whether members of an IntEnum are numbers in a result: beside them it has numbers on another way."""
         self._is_apart = False
         """Whether nobody sees changes of what crosses: it is there by value."""
         self._given_leaves: Sequence[Value] = ()

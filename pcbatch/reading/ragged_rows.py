@@ -47,7 +47,7 @@ SEVERAL = frozenset({"where", "maximum", "minimum", "add", "subtract", "multiply
 SOFTMAX = frozenset({"softmax", "log_softmax"})
 PLACES = {"argmax": -math.inf, "argmin": math.inf}
 LOWEST, LOWEST_OF_16_BITS = -1e30, -3e4
-"""What stands outside of a part in a softmax: it has the weight 0, and no part of it is NaN, whatever the length."""
+"""The numbers outside of a part in a softmax: it has the weight 0, and no part of it is NaN, whatever the length."""
 
 
 class RaggedRows(Filtered):

@@ -49,7 +49,7 @@ class Specialisation:
     gives_new: bool = False
     """Whether what it gives is new on all ways, as it is one of its arguments on some and another object on others."""
     gives_numbers: bool = False
-    """Whether it gives a member of an IntEnum as the number that it is, as it gives other numbers on other ways."""
+    """Tells that it gives a member of an IntEnum as the number that it is, as it gives other numbers on other ways."""
     given: list[Any] = field(default_factory=list)
     """Its parameters' objects, in the order in which they are met."""
     stored: list[int] = field(default_factory=list)

@@ -44,7 +44,7 @@ def test_it_comes_too_late_once_tensorflow_has_begun(monkeypatch):
 
 
 def test_flags_that_are_there_are_enough(monkeypatch):
-    """What the help text says to do works, also after TensorFlow has begun."""
+    """The advice of the help text works, also after TensorFlow has begun."""
     monkeypatch.setenv("XLA_FLAGS", BOTH)
     tf.constant(1)
     pcbatch.gpu(device_loops=True)

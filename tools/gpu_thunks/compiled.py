@@ -25,7 +25,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
 
 
 def is_installed() -> bool:
-    """Whether XLA for CUDA is there."""
+    """Tell whether XLA for CUDA is there."""
     try:
         return importlib.util.find_spec(PLUGIN) is not None
     except ModuleNotFoundError:
@@ -66,7 +66,7 @@ def traced(program: str, folder: Path) -> list[Path]:
 
 
 def compiled(files: Sequence[Path], folder: Path, flags: Sequence[str], turns: int = 1) -> list[Compiled]:
-    """What XLA makes of these programs under `flags`; a loop whose turns nobody knows makes so many."""
+    """The parts that XLA makes of these programs under `flags`; a loop whose turns nobody knows makes so many."""
     _emptied(folder)
     dump = [f"--xla_dump_to={folder}", "--xla_dump_hlo_as_text", "--xla_gpu_autotune_level=0"]
     _run("compiling", [str(file) for file in files], [*dump, *flags])
@@ -85,7 +85,7 @@ def compiled(files: Sequence[Path], folder: Path, flags: Sequence[str], turns: i
 
 
 def counted(program: str, flags: Sequence[str], turns: int = 1, keep: Path | None = None) -> list[Compiled]:
-    """What XLA makes of one of `PROGRAMS`; all files stay in `keep`, where it is given."""
+    """The parts that XLA makes of one of `PROGRAMS`; all files stay in `keep`, where it is given."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
         return compiled(traced(program, folder / "traced"), folder / "compiled", flags, turns)

@@ -1,4 +1,4 @@
-"""What XLA's GPU compiler made of a program: its thunks, and what of them is executed in a trip of the machine's loop.
+"""The thunks that XLA's GPU compiler made of a program, and what of them is executed in a trip of the machine's loop.
 
 A thunk is a step of the host's: it starts a kernel or a copy, or runs a loop, a conditional, or a graph of others that
 the device runs by itself. XLA dumps them as text, indented, and the program that they are made from beside them.
@@ -38,7 +38,7 @@ class Thunk:
 
 @dataclass(frozen=True)
 class Counts:
-    """What is executed; `looks` are the host's, who waits for a number of the device's to know how to go on."""
+    """Counts of a trip; `looks` are the host's, who waits for a number of the device's to know how to go on."""
 
     kernels: float = 0
     copies: float = 0
@@ -105,7 +105,7 @@ class Executed:
     turns: int = 1
 
     def of(self, thunks: Sequence[Thunk], *, in_graph: bool = False) -> Counts:
-        """What is executed where these thunks are; the host looks at nothing where the device runs them `in_graph`."""
+        """Counts of these thunks; the host looks at nothing where the device runs them `in_graph`."""
         total = Counts()
         for thunk in thunks:
             total += self._one(thunk, in_graph)
@@ -153,6 +153,6 @@ class Executed:
         return found
 
     def _together(self, thunk: Thunk) -> int:
-        """How many trips a loop makes between two looks: 1 for what is no loop over trips."""
+        """The number of trips that a loop makes between two looks: 1 for what is no loop over trips."""
         is_one = thunk.kind == "While" and f"/{TRIPS}_" in f"/{self.traffic.scope(thunk.name)}"
         return (self.traffic.turns(thunk.name) or 1) if is_one else 1

@@ -69,12 +69,12 @@ class Traffic:
                 self._found[made.name] = made
 
     def turns(self, name: str) -> int | None:
-        """How many turns a loop makes, where the compiler knows it."""
+        """The number of turns of a loop, where the compiler knows it."""
         found = re.search(r'"known_trip_count":\{"n":"(\d+)"', self._rest(name))
         return int(found[1]) if found else None
 
     def scope(self, name: str) -> str:
-        """What TensorFlow called the operation that an instruction is made of."""
+        """The name that TensorFlow gave the operation that an instruction is made of."""
         found = re.search(r'op_name="([^"]*)"', self._rest(name))
         return found[1] if found else ""
 

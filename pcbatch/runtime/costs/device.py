@@ -98,7 +98,7 @@ class Device:
     unguarded_blocks: int
     """Of so many blocks at most: XLA takes long to compile many blocks without guards."""
     trips_together: int
-    """How many such trips are made before the host looks whether there is to be another: a loop of so many turns, which
+    """The number of such trips before the host looks whether there is to be another: a loop of so many turns, which
     asks nobody; 0 where all blocks have guards. The last trips may find no lane that waits. Not measured on a card."""
 
     quantile: float

@@ -259,7 +259,7 @@ class Loop:
         }
 
     def trips_together(self, lanes: Array | int) -> int:
-        """How many trips are made between two looks whether there is to be another; 0 where blocks are guarded."""
+        """The number of trips between two looks whether there is to be another; 0 where blocks are guarded."""
         merging = self.context.merging
         known = lanes if isinstance(lanes, int) else None
         if merging is None or not merging.does_without_guards(self.rows, known):

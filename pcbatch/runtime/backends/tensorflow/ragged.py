@@ -37,7 +37,7 @@ class Ragged:
     length: Any
 
     def __result__(self) -> Any:
-        """What a caller gets for such a result: a `tf.RaggedTensor`, or of NumPy's arrays a list of them."""
+        """The form of such a result for a caller: a `tf.RaggedTensor`, or of NumPy's arrays a list of them."""
         if len(np.shape(self.length)) == 0:
             return self.values[: self.length]
         if isinstance(self.values, np.ndarray):
@@ -194,7 +194,7 @@ def _of_rows(rows: Sequence[Any]) -> Ragged:
 
 
 def _blank(value: Any) -> Any:
-    """What stands behind the elements of a row of such: zeros of Python's; None where these are arrays."""
+    """The elements behind those of a row of such: zeros of Python's; None where these are arrays."""
     if type(value) in (bool, int, float, complex):
         return type(value)()
     if isinstance(value, (list, tuple)):

@@ -97,7 +97,7 @@ def _at_once(
 
 
 def has_begun() -> bool:
-    """Whether TensorFlow has begun: it has devices, and XLA may have read its flags. True where it cannot be asked."""
+    """Tell whether TensorFlow has begun, so that XLA may have read its flags. True where it cannot be asked."""
     known = lookup.find(lookup.CONTEXT)
     return bool(getattr(known and known(), "_initialized", True))
 
