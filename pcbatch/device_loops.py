@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from importlib.metadata import version
 
 from pcbatch.errors import UsageError
+from pcbatch.installed import tensorflow_version
 from pcbatch.runtime.backends.tensorflow import private
 
 VARIABLE = "PCBATCH_DEVICE_LOOPS"
@@ -43,8 +43,9 @@ def gpu(*, device_loops: bool = False) -> None:
     missing = [f"{name}={value}" for name, value in FLAGS.items() if name not in given]
     if not missing:
         return
-    if _numbers(version("tensorflow")) < (2, 21):  # its second run of such a graph crashes
-        raise UsageError("PCB585", f"device loops need TensorFlow 2.21 or newer, this is {version('tensorflow')}")
+    found = tensorflow_version()
+    if found is not None and _numbers(found) < (2, 21):  # its second run of such a graph crashes
+        raise UsageError("PCB585", f"device loops need TensorFlow 2.21 or newer, this is {found}")
     if private.has_begun():
         raise UsageError(
             "PCB585",

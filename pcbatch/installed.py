@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 OWN = str(Path(__file__).resolve().parent)
@@ -16,6 +18,8 @@ READ_FILES = ("", "arrays_", "containers_", "itertools_", "lists_", "numpy_", "s
 IN_PYTHON = frozenset(str(Path(OWN) / "reading" / f"{name}in_python.py") for name in READ_FILES)
 """The files of pcbatch's own that are read as the user's are."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu")
+"""The packages that bring TensorFlow; each holds the module of this name."""
 _REWRITTEN = "__autograph_generated_file"
 """The beginning of the names of files to which TensorFlow's AutoGraph writes rewritten functions."""
 
@@ -47,3 +51,11 @@ def is_users_module(name: object) -> bool:
         return True
     file = getattr(sys.modules.get(name), "__file__", None)
     return not isinstance(file, str) or not (is_installed(file) or file.startswith(OWN))
+
+
+def tensorflow_version() -> str | None:
+    """Return the version of the installed TensorFlow without importing it, or None if there is none."""
+    for name in TENSORFLOWS:
+        with suppress(PackageNotFoundError):
+            return version(name)
+    return None
