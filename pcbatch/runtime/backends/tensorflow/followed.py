@@ -31,6 +31,16 @@ def _plain(value: Any) -> Any:
     return value.number if isinstance(value, Followed) else value
 
 
+def leaves(value: Any) -> list[Any]:
+    """The values of tuples and lists of arguments, such as the points of `math.dist`."""
+    return [leaf for each in value for leaf in leaves(each)] if isinstance(value, (tuple, list)) else [value]
+
+
+def _numbers(value: Any) -> Any:
+    """An argument with plain numbers in the place of followed ones."""
+    return [*map(_numbers, value)] if isinstance(value, (tuple, list)) else _plain(value)
+
+
 def _both(name: str, python: Callable[[Any, Any], Any]) -> tuple[Method, Method]:
     """An operator and its reflected form: of numbers a number, beside a tensor a tensor."""
 
@@ -211,11 +221,12 @@ def _function(name: str, python: Callable[..., Any]) -> Callable[..., Any]:
     equivalent = math_equivalents.EQUIVALENTS[name]
 
     def call(*given: Any) -> Any:
-        number = python(*map(_plain, given))
-        if not isinstance(number, float) or not has_tensors(given):
+        number = python(*map(_numbers, given))
+        values = leaves(given)
+        if not isinstance(number, float) or not has_tensors(values):
             return number
         with recording():
-            return of(number, *given, value=carrier(equivalent(*given, site=0)))
+            return of(number, *values, value=carrier(equivalent(*given, site=0)))
 
     return call
 
