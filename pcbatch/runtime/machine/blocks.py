@@ -52,12 +52,12 @@ class BlockRunner:
 
     @property
     def can_lack_room(self) -> bool:
-        """Whether a lane that waits at the block can lack room for what it pushes."""
+        """True if a lane that waits at the block can lack room for its pushes."""
         return bool(self._tested_stacks) or self._tests_depth
 
     @property
     def _tests_depth(self) -> bool:
-        """Whether the stack of program counters can be full."""
+        """True if the stack of program counters can be full."""
         return isinstance(self.block.terminator, PushJump) and not self.context.limits.roomy
 
     @property
@@ -67,7 +67,7 @@ class BlockRunner:
         return {} if is_call and self.context.layout.is_framed else effects.growth(self.block)
 
     def room(self, state: State) -> Array:
-        """Which lanes have room for what the block pushes: a bool per lane, meaningful where they wait at it.
+        """Return a bool per lane: whether it has room for the block's pushes; meaningful where it waits at the block.
 
         A call beyond `max_depth` pushes nothing (the lane fails there), so there is always room for it.
         """

@@ -1,4 +1,4 @@
-"""What everything knows that has a part in running one program: the array library, the state's layout, the rules."""
+"""The context shared by all parts of one program's run: the array library, the state's layout, the rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Context:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether a lane's bits are to be the same in every batch."""
+        """True if a lane's bits are to be the same in every batch."""
         return self.compaction is not None and self.compaction.always
 
     @property

@@ -16,7 +16,7 @@ from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.values import Values
 
 Computed = tuple[list[list[Array]], Array | None]
-"""What a piece gives for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
+"""The result of a piece for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
 RunPiece = Callable[[], Computed]
 
 
@@ -106,7 +106,7 @@ class Execution(Values):
         shared: Sequence[Leaves],
         taking_part: Array,
     ) -> Computed:
-        """What the piece gives: the leaves of what it writes, and its fault sites; see `Pieces.vectorize`."""
+        """Compute the piece: return the leaves of its outputs, and its fault sites; see `Pieces.vectorize`."""
         lanes = self.backend.lanes_of(self.moving)
         return self.backend.vectorize(piece, signature, reads, shared, lanes, taking_part, self.note)
 
@@ -167,7 +167,7 @@ class Execution(Values):
         return [self.backend.zeros(lanes, type_) for type_ in types]
 
     def flat(self, computed: Computed, blank: Sequence[Array]) -> list[Array]:
-        """What a piece has given in the form of `blank`."""
+        """Flatten the result of a piece to the form of `blank`."""
         outputs, site = computed
         return [*(leaf for group in outputs for leaf in group), blank[-1] if site is None else site]
 
@@ -209,7 +209,7 @@ class Execution(Values):
         self.values.pop(store.array, None)
 
     def are_all(self, mask: Array) -> bool:
-        """Whether the rows of `mask` are known to be all: there are no junk rows then."""
+        """Return whether `mask` is known to hold for all rows: there are no junk rows then."""
         return self.rows.all_take_part and mask is self.entered
 
     # -- the end of the block ------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class Execution(Values):
         self.written["pc"] = (self.entered, target)
 
     def target(self) -> Array:
-        """Where the moving lanes go, pushing and popping their stacks of program counters."""
+        """Return the next block of the moving lanes; push and pop their stacks of program counters."""
         match self.block.terminator:
             case Jump(target=target):
                 return self.place(target)
@@ -254,7 +254,7 @@ class Execution(Values):
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
 
     def called(self, target: int | Branch, back: int) -> Array:
-        """Where a call leads, pushing the stack of program counters."""
+        """Return the block that a call jumps to; push the stack of program counters."""
         depth = self.old("depth")
         self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
         self.written["depth"] = (self.moving, depth + 1)

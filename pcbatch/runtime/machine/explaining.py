@@ -1,4 +1,4 @@
-"""What the array library refuses of a program, shown at the user's source."""
+"""Errors of the array library about a program, shown at the user's source."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class _Every:
         return [first + place for place in range(len(slots))]
 
     def count(self, slots: Sequence[int]) -> Array:
-        """How many there are."""
+        """Return the number of lanes."""
         return self.rows * len(slots)
 
 
@@ -43,7 +43,7 @@ class _Some(_Every):
 
 
 class Family:
-    """What passes between lanes that wait and those that run their calls, `size` of these at a time."""
+    """The passing of values between lanes that wait and lanes that run their calls, `size` of these at a time."""
 
     def __init__(self, backend: Backend, layout: Layout, lists: Worklists, size: int):
         self.backend, self.layout, self.lists, self.size = backend, layout, lists, size

@@ -48,7 +48,7 @@ IN_XLA = (
 
 @dataclass(frozen=True)
 class Told:
-    """What is to be told of a run of some `examples`: its `report`, and its numbers of `lanes`, one after the other."""
+    """Statistics of a run of some `examples`: its `report`, and its successive numbers of `lanes`."""
 
     report: Report
     lanes: tuple[int, ...]
@@ -103,11 +103,11 @@ class ForkedMachine:
         self.pools = Pools(context.layout, largest, learned, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
         self.in_sequence: dict[str, None] = {}
-        """Why runs made their calls one after the other, of those that did."""
+        """Reasons of the runs that made their calls one after the other."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced, and about runs in sequence."""
+        """The notes of the trace about places in the source, and the reasons of runs in sequence."""
         return (*self.machine.notes, *((None, why) for why in self.in_sequence))
 
     def because(self, why: str) -> None:
@@ -116,11 +116,11 @@ class ForkedMachine:
 
     @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first."""
+        """The initial number of entries of the next run's stacks."""
         return self.pools.capacity + 1
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` examples: the program, and on how many rows its blocks may run."""
+        """Return the program executed for `lanes` examples, with the numbers of rows on which its blocks may run."""
         if not isinstance(lanes, int):
             return self.program
         trips = self.legs.trips(self.pools.to_be(lanes))
@@ -240,7 +240,7 @@ class ForkedMachine:
         return now, Told(report, tuple(lanes_so_far), examples)
 
     def _fewer(self, now: Standing, examples: int) -> int | None:
-        """How many examples there are, None if they fill their room."""
+        """Return the number of examples; None if they fill their room."""
         return None if examples == now.size.pool.examples else examples
 
     def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: Told) -> tuple[Outcome, Told]:
@@ -250,7 +250,7 @@ class ForkedMachine:
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
-        """What is compiled inside is counted, and what cannot be is explained."""
+        """Count compilations inside, and explain their failures."""
         with self.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             yield
 

@@ -39,7 +39,7 @@ class ForkedExecution(Execution):
         return self.rows.lanes
 
     def made(self, slot: int) -> Array:
-        """Whether lanes that waited have made a call of the group: a lane is its own child for one that it has not."""
+        """Return for each lane that waited whether it has made a call of the group: otherwise it is its own child."""
         return self.old(f"child {slot}") != self.lanes
 
     def children(self, group: Group) -> list[tuple[Array, Array | None]]:
@@ -49,11 +49,11 @@ class ForkedExecution(Execution):
         return [(self.old(f"child {slot}"), None if always[slot] else self.made(slot)) for slot in slots]
 
     def made_calls(self, group: Group) -> list[Array]:
-        """Which rows make each call of the group that they fork."""
+        """Return for each call of the forked group which rows make it: a bool array."""
         return [self.moving & self.condition(member.call) for member in group.members]
 
     def called(self, target: Any, back: int) -> Array:
-        """Where a call leads: one that forks to the join block, when all of the group have come back."""
+        """Return the block that a call jumps to: of a forking one the join block, run when all calls have returned."""
         fork = fork_of(self.block.terminator)
         return super().called(target, back) if fork is None else self._forked(fork)
 
@@ -73,7 +73,7 @@ class ForkedExecution(Execution):
         return self.backend.constant(fork.join)
 
     def condition(self, call: ForkedCall) -> Array:
-        """Which rows make a call of the group that they fork."""
+        """Return which rows make a call of the forked group: a bool array."""
         if call.condition is None:
             return self.entered
         (holds,) = self.read(call.condition)

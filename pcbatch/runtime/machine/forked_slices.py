@@ -135,5 +135,5 @@ class ForkedSlices:
 
 
 def is_forked(snapshot: Snapshot) -> bool:
-    """Whether calls are forked in this run, at this point."""
+    """Return whether calls are forked in this run, at this point."""
     return GIVEN_UP in snapshot.state

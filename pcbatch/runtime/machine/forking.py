@@ -48,7 +48,7 @@ OWN = (LISTS, LENGTHS, GIVEN_UP)
 
 @dataclass(frozen=True)
 class Report:
-    """How a run stands at the end of a leg: how many calls this has `forked`, and the `most` lanes at a time in it.
+    """The report on a run at the end of a leg: the calls that it has `forked`, and its `most` lanes at a time.
 
     Lanes were `short` at the end of so many of its trips. `can_run`, `stuck` and `paused` are numbers of lanes: could
     go on (none, unless there was a budget); wait at blocks, for free lanes if none can run; found no room on stacks.
@@ -150,11 +150,11 @@ class Forking:
         return after, end["counters"], backend.stack([end["forked"], end["most"], end["short"], *stand])
 
     def goes_on(self, state: State) -> Array:
-        """Whether there is to be another trip: a scalar bool."""
+        """Return a scalar bool: whether there is to be another trip."""
         return self.can_run(state) > 0
 
     def outputs(self, state: State) -> State:
-        """What comes out of a run, by example: UNFINISHED are those that are to be run anew, or have not ended."""
+        """Return the outputs of a run, by example: UNFINISHED where it is to be run anew, or has not ended."""
         backend, layout = self.backend, self.layout
         own = {key: array[: self.examples] for key, array in state.items() if key in layout.arrays}
         given_up = state[GIVEN_UP] > 0
@@ -163,7 +163,7 @@ class Forking:
         return given_by(backend, layout, own)
 
     def _waiting(self, state: State) -> Array:
-        """How many lanes wait at blocks."""
+        """Return the number of lanes that wait at blocks."""
         return self.backend.sum(state[LENGTHS][: len(self.blocks)])
 
     @property
@@ -173,7 +173,7 @@ class Forking:
     # -- what a subclass has a part in ---------------------------------------------------------------------------------
 
     def fits(self, number: int, now: State) -> Array | None:
-        """Whether there is room for what another chunk of a block leaves behind: a scalar bool, None if always."""
+        """Return a scalar bool, whether another chunk of the block has room for its records; None if always."""
         return None
 
     def execution(
@@ -212,7 +212,7 @@ class Forking:
         return self.family.hand_over(state), lanes, chunks, calls
 
     def can_run(self, state: State, numbers: Sequence[int] | None = None) -> Array:
-        """How many lanes could go on at some blocks, None standing for all of them and for those that are HANDED."""
+        """Count the lanes that could go on at some blocks; None stands for all blocks and for HANDED lanes."""
         backend, some = self.backend, self.routes.order if numbers is None else numbers
         found = [self.lists.length(state, self.lists.handed)] if numbers is None else []
         for number in some:
@@ -231,7 +231,7 @@ class Forking:
         group = self.groups.get(number)
 
         def fitting(now: State, todo: Array) -> Array:
-            """How many lanes the next chunk has."""
+            """Return the number of lanes of the next chunk."""
             most = backend.constant(size)
             if group is not None:
                 enough = lists.length(now, lists.free) // len(group.members)

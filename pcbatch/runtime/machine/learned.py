@@ -1,4 +1,4 @@
-"""What runs of a program whose calls are forked have learned of it, for all runs after them.
+"""Feedback from runs whose calls are forked to all later runs of the program.
 
 Plain runs and taped ones, those by whatever is differentiated and those under other options: as far as they fork the
 same calls, each begins with what the last one that was short of something could have used.
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from pcbatch.runtime.costs.device import CPU
 
 FIRST_CAPACITY = 2
-"""How many live calls the stacks of a lane have room for at first: lanes that fork have one or two."""
+"""Initial room on a lane's stacks, in live calls: lanes that fork have one or two."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Lesson:
     capacity: int = FIRST_CAPACITY
     rows: float | None = None
     is_known: bool = False
-    """Whether some run has said so."""
+    """True if some run has reported it."""
 
 
 class Learned:
@@ -48,23 +48,23 @@ class Learned:
 
 @dataclass(eq=False)
 class Lessons:
-    """What was learned of one program under all options: apart by which calls are forked, and how many lanes may be."""
+    """The feedback of one program under all options: separate by forked calls, and by the limit on lanes."""
 
     _known: dict[Any, Learned] = field(default_factory=dict)
 
     def of(self, blocks: tuple[int, ...], most: int | None) -> Learned:
-        """What was learned where groups of calls are forked at these blocks, on at most so many lanes."""
+        """Return the feedback of runs that fork groups of calls at these blocks, on at most so many lanes."""
         return self._known.setdefault((blocks, most), Learned(CPU.spread))
 
 
 class LessonsByKey:
-    """What was learned of the programs of one function, as long as there is a program that has learned it."""
+    """The feedback of one function's programs, as long as one of these programs exists."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[Any, Lessons] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def of(self, key: Any) -> Lessons:
-        """What was learned of the program of this key."""
+        """Return the feedback of the program with this key."""
         with self._lock:
             return self._known.setdefault(key, Lessons())

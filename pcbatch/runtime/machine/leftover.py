@@ -1,4 +1,4 @@
-"""What becomes of all examples of a run whose calls were forked: of those that were left, and of some after others."""
+"""The completion of a run whose calls were forked: the examples left over, and slices of examples in turn."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
 """The arrays of a queue (`ends.first_queue`), in the order in which they are passed on."""
 
 _Round = dict[str, Any]
-"""What goes from round to round: the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and
-whether there is to be a round `again`."""
+"""The state of a round: the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and whether there
+is to be a round `again`."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Snapshot:
 
     @property
     def examples(self) -> Any:
-        """How many examples the run is of; its arrays by example may have room for more."""
+        """The number of examples of the run; its arrays by example may have room for more."""
         return self.pool.examples if self.pool.whole else self.queue["examples"]
 
 
@@ -148,11 +148,11 @@ class Legs:
         return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
 
     def _examples(self, snapshot: Snapshot) -> Array:
-        """How many examples there are in a whole pool, whose last lanes may have none."""
+        """Count the examples of a whole pool, whose last lanes may have none."""
         return self.backend.sum(snapshot.state["pc"] != self.layout.free)
 
     def _refill_pays(self, snapshot: Snapshot, state: State) -> Array:
-        """Whether examples wait and so many lanes have ended that it is time to give them some."""
+        """Return whether examples wait and enough lanes have ended for a refill."""
         backend = self.backend
         ended = backend.sum(state["pc"] > self.layout.start)
         waits = snapshot.queue["begun"] < snapshot.queue["examples"]
@@ -193,7 +193,7 @@ class Legs:
         return self.unpack(self.backend.cond(wants_room(first), more_legs, first), snapshot)
 
     def capacity(self, snapshot: Snapshot) -> Any:
-        """How many live calls there is room for: an int where known, else an int32 scalar."""
+        """Return the capacity of the stacks, in live calls: an int where known, else an int32 scalar."""
         return self.layout.capacity(self.backend, snapshot.state)
 
     def grown(self, snapshot: Snapshot) -> Snapshot:
@@ -297,7 +297,7 @@ class Legs:
         return [self.backend.where(failed, blank, leaf) for blank, leaf in zip(blanks, results, strict=True)]
 
     def _blank(self, lanes: Any, type_: TensorType) -> Array:
-        """What the outputs of a failed lane read."""
+        """Return the outputs of a failed lane: NaN, or zeros."""
         zeros = self.backend.zeros(lanes, type_)
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
@@ -309,7 +309,7 @@ class Legs:
         examples: Any = None,
         counting: Counting | None = None,
     ) -> Outcome:
-        """What a run leaves behind; of so many `examples`, where outputs have room for more.
+        """Make the outcome of a run; `examples` is their number, where outputs have room for more.
 
         Where it has not counted, `counting` finds out.
         """

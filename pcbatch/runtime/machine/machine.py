@@ -98,17 +98,17 @@ class Machine:
 
     @property
     def statistics(self) -> Statistics:
-        """What compiling has cost so far."""
+        """The cost of compilation so far."""
         return self.programs.statistics
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced."""
+        """The notes of the trace about places in the source."""
         return tuple(self.context.notes)
 
     @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first; 0 if there are none."""
+        """The initial number of entries of the next run's stacks; 0 if there are none."""
         return self.sizes.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def because(self, why: str) -> Machine:
@@ -165,7 +165,7 @@ class Machine:
         return outcome
 
     def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
-        """What says what a run of `legs` was made of, where that does not: pieces are pure, so it is another run."""
+        """Return a function that counts a run of `legs` by repeating it, or None if `legs` counts: pieces are pure."""
         if legs.counts:
             return None
 
@@ -226,7 +226,7 @@ class Machine:
         return run
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        """Return the program executed for `lanes` lanes, with the numbers of rows on which its blocks may run."""
         loop = self._versions.usual.loop
         if self.max_lanes is None and isinstance(lanes, int):
             return loop.chunked(self.rooms.to_be(lanes))
@@ -322,7 +322,7 @@ class Machine:
         return self.legs.grown(snapshot)
 
     def _must_be_roomy(self) -> bool:
-        """Whether this is traced into a caller's XLA program, where no run can pause: PCB540 if no depth is given."""
+        """Return whether this is traced into a caller's XLA program, where no run can pause: PCB540 without a depth."""
         if self.legs.limits.roomy or not self.backend.inside_fixed_program():
             return False
         if not self.says_depth:

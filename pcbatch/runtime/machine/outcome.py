@@ -1,4 +1,4 @@
-"""What a machine leaves behind, whichever machine it is."""
+"""The outcome of a run, on any kind of machine."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pcbatch.runtime.machine import collector
 
 
 class Saveable(Protocol):
-    """Where a run in slices stands; see `runtime.resume.checkpoint`."""
+    """A run in slices that can be saved; see `runtime.resume.checkpoint`."""
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run."""
+        """True if Ctrl-C ended the run."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to `path`."""
@@ -31,7 +31,7 @@ class Saveable(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a run was made of.
+    """The counts of a run.
 
     `executions` int64 `[blocks]` is how often each block ran, `active` int64 `[blocks]` for how many lanes in all,
     `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64 the turns of the machine's loop.
@@ -44,7 +44,7 @@ class Counts:
 
 
 Counting = Callable[[], Counts]
-"""What a run was made of, perhaps by another run."""
+"""A function that returns the counts of a run, perhaps by another run."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Outcome:
 
     @cached_property
     def counts(self) -> Counts:
-        """What the run was made of."""
+        """The counts of the run."""
         return self.counting()
 
     @property
@@ -141,7 +141,7 @@ Run = Callable[[Sequence[Array]], Finished]
 
 @dataclass
 class Statistics:
-    """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler).
+    """The cost of compilation: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler).
 
     And what a cache on disk has saved of it: `hits` programs were found there, `misses` were not.
     """

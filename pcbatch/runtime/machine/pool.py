@@ -53,7 +53,7 @@ class Pool:
 
     @property
     def static(self) -> Pool:
-        """What is known of it when a program is traced, None standing for a number that is not: a key."""
+        """The statically known part of the pool, None standing for an unknown number: a key."""
 
         def known(number: Any) -> int | None:
             return number if isinstance(number, int) else None

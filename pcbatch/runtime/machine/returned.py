@@ -1,4 +1,4 @@
-"""What the compiled program of a whole run gives, packed into few arrays where it is called from ordinary code.
+"""The results of a whole run's compiled program, packed into few arrays where it is called from ordinary code.
 
 Each array that comes back costs a call four microseconds, as much as all else that is done after it. So what says how
 the lanes ended, and what was counted, comes back as one vector of each dtype; results come back as they are.
@@ -22,7 +22,7 @@ ENDS = ("status", "site", "place", "steps")
 
 
 class Returned:
-    """How a whole run of `legs` comes back: `lanes` says of how many, if that is known and the arrays are packed."""
+    """The packing of a run's results; `lanes` is their number, if that is known and the arrays are packed."""
 
     def __init__(self, legs: Legs, lanes: int | None):
         self.legs, self.backend = legs, legs.backend
@@ -74,7 +74,7 @@ class Returned:
         return {**found, **dict(zip(self.others, arrays[len(vectors) :], strict=True))}
 
     def outcome(self, arrays: Sequence[Array], examples: Any = None, counting: Counting | None = None) -> Outcome:
-        """What the run leaves behind; see `Legs.outcome`."""
+        """Unpack the outcome of the run; see `Legs.outcome`."""
         found = self.unpack(arrays)
         outputs = {key: found[key] for key in self.legs.layout.outputs}
         return self.legs.outcome(found, outputs, found[CAPACITY], examples, counting)

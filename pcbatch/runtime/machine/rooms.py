@@ -58,7 +58,7 @@ def bucket(lanes: int) -> int:
 
 
 def spare_lanes(row_costs: Sequence[float], elements: int, device: Device = CPU) -> int:
-    """How many lanes of a program may be idle at next to no cost, if they run all blocks in each trip.
+    """Return the number of a program's lanes that may idle at next to no cost, if all blocks run in each trip.
 
     `elements` are the numbers that are kept of a lane, its inputs and outputs included.
     """

@@ -1,4 +1,4 @@
-"""How large the stacks of a machine's runs have become: where the next run starts, and what is compiled for them."""
+"""The sizes that a machine's stacks have reached: the start of the next run, and its compilation."""
 
 from __future__ import annotations
 

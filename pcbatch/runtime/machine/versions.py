@@ -43,7 +43,7 @@ class Versions:
         return Legs(replace(context, counts=False, layout=Layout(self.predicated(context.program), packs=True)))
 
     def predicated(self, program: Program) -> Program:
-        """What is executed where nobody counts, of this program or of one with the same blocks."""
+        """Return the program executed where nobody counts, of this program or of one with the same blocks."""
         predication = self.counting.loop.context.predication
         if predication is None or self.counts or not self._is_cheap or self.counting.loop.context.is_deterministic:
             return program

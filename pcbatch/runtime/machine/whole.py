@@ -1,4 +1,4 @@
-"""What the executables with native code have in common: they make whole runs, and leave all others to the machine."""
+"""The common part of executables with native code: they make whole runs, and leave all others to the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WholeRuns(ABC):
     is_numpys = any_lanes = False
 
     form: str
-    """What `f.stats()` says of it."""
+    """The form in `f.stats()`."""
 
     def __init__(self, machine: Machine):
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
@@ -33,17 +33,17 @@ class WholeRuns(ABC):
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about the program while it was traced."""
+        """The notes of the trace about the program."""
         return self.machine.notes
 
     @property
     @abstractmethod
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first; 0 if there are none."""
+        """The initial number of entries of the next run's stacks; 0 if there are none."""
 
     @abstractmethod
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
+        """Return the program executed for `lanes` lanes."""
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
@@ -75,7 +75,7 @@ class WholeRuns(ABC):
         """For how many lanes programs are compiled."""
 
     def _room(self, lanes: int) -> int:
-        """How many lanes the program has that is run for so many examples."""
+        """Return the number of lanes of the program that runs so many examples."""
         return self.rooms.of(lanes)
 
     @abstractmethod

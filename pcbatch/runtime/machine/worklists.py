@@ -42,7 +42,7 @@ class Worklists:
 
     @property
     def count(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return self.blocks + 3
 
     @property
@@ -63,7 +63,7 @@ class Worklists:
         return {LISTS: lists, LENGTHS: backend.stack([lengths.get(n, nothing) for n in range(self.count)])}
 
     def length(self, now: State, number: int) -> Array:
-        """How many lanes are on a list: a scalar."""
+        """Return the number of lanes on a list: a scalar."""
         return now[LENGTHS][number]
 
     def last(self, now: State, number: int, count: Array, places: Array) -> Array:
