@@ -23,4 +23,4 @@ API_MAJOR, API_MINOR, API_ERROR, API_REGISTER = 32, 36, 48, 72
 """In the table of functions: its version, int32, and pointers to the functions that make an error and that register a
 handler."""
 ERROR_BYTES, ERROR_MESSAGE, ERROR_KIND, INTERNAL = 32, 16, 24, 13
-"""What makes an error is told its own size in the first word, then the message and the kind, int32."""
+"""Layout of the struct that creates an error: its size in the first word, then the message and the kind, int32."""

@@ -30,7 +30,7 @@ class Explanation:
 
 
 class Ended(Protocol):
-    """What is left of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
+    """The end of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
 
     @property
     def values(self) -> tuple[Array, ...]:
@@ -38,7 +38,7 @@ class Ended(Protocol):
 
     @property
     def status(self) -> Array:
-        """What became of each lane."""
+        """The status of each lane."""
 
     @property
     def site(self) -> Array:
@@ -123,7 +123,7 @@ class Control(Protocol):
         """
 
     def in_turn(self, arrays: Sequence[Array]) -> bool:
-        """Whether small work on `arrays` is faster in a loop of its own than beside work on a large one."""
+        """Return whether small work on `arrays` is faster in a loop of its own than beside work on a large array."""
 
     def while_loop(
         self,
@@ -142,7 +142,7 @@ class Control(Protocol):
         """
 
     def place(self) -> str:
-        """What this thread's programs are for, "CPU" or "GPU": one for the one is none for the other."""
+        """Return the kind of device that this thread compiles for, "CPU" or "GPU"; programs are made for one kind."""
 
     def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
         """`function`, to be called by another thread at the place of this one, and a function that ends its runs early.
@@ -180,7 +180,7 @@ class Control(Protocol):
     def direct(
         self, compiled: Callable[..., Any], arrays: Sequence[Array]
     ) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """What `compiled` is for arrays like these: called with all of them, it does not look at what they are.
+        """Return `compiled` specialised to arrays like these: called with all of them, it does not inspect them.
 
         To be called only where what runs is `runs_unseen`.
         """
@@ -195,24 +195,24 @@ class Control(Protocol):
         """A function of arrays of such dtypes and shapes, traced, to be written as StableHLO."""
 
     def explain(self, error: Exception) -> Explanation | None:
-        """What an error that compiling or running raised is about; None for errors that no operation caused."""
+        """Translate an error raised while compiling or running; return None if no operation caused it."""
 
     # -- inside a caller's program -------------------------------------------------------------------------------------
 
     def runs_now(self) -> bool:
-        """Whether what is called now runs at once, rather than becoming part of a caller's program."""
+        """Return whether a call runs at once instead of becoming part of a caller's program."""
 
     def is_vectorized(self) -> bool:
-        """Whether what is called now becomes part of what a caller vectorises, over an axis of its own."""
+        """Return whether a call becomes part of a caller's vectorised function, along an axis of its own."""
 
     def runs_unseen(self) -> bool:
         """The same, and nobody watches it who might ask for a gradient."""
 
     def is_concrete(self, array: Array) -> bool:
-        """Whether the array has its values now, rather than when a caller's program that is being traced runs."""
+        """Return whether the array has its values now, not only when a caller's traced program runs."""
 
     def inside_fixed_program(self) -> bool:
-        """Whether this becomes part of a caller's compiled program, in which nothing can raise and no array grows."""
+        """Return whether this is traced into a caller's compiled program, where nothing can raise or grow."""
 
     def handler_version(self) -> tuple[int, int] | None:
         """The version of the interface by which a caller's program calls handlers, functions of machine code.
@@ -253,19 +253,19 @@ class Control(Protocol):
         """
 
     def is_saved(self) -> bool:
-        """Whether a gradient is traced now only to be saved: it reaches the arrays of its run, but no records."""
+        """Return whether a gradient is traced only to be saved: it sees its run's arrays, but not its records."""
 
     def refused_gradients(self, error: Exception, arrays: Sequence[Array]) -> Sequence[Array | None]:
         """Raises `error`, as `arrays` have no gradients; or, where one `is_saved`, what raises once it is used."""
 
     def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """What `compile` gave, called so that nobody who watches sees it; what is traced first is traced as ever."""
+        """Return the result of `compile` such that no tape sees its calls; the first call still traces as usual."""
 
     def is_watched(self, arrays: Sequence[Array]) -> bool:
-        """Whether somebody watches what is made of `arrays`, who is likely to ask for a gradient."""
+        """Return whether a tape watches operations on `arrays`, so that a gradient is likely."""
 
     def may_be_differentiated(self, arrays: Sequence[Array]) -> bool:
-        """Whether somebody may ask for one: who watches, or, where this becomes part of a caller's program, anybody."""
+        """Return whether a gradient may be asked for: a tape watches, or this is part of a caller's program."""
 
     def differentiable(
         self, function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]], arrays: Sequence[Array], name: str

@@ -14,7 +14,7 @@ import numpy as np
 
 
 def is_foreign(value: Any) -> TypeGuard[Any]:
-    """Whether `value`, which is no array of the library that is in use, is one of another library than NumPy."""
+    """Return whether `value`, no array of the library in use, is an array of another library than NumPy."""
     kind = type(value)
     return hasattr(kind, "__dlpack__") and hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic))
 

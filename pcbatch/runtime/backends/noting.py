@@ -1,4 +1,4 @@
-"""What operations read of the world while a program is made, beside what the user's code reads itself."""
+"""Notes of the state that operations read while a program is made, beside the reads of the user's own code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def by(note: Callable[[State], None]) -> Iterator[None]:
 
 
 def note(state: State) -> None:
-    """What is traced depends on this state."""
+    """Note that the trace depends on this state."""
     told = _note.get()
     if told is not None:
         told(state)

@@ -201,12 +201,12 @@ def _span(piece: Piece, line: int | None) -> Span | None:
 
 
 def _place(piece: Piece, line: int) -> int:
-    """Which line of the piece's body line `line` of the generated file is, if it is one."""
+    """Return the line of the piece's body, if any, for line `line` of the generated file."""
     return line - piece.compiled.__code__.co_firstlineno - 1
 
 
 def line_of_body(piece: Piece, operation: Any) -> int | None:
-    """Which line of the piece's body made a graph operation; None for the return, and where it is unknown."""
+    """Return the line of the piece's body that made a graph operation; None for the return, or if unknown."""
     line = _line_of_operation(piece, operation)
     return None if line is None or _place(piece, line) >= len(piece.spans) else _place(piece, line)
 
@@ -230,7 +230,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _own(piece: Piece, error: BaseException) -> TracebackType | None:
-    """Where in the piece `error` was raised."""
+    """Return the innermost traceback entry of `error` that lies in the piece."""
     own = set(_codes(piece.compiled.__code__))
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code not in own:

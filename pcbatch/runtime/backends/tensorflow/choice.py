@@ -97,7 +97,7 @@ _CHOICE = "pcbatch_choice"
 
 
 def is_choice(operation: Any) -> bool:
-    """Whether an operation chooses between values of which one example has one alone."""
+    """Return whether an operation is a choice that one example would make by evaluating only one of the values."""
     return _CHOICE in operation.name and operation.type in ("Select", "SelectV2")
 
 

@@ -23,7 +23,7 @@ CALLS = frozenset(_CALLS.split())
 """Operations of which some are called stateful, and which have no state but that of what they call."""
 
 COMPILED = "_XlaMustCompile"
-"""What a function has that XLA compiles, and perhaps a call of it."""
+"""Attribute of functions that XLA compiles, and sometimes of their calls."""
 
 _ARGUMENT = "pcbatch_argument_"
 
@@ -120,7 +120,7 @@ def _in_order(main: str, known: Mapping[str, Any]) -> list[str]:
 
 
 def is_compiled(definitions: Sequence[Any]) -> bool:
-    """Whether XLA compiles one of these functions."""
+    """Return whether XLA compiles one of these functions."""
     return any(COMPILED in definition.attr for definition in definitions)
 
 

@@ -41,7 +41,7 @@ REPLACEMENTS: dict[str, str] = {
     ),
     "builtins.complex": "write tf.complex(real, imaginary)",
 }
-"""What to write instead of functions without an equivalent; those of Python itself are all listed here."""
+"""Replacements of functions without an equivalent; those of Python itself are all listed here."""
 
 TAKE_STRUCTURES = frozenset(
     f"builtins.{name}" for name in ("enumerate", "filter", "list", "map", "reversed", "tuple", "zip")
@@ -89,7 +89,7 @@ def equivalent(function: Any) -> str | None:
 
 
 def _is_foreign(function: Any) -> bool:
-    """Whether `function` belongs to `math` or NumPy, and so computes with Python's or NumPy's numbers only."""
+    """Return whether `function` is one of `math` or NumPy, which compute with Python's or NumPy's numbers only."""
     if isinstance(function, np.ufunc):
         return True
     if not callable(function) or isinstance(function, (tf.Module, functools.partial)):

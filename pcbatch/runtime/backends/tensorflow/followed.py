@@ -178,7 +178,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def has_tensors(given: Any) -> bool:
-    """Whether there is something that a tape may follow, and a tape that may."""
+    """Return whether there is a tensor to follow, and a tape that may follow it."""
     return may_record() and any(map(_is_tensor, given))
 
 
@@ -186,7 +186,7 @@ _made: ContextVar[bool] = ContextVar("made", default=False)
 
 
 def are_there() -> bool:
-    """Whether there may be such numbers: since `single` was called."""
+    """Return whether such numbers may exist: since `single` was called."""
     return _made.get()
 
 
@@ -229,7 +229,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def marked(value: Any, *made_of: Any) -> Any:
-    """What an equivalent gives, its weak numbers as Python's: the floats followed."""
+    """Return an equivalent's result with its weak numbers as Python's: the floats followed."""
 
     def one(each: Any) -> Any:
         if not isinstance(each, Weak) or isinstance(each, Followed):

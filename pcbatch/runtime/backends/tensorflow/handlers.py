@@ -181,7 +181,7 @@ NOT_SAVED = (
     "pcbatch: under jit_compile=True native code of this process is part of a function, which cannot be saved; leave "
     "jit_compile=True away, as what is batched is compiled by itself, or set the option form to lockstep"
 )
-"""What TensorFlow shows where such a function is saved: the name of a variable that it needs."""
+"""Name of a variable that the function needs: TensorFlow shows it where such a function is saved."""
 
 
 def _handle(name: str) -> tf.Tensor:

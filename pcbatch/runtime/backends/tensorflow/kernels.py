@@ -1,4 +1,4 @@
-"""What TensorFlow's own kernels are to a piece, beside the code that XLA makes of it: how fast, and whether safe.
+"""Comparison of TensorFlow's own kernels for a piece with XLA's code for it: their speed and safety.
 
 XLA's compiler for CPUs has no fast code for convolutions by channel or in three dimensions, for sorts, and for
 gradients with respect to kernels; of products and much else it makes better code than TensorFlow's kernels are.
@@ -28,7 +28,7 @@ _WORK_OF_XLA: Mapping[str, float] = {
     **dict.fromkeys(("TopK", "TopKV2"), CPU.compiled_sort),
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"), CPU.compiled_product),
 }
-"""What the work of an operation is to be multiplied by where XLA compiles it."""
+"""Factors on the work of operations where XLA compiles them."""
 
 
 def kernels(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:

@@ -146,7 +146,7 @@ class Linearized:
         self.contributions = Contributions(self.traced, anatomy.roots, self.expansion, of_shared, summed)
 
     def _connected(self, pairs: Sequence[tuple[tf.Tensor, tf.Tensor]], arrays: Collection[int]) -> Connected:
-        """What comes back to what, the gates for it set; `arrays` are those of which elements are taken."""
+        """Return the reach of the gradients of `pairs`, gates set; `arrays` are those read by elements."""
         anatomy = self.anatomy
         connected = Connected(anatomy.operations, pairs, anatomy.of_lane, anatomy.of_wanted)
         if private.rewires():

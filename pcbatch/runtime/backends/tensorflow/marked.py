@@ -73,7 +73,7 @@ class Whole:
         return Whole(body, (*self.stacked, *range(count, count + upstreams)), self.refusal)
 
     def covers(self, place: int) -> bool:
-        """Whether gradients with respect to the argument at `place` come from `body`.
+        """Return whether gradients with respect to the argument at `place` come from `body`.
 
         Of an argument without a lane axis each lane has a gradient of its own, but `body` has only their sum.
         """
@@ -98,7 +98,7 @@ class Loop:
         return self
 
     def covers(self, place: int) -> bool:
-        """Whether gradients with respect to the argument at `place` are looped: all are."""
+        """Return whether gradients with respect to the argument at `place` are looped: all are."""
         return True
 
 

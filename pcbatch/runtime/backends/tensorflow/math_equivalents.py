@@ -29,7 +29,7 @@ def _double(x: Any, name: str) -> tf.Tensor:
 
 
 def _wide(arguments: tuple[Any, ...]) -> bool:
-    """Whether an argument is a float64 tensor, which the result then is too."""
+    """Return whether an argument, and therefore the result, is a float64 tensor."""
     return any(is_lane_value(x) and not isinstance(x, Weak) and x.dtype == tf.float64 for x in arguments)
 
 

@@ -75,7 +75,7 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
 
 
 def has_loop(operations: Iterable[Any]) -> bool:
-    """Whether some operations, functions that they run included, have a loop among them."""
+    """Return whether any operation, also in functions that they run, is a loop."""
     return any(
         operation.type in _LOOPS or any(has_loop(body.get_operations()) for body in work.bodies(operation))
         for operation in operations

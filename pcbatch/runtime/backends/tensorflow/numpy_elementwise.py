@@ -37,7 +37,7 @@ def inexact(x: tf.Tensor) -> tf.Tensor:
 
 
 def summands(x: tf.Tensor) -> tf.Tensor:
-    """What is added up: bools count, and ints of 8 and 16 bits have room."""
+    """Return the summands of a sum: bools as numbers, and ints of 8 and 16 bits widened."""
     is_small = x.dtype == tf.bool or (x.dtype.is_integer and x.dtype.size < 4)
     return tf.cast(x, tf.int64) if is_small else x
 

@@ -54,7 +54,7 @@ def _argsort(a: Any, axis: int | None = -1, kind: Any = None) -> tf.Tensor:
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left") -> tf.Tensor:
-    """How many numbers of the vector `a` are below each of `v` (not above it for side "right"); NaN is above all."""
+    """Count the numbers of the vector `a` below each of `v` (for side "right", not above it); NaN is above all."""
     vector, values, _ = unify(array(a), array(v))
     values = tf.expand_dims(values, -1)
     smaller = (tf.less if side == "left" else tf.less_equal)(vector, values)

@@ -103,7 +103,7 @@ class Call:
         return leaf_tensors(value, self.result)
 
     def pack(self, leaves: Sequence[tf.Tensor]) -> Any:
-        """What `fn` gives, made of its leaves."""
+        """Pack leaves into the structure that `fn` returned."""
         assert self.result is not None  # `body` has been traced
         return wrap(values.pack(self.result, leaves), self.result)
 
@@ -181,7 +181,7 @@ def _shown(shape: tf.TensorShape) -> str:
 
 
 def _refuse_shared(call: Call) -> Callable[[int | None], PieceRefusalError]:
-    """What to raise where the leaf at a place (None: something captured) differs by lane and must not."""
+    """Return the error for a leaf at a place (None: something captured) that differs by lane and must not."""
 
     def refusal(place: int | None) -> PieceRefusalError:
         if place is None:

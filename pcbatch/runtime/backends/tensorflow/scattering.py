@@ -1,4 +1,4 @@
-"""Where a store writes: its indices as the places of a scatter, its value broadcast to them."""
+"""The elements that a store writes: its indices as those of a scatter, its value broadcast to them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _lengths(indices: Sequence[tf.Tensor]) -> list[int]:
 
 
 def _rows(indices: Sequence[tf.Tensor]) -> Any:
-    """How many rows there are. Few stores need to know, and to ask takes five operations of a graph."""
+    """Return the number of rows. Few stores need to know, and to ask takes five operations of a graph."""
     static = indices[0].shape[0]
     return tf.shape(indices[0])[0] if static is None else static
 
@@ -77,7 +77,7 @@ def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) ->
 
 
 def _is_empty(array: tf.Tensor) -> bool:
-    """Whether an array has no elements in any row: TensorFlow refuses to write there."""
+    """Return whether an array has no elements in any row: TensorFlow refuses to write there."""
     return 0 in array.shape[1:].as_list()
 
 

@@ -161,7 +161,7 @@ def _read(entry: Entry, name: Name) -> _Program | None:
 # -- a program that runs -----------------------------------------------------------------------------------------------
 
 _uses: Counter[str] = Counter()
-"""How many programs that are alive have a function of this name."""
+"""Number of live programs that have a function of this name."""
 _lock = threading.Lock()
 
 

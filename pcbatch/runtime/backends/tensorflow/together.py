@@ -1,4 +1,4 @@
-"""What it means to a piece how many rows are computed together, from the operations of its trace.
+"""The ways in which a piece depends on the number of rows computed together, from the operations of its trace.
 
 XLA's CPU compiler rounds a product of rows with one matrix otherwise for 48 rows than for 16, and so it does with the
 sum of a row of 1,000 numbers, and now and then with functions of single numbers (`log1p` of 1,024 of them), in float32
@@ -48,7 +48,7 @@ def _operation(operation: Any, by_lane: set[Any]) -> Together:
 
 
 def _most(operation: Any) -> int:
-    """How many numbers the largest array has that an operation takes or gives, of those whose shape is known."""
+    """Return the size of the largest array, of known shape, among an operation's inputs and outputs."""
     tensors = (*operation.inputs, *operation.outputs)
     return max((tensor.shape.num_elements() or 0 for tensor in tensors), default=0)
 

@@ -1,4 +1,4 @@
-"""What TensorFlow's own operators mean in the user's helpers, where that is something else than in Python.
+"""The meaning of TensorFlow's own operators in users' helpers, where it differs from Python's.
 
 A helper runs as it was written, so its operators are TensorFlow's. `flag * 0.5` makes bools of both and gives one: that
 is refused, and the helper made part of the program, where operators are ours. `a[i]` out of range gives another element
@@ -19,7 +19,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import private, recorder
 
 _sites: ContextVar[tuple[int, int] | None] = ContextVar("sites", default=None)
-"""Where a lane fails in the helper that runs: for a division, and for an index."""
+"""The fault sites of the running helper: for a division, and for an index."""
 
 
 def checking(function: Callable[..., Any], division: int, index: int) -> Callable[..., Any]:
@@ -131,4 +131,4 @@ _CHECKS = {
     "Pow": _raised,
     "StridedSlice": _read,
 }
-"""What is checked in operations of a type."""
+"""The check for each type of operation."""

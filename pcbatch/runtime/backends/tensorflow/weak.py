@@ -19,13 +19,13 @@ from pcbatch.runtime.backends.tensorflow import arithmetic, watching
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened, wrapped
 
 INT, FLOAT = tf.int32, tf.float32
-"""What a Python int and a Python float become where nothing else decides."""
+"""The dtypes of a Python int and a Python float where nothing else decides."""
 DOUBLE = tf.float64
-"""What holds a weak float: a Python float is a double, and loses nothing on its way to the tensor that it meets."""
+"""The dtype that holds a weak float: a Python float is a double, and stays exact until it meets a tensor."""
 
 
 _LIBRARIES = frozenset(("keras", "ml_dtypes", "numpy", "optree", "pcbatch", "tensorflow", "tree", "wrapt"))
-"""Who may know of weak numbers, or must not take one for a number that it can read."""
+"""Libraries that know of weak numbers, or must not take them for numbers that they can read."""
 
 
 class WeakTypeError(TypeError):
@@ -41,17 +41,17 @@ class SizeError(WeakTypeError):
 
 
 def is_committed(value: object) -> bool:
-    """Whether `value` is array-like with a dtype of its own: a tensor, a variable, a NumPy array or scalar."""
+    """Return whether `value` is array-like with a dtype of its own: a tensor, a variable, a NumPy array or scalar."""
     return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
 
 
 def is_number(value: object) -> bool:
-    """Whether `value` is a weak number: a `Weak`, or a Python int or float (not a bool, not a NumPy scalar)."""
+    """Return whether `value` is a weak number: a `Weak`, or a Python int or float (not a bool, not a NumPy scalar)."""
     return isinstance(value, Weak) or (isinstance(value, (int, float)) and not isinstance(value, (bool, np.generic)))
 
 
 def is_lane_value(value: object) -> bool:
-    """Whether `value` is traced (a tensor, a variable, a weak number) rather than a plain Python value."""
+    """Return whether `value` is traced (a tensor, a variable, a weak number) rather than a plain Python value."""
     return isinstance(value, (Weak, tf.Tensor, tf.Variable))
 
 

@@ -13,7 +13,7 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 TENSOR_NOW = getattr(getattr(tf, "__internal__", None), "EagerTensor", None)
 """The class of tensors that are there, not symbols of a graph; None where this version has none."""
 _TELLS = all(hasattr(TENSOR_NOW, name) for name in ("_datatype_enum", "_shape_tuple"))
-"""Whether they tell their dtype and shape without making objects of them."""
+"""True if tensors tell their dtype and shape without creating objects for them."""
 
 
 def call(concrete: Any, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
@@ -132,7 +132,7 @@ def specs(values: Sequence[Any]) -> tuple[tuple[Any, Any], ...] | None:
 
 
 def keeps_functions() -> bool:
-    """Whether `definitions`, `define` and `call_defined` work; where not, no traced program is kept on disk."""
+    """Return whether `definitions`, `define` and `call_defined` work; otherwise no traced program is kept on disk."""
     context = lookup.find(lookup.CONTEXT)
     return context is not None and all(
         hasattr(context(), name) for name in ("add_function_def", "remove_function", "call_function", "has_function")

@@ -67,7 +67,7 @@ class Conversion:
         self._pfor._add_conversion(tensor, self._wrap(value, is_stacked))
 
     def convert(self, tensor: tf.Tensor) -> Any:
-        """What stands for `tensor`: `t`, and whether it `is_stacked`."""
+        """Return the conversion of `tensor`: its value `t`, and the flag `is_stacked`."""
         return self._pfor._convert_helper(tensor)
 
 
@@ -99,20 +99,20 @@ def copy_rule(copy: Any, operation: Any) -> None:
 
 
 def has_rule(operation: Any) -> bool:
-    """Whether an operation has a rule of its own."""
+    """Return whether an operation has a rule of its own."""
     return hasattr(operation, "pfor_converter")
 
 
 def is_tensorflows(inputs: Any) -> bool:
-    """Whether `inputs` come from TensorFlow's own pfor, not from a copy."""
+    """Return whether `inputs` come from TensorFlow's own pfor, not from a copy."""
     return type(inputs.pfor) is lookup.find(lookup.PFOR).PFor
 
 
 def lanes_of(inputs: Any) -> tf.Tensor:
-    """How many lanes pfor converts for: int32 `[1]`."""
+    """Return the number of lanes that pfor converts for: int32 `[1]`."""
     return inputs.pfor.loop_len_vector
 
 
 def is_every_lane(inputs: Any, indices: tf.Tensor) -> bool:
-    """Whether `indices` are the numbers of all lanes."""
+    """Return whether `indices` are the numbers of all lanes."""
     return indices is inputs.pfor.all_indices

@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of graphs of functions."""
+"""Tests of the internals of function graphs that `private` uses."""
 
 from __future__ import annotations
 

@@ -17,4 +17,4 @@ class Use:
 
 
 NOTHING = "PCB580: nothing that is not plain Python can be traced, so no batched function runs"
-"""What is lost with what everything needs."""
+"""The loss without an internal that everything needs."""

@@ -98,7 +98,7 @@ def _padding(
 def _patches(
     image: tf.Tensor, leading: int, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int]
 ) -> tf.Tensor:
-    """What the window sees at each place: `[.., places.., taps, C]`."""
+    """Return the contents of the window at each place: `[.., places.., taps, C]`."""
     sizes = image.shape[leading:-1].as_list()
     shifts: list[tuple[int, ...]] = [()]
     for width in window:
@@ -185,7 +185,7 @@ def _either(shared: Rule, own: Rule) -> Rule:
 
 
 def _is_a_product_in_xla(inputs: Any) -> bool:
-    """Whether a gradient with respect to a kernel is one of products of what windows see, and better so."""
+    """Return whether a gradient with respect to a kernel is better computed as a product with the windows' contents."""
     image, kernel = inputs.op.inputs[0].shape, inputs.op.outputs[0].shape
     is_last = inputs.get_attr("data_format").decode() == "NHWC"
     return is_last and graphs.may_be_in_xla() and bool(image[-1] == kernel[-2])

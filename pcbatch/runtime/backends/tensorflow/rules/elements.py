@@ -59,7 +59,7 @@ def _gather_nd(inputs: Any) -> tf.Tensor:
 
 
 def _is_large(inputs: Any) -> bool:
-    """Whether one row or a vector of rows is read from an array that XLA would read with several threads."""
+    """Return whether one row or a vector of rows is read from an array that XLA would read with several threads."""
     array, indices = inputs.input(0), inputs.input(1)
     if not indices.is_stacked or inputs.get_attr("batch_dims") or tf.get_static_value(inputs.unstacked_input(2)) != 0:
         return False

@@ -1,4 +1,4 @@
-"""What the families of rules have in common: their types, and rules that many operations share."""
+"""Common parts of the families of rules: their types, and rules that many operations share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rule = Callable[[Any], "tf.Tensor | tuple[tf.Tensor, ...]"]
 """From the inputs of an operation, as pfor hands them over, to its stacked outputs."""
 
 Applies = Callable[[Any], bool]
-"""Whether a correction is for an operation with these inputs."""
+"""A predicate on an operation's inputs: whether a correction applies."""
 
 Raw = Callable[..., Any]
 """An operation of `tf.raw_ops`."""
@@ -25,7 +25,7 @@ def always(inputs: Any) -> bool:
 
 
 def stacked(inputs: Any, place: int) -> bool:
-    """Whether the input at `place` differs by lane."""
+    """Return whether the input at `place` differs by lane."""
     return bool(inputs.input(place).is_stacked)
 
 

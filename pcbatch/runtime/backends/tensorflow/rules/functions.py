@@ -23,12 +23,12 @@ Convert = Callable[[Any, Sequence[tf.Tensor], Sequence[tf.Tensor]], Sequence[tf.
 
 
 def has_corrections(operation: Any) -> bool:
-    """Whether something is made otherwise in the functions that an operation runs."""
+    """Return whether the functions that an operation runs need corrections."""
     return graphs.may_be_in_xla() and any(map(_is_corrected, _inside(operation)))
 
 
 def has_loops(operation: Any) -> bool:
-    """Whether there are loops in the functions that an operation runs."""
+    """Return whether the functions that an operation runs contain loops."""
     return any(each.type in loops.LOOPS for each in _inside(operation))
 
 

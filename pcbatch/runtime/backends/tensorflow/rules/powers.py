@@ -36,7 +36,7 @@ def power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
 
 
 def is_whole(operation: Any) -> bool:
-    """Whether an operation is a power of integers that XLA compiles."""
+    """Return whether an operation is a power of integers that XLA compiles."""
     return operation.type == "Pow" and operation.outputs[0].dtype.is_integer and graphs.in_outer_xla()
 
 

@@ -1,4 +1,4 @@
-"""How many lanes wait where: counts of labels, as XLA's CPU compiler makes the fewest kernels of them.
+"""Counts of the lanes that wait at each label, such that XLA's CPU compiler makes the fewest kernels of them.
 
 A plain sum over lanes becomes three kernels, each some 15 ms to compile, for XLA sums in two stages; a product with a
 vector of ones becomes one, which is no slower. A sum by segments is five, but goes over many lanes once for all labels.
