@@ -39,7 +39,7 @@ class Beginnings:
 
     @cached_property
     def changing(self) -> list[bool]:
-        """Whether a segment may change each array of a flat snapshot, or stacks that grow between two segments."""
+        """True for each array of a flat snapshot that a segment, or the growth of stacks before it, may change."""
         segments, changed = self.segments, self.segments.changed
         return [*(key in changed for key in segments.keys), *(True for _ in segments.legs.loop.counter_specs)]
 

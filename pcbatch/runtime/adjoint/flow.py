@@ -32,7 +32,7 @@ class Flow:
 
     @property
     def by_lane(self) -> int:
-        """How many of the arrays that the way back gives, the first ones, are `[lanes, ...]`."""
+        """The number of leading arrays from the backward pass that are `[lanes, ...]`."""
         return sum(self.arguments) + len(self.replay.totals) * self.replay.by_lane
 
     def packed(self, arrays: Iterator[Array]) -> list[Array | None]:

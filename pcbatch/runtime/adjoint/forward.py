@@ -19,7 +19,7 @@ _Carried = tuple[Sequence[Array], Aside, Array]
 
 
 class Forward:
-    """What runs one program forward, taped; segments that are compiled are counted in `statistics`."""
+    """The forward pass, taped, of one program; the segments that it compiles are counted in `statistics`."""
 
     def __init__(self, segments: Segments, put_aside: PutAside, *, jit: bool, statistics: Statistics):
         self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
@@ -29,7 +29,7 @@ class Forward:
         self._firsts: dict[tuple[int, int | None], Callable[..., Any]] = {}
 
     tells = 0
-    """How many arrays `told` gives."""
+    """Number of arrays that `told` returns."""
 
     @cached_property
     def pointers(self) -> list[str]:
@@ -98,7 +98,7 @@ class Forward:
 
     @property
     def recorded(self) -> int:
-        """How many arrays the tape of a segment is."""
+        """The number of arrays in the tape of a segment."""
         return len(self.segments.tapes.keys)
 
     def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
@@ -139,7 +139,7 @@ class Forward:
         return list(compiled(*self.segments.legs.flat(before), *operands, examples))
 
     def _further(self, packed: Sequence[Array], arrays: Sequence[Array], pool: Pool, fixed: int | None) -> list[Array]:
-        """How a run on such arrays has ended that goes on from its first segment, `packed`, of which nothing is aside.
+        """Continue a run on such arrays after its first segment, `packed`, with nothing put aside so far.
 
         `ended`, how many segments there were, and what is put aside of the further ones.
         """
@@ -150,7 +150,7 @@ class Forward:
     def _all(
         self, first: Snapshot, operands: Sequence[Array], examples: Array, fixed: int | None, packed: Sequence[Array]
     ) -> list[Array]:
-        """How a run has ended of which the first segment, `packed`, is there: `ended`, how many segments, `aside`."""
+        """Complete a run whose first segment, `packed`, has run: `ended`, the number of segments, `aside`."""
         start = self._added(first, packed, self.put_aside.nothing(first), self.backend.constant(0))
         return self._looped(start, operands, examples, first.pool, fixed)
 
@@ -180,7 +180,7 @@ class Forward:
         return now.goes_on if fixed is None else now.goes_on & ~now.lacking
 
     def ended(self, last: Snapshot) -> list[Array]:
-        """What is to be known of a run that has ended there.
+        """Return the data of a run that has ended there.
 
         The capacity of its stacks, its counters and outputs, the `pointers`, and what is `told`.
         """
@@ -190,7 +190,7 @@ class Forward:
 
     @cached_property
     def ends(self) -> int:
-        """How many arrays `ended` gives."""
+        """The number of arrays that `ended` returns."""
         loop = self.segments.legs.loop
         return 1 + len(loop.counter_specs) + len(self.layout.outputs) + len(self.pointers) + self.tells
 
@@ -202,7 +202,7 @@ class Forward:
         return first, self.operands(arrays)
 
     def told(self, last: Snapshot) -> list[Array]:
-        """What more is to be told of a run than its outcome."""
+        """Return further statistics of a run beside its outcome."""
         return []
 
     def _first(self, capacity: Array, fixed: int | None) -> Any:

@@ -1,4 +1,4 @@
-"""What helpers capture on their own: variables of a layer, arrays from around a function that is not batched.
+"""The values that helpers capture on their own: variables of a layer, arrays from around a plain function.
 
 A run takes them as they are, but for the way back they must be shared operands like any other: their gradients are
 wanted, and their values are those of the run, whatever is assigned later.

@@ -58,7 +58,7 @@ class Lookups:
 
     @cached_property
     def tables(self) -> dict[str, TensorType]:
-        """What they are rows of, by key."""
+        """The tables that are looked up, by key."""
         every = (pair for name in self.program.shared for pair in self.tapes.shared_keys(name))
         return {key: type_ for key, type_ in every if key in self.by_key and type_ is not None}
 
@@ -97,7 +97,7 @@ class Lookups:
 
     @property
     def count(self) -> int:
-        """How many arrays `of_segment` gives."""
+        """The number of arrays that `of_segment` returns."""
         return 3 * sum(len(self.by_key[key]) for key in self.tables)
 
     def flat(self, arrays: Sequence[Array]) -> list[Array]:
@@ -115,7 +115,7 @@ class Lookups:
     # -- of all segments -----------------------------------------------------------------------------------------------
 
     def none(self) -> list[Array]:
-        """What loops carry before the first.
+        """Return the initial values of the loops.
 
         How many rows there are whose numbers are all different, how many more, for each key lists of rows and numbers.
         """

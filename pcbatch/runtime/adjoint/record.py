@@ -39,11 +39,11 @@ class TapedExecution(Execution):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether rows that have entered lie among others: in a chunk they come first."""
+        """True if rows that have entered lie among others: in a chunk they come first."""
         return self.rows.lanes is None
 
     def count(self) -> Array:
-        """How many rows are kept."""
+        """Return the number of rows kept."""
         return self.backend.sum(self.entered)
 
     def computed(
@@ -135,18 +135,18 @@ class TapedRunner(BlockRunner):
         return True
 
     def has_stacks(self, state: State) -> Array | None:
-        """Which lanes have room on their stacks, whatever there is on the tape; None if all are sure to."""
+        """Return which lanes have room on their stacks, whatever is on the tape; None if all are sure to."""
         return super().room(state) if super().can_lack_room else None
 
     def room(self, state: State) -> Array:
-        """Which lanes have room on their stacks, and on the tape."""
+        """Return which lanes have room on their stacks and on the tape."""
         lanes = self.context.backend.lanes_of(state["pc"])
         on_tape, on_stacks = self.tapes.has_room(self.tape, state, lanes), self.has_stacks(state)
         return on_tape & (state["pc"] == state["pc"]) if on_stacks is None else on_tape & on_stacks
 
 
 def runner(tapes: Tapes) -> MakeRunner:
-    """What runs the blocks of a program that is taped."""
+    """Return the maker of block runners of a taped program."""
 
     def make(context: Context, number: int) -> BlockRunner:
         return TapedRunner(context, number, tapes) if number in tapes.blocks else BlockRunner(context, number)

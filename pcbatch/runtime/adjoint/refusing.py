@@ -1,4 +1,4 @@
-"""What the array library's compiler refuses of a taped run, or of the way back, is a refusal of the gradient."""
+"""Refusals by the array library's compiler of a taped run or its backward pass, as refusals of the gradient."""
 
 from __future__ import annotations
 

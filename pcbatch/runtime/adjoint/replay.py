@@ -56,7 +56,7 @@ class Replay:
 
     @cached_property
     def names(self) -> dict[int, Names]:
-        """How each active block uses its variables."""
+        """The use of variables by each active block."""
         return {number: Names(self.tapes, tape) for number, tape in self.tapes.blocks.items()}
 
     @cached_property
@@ -89,7 +89,7 @@ class Replay:
 
     @cached_property
     def together(self) -> Together:
-        """What is done for all rows of a segment at its end."""
+        """The work for all rows of a segment at its end."""
         return Together(self.tapes, self.lookups, by_lane=self.by_lane)
 
     def nothing(self, type_: TensorType, lanes: Any) -> Array:

@@ -45,7 +45,7 @@ MOST_IN_GRAPH = (
 
 @dataclass(frozen=True)
 class Forks:
-    """What was `learned` of runs whose calls are forked, plain ones too, and how many bytes lanes may take.
+    """The feedback `learned` from runs whose calls are forked, plain ones too, and the limit on the bytes of lanes.
 
     With `most` there are never more lanes: not all examples are run at once then.
     Few examples begin with so many bytes of lanes at `least`, as plain runs do: else their first run would be compiled
@@ -111,7 +111,7 @@ class Reverse(Way):
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.most, self._natively = most, natively
         program, self.hidden = with_hidden(program, backend)
-        """What helpers capture, to be given behind all other shared operands."""
+        """The values that helpers capture, which follow all other shared operands."""
         self.mixing, self._rooms, self._forks = mixing, rooms, forks
         every = groups(program) if forks is not None else []
         self._forked_program = forking(program) if every else None
@@ -187,7 +187,7 @@ class Reverse(Way):
 
     @once
     def native(self) -> Natively | None:
-        """What gives gradients by native code; None where nothing does."""
+        """The gradients by native code; None where there are none."""
         return None if self._natively is None or self.is_fixed or self.is_mixed else self._natively(self)
 
     def is_native(self, lanes: Any) -> bool:

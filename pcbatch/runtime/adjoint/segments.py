@@ -52,7 +52,7 @@ class Segments:
         return self.layout.carried
 
     def lanes(self, snapshot: Snapshot) -> Any:
-        """How many lanes a run has there."""
+        """Return the number of lanes of a run there."""
         return snapshot.pool.lanes
 
     @property
@@ -62,7 +62,7 @@ class Segments:
 
     @property
     def held(self) -> list[Held]:
-        """What a lane has of each array that changes."""
+        """The contents of each array that changes, for a lane."""
         return [self.layout.arrays[key] for key in self.keys if key in self.changed]
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
@@ -81,7 +81,7 @@ class Segments:
         return Segment(replace(snapshot, state=state, counters=counters, outputs=outputs), tape, goes_on, lacking)
 
     def _lacking(self, state: State) -> Array:
-        """Whether a lane waits for room on its stacks: a scalar bool."""
+        """Return a scalar bool: whether a lane waits for room on its stacks."""
         found = []
         for number, each in enumerate(self.legs.loop.guarded.runners):
             room = each.has_stacks(state) if isinstance(each, TapedRunner) else None

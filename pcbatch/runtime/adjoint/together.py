@@ -1,4 +1,4 @@
-"""What is done at the end of a segment for all its rows, so many at a time.
+"""The work at the end of a segment for all its rows, so many at a time.
 
 Late pieces are undone, and what gradients by shared operands need of all rows together is pulled back: of late pieces
 right away, some rows after the other, so that what is pulled back is nowhere kept for all.
@@ -39,7 +39,7 @@ class Together:
     def late(
         self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
     ) -> tuple[State, Totals]:
-        """What a piece that is late gives of all rows of the segment.
+        """Undo a late piece for all rows of the segment.
 
         `end` with the deltas that stay rows, and `totals` with what the others and the sums add to them.
         """
@@ -121,7 +121,7 @@ class Together:
         carried: Carried,
         some: Callable[[Array, Rows, Sequence[Array], Carried], Carried],
     ) -> Carried:
-        """What is `carried` on by `some`, which is given so many rows of `arrays` at a time, and where they start.
+        """Fold `some` over the rows of `arrays`, so many at a time: it gets their start, and updates `carried`.
 
         Each row that has taken part is of the mask once.
         """
@@ -152,7 +152,7 @@ class Together:
         return now[1]
 
     def _at_once(self, length: Any, lanes: Any, each: Beside) -> list[tuple[Any, int]]:
-        """How many rows are looked at together, if at least so many are left.
+        """Return the numbers of rows to process together, each with the least number left for which it serves.
 
         Where rows are wide, first many, then of the rest fewer: what is done for them is compiled twice then.
         """

@@ -45,7 +45,7 @@ class Undoing:
         self.state, self.rows, self.taped, self.shared = dict(state), rows, taped, shared
         self.adjoints: dict[str, Adjoint] = {}
         self.read: list[Array] = []
-        """What has been read of the state, and is to be there before the state is written."""
+        """Values read from the state, to be computed before the state is written."""
         self.deltas: dict[int, Sequence[Array]] = {}
         self.parts: dict[int, Sequence[Array]] = {}
         self.seeds: dict[int, Sequence[Array]] = {}
@@ -183,7 +183,7 @@ class Undoing:
         return found if made is None else self.only(made, variable, found)
 
     def made(self, what: str, slot: int) -> Array | None:
-        """Which rows have made a call of the group, None if all: in place of who ran it there is the lane itself."""
+        """Return which rows made a call of the group, None if all: for other rows the lane itself stands as callee."""
         field = child_field(what, slot)
         return self.taped[field] != self.taped[LANE] if field in self.names.conditional else None
 

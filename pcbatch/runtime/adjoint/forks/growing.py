@@ -14,7 +14,7 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
 
 def wanting(state: State, trips: Forking) -> tuple[Array, Array]:
-    """Whether lanes wait at blocks, and whether some lack room on stacks, of examples that are not given up.
+    """Return whether lanes wait at blocks, and whether some lack room on stacks, of examples that are not given up.
 
     Two scalar bools.
     """

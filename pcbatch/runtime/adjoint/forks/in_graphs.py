@@ -153,12 +153,12 @@ class InGraphs:
         ]
 
     def _apart(self, program: Callable[..., list[Array]], arrays: Sequence[Array]) -> list[Array]:
-        """What a program gives, in a graph of its own."""
+        """Run a program in a graph of its own."""
         return list(self.backend.unseen(self.backend.compile(program, False))(*arrays))
 
 
 def _number(lanes: Any, count: Array) -> Any:
-    """How many examples there are: an int if that is known, else what a program is given."""
+    """Return the number of examples: an int if it is known, else the program's input."""
     return lanes if isinstance(lanes, int) else count
 
 

@@ -39,11 +39,11 @@ class TapedForkedExecution(TapedExecution, ForkedExecution):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether rows that have entered lie among others."""
+        """True if rows that have entered lie among others."""
         return self.may_wait
 
     def count(self) -> Array:
-        """How many rows are kept."""
+        """Return the number of rows kept."""
         return super().count() if self.may_wait else self.lanes_in_all
 
     def updates(self) -> State:
@@ -84,11 +84,11 @@ class TapedForking(Forking):
         return sorted([*super().keys(number), *(tape.keys if tape else ())])
 
     def goes_on(self, state: State) -> Array:
-        """Whether a lane can run, and there is room on every tape for a chunk."""
+        """Return whether a lane can run, and there is room on every tape for a chunk."""
         return super().goes_on(state) & self.have_room(state)
 
     def have_room(self, state: State) -> Array:
-        """Whether there is room on every tape for another chunk: a scalar bool."""
+        """Return a scalar bool: whether there is room on every tape for another chunk."""
         found = self.backend.constant_bool(True)
         for number, tape in self.tapes.blocks.items():
             found = found & self.tapes.has_room(tape, state, self.size(number))

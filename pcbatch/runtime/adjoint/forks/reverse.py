@@ -56,7 +56,7 @@ class Parts(Taped):
 
 
 def _taped(run: ForkedTaped) -> Taped:
-    """What it is beside runs of its own."""
+    """Return the taped run without the runs inside it."""
     return Taped(**{each.name: getattr(run, each.name) for each in fields(Taped)})
 
 

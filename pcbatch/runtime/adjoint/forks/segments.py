@@ -90,7 +90,7 @@ class ForkedSegments(Segments):
 
     @property
     def held(self) -> list[Held]:
-        """What a lane has of each kind of array."""
+        """The contents of each kind of array for a lane."""
         lists = Held(TensorType("int32", (len(self.context.program.blocks) + 3,)))
         return [*self.layout.arrays.values(), lists]
 
@@ -123,7 +123,7 @@ class ForkedSegments(Segments):
         return Snapshot(Pool(None, room), state, self.legs.loop.start())
 
     def examples(self, inputs: Sequence[Array], examples: Array) -> Any:
-        """How many examples there is room for in a run on arrays that begin with its inputs."""
+        """Return the number of examples that fit in a run on arrays that begin with its inputs."""
         return self.backend.lanes_of(inputs[0]) if self.layout.inputs else examples
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
@@ -165,7 +165,7 @@ class ForkedSegments(Segments):
         return backend.stack([lanes, capacity])
 
     def _most(self, capacity: Array, examples: Any) -> Array:
-        """How many lanes there may be with stacks of such a capacity: for each example one, in any case."""
+        """Return the maximal number of lanes for stacks of this capacity: at least one for each example."""
         backend = self.backend
         tops, entry = (
             sum(each.type.bytes for each in self.held if each.stacked is stacked) for stacked in (False, True)
