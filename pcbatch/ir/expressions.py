@@ -1,4 +1,4 @@
-"""What an op computes, as a tree: operators and callables with their operands, which are inputs, free names, constants.
+"""The expression of an op, as a tree: operators and callables with operands, which are inputs, free names, constants.
 
     expression ::= Input place                          an input of the op, by its place among these
                  | Name                                 a free name: a global, a built-in, a captured array
@@ -61,7 +61,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """What a function gives for arguments; a keyword without a name is `**value`."""
+    """The application of a function to arguments; a keyword without a name is `**value`."""
 
     function: Operator | Expression
     arguments: tuple[Expression, ...]
@@ -144,7 +144,7 @@ def constant_of(value: Any) -> Expression:
 
 
 def operation(symbol: str, *arguments: Expression) -> Apply:
-    """What an operator gives."""
+    """Apply an operator."""
     return Apply(Operator(symbol), arguments)
 
 

@@ -14,7 +14,7 @@ from pcbatch.ir.dtypes import holds_exactly, is_inexact, meeting
 from pcbatch.ir.types import NONE, StructType, TensorType, Type, records
 
 Spelling = Callable[[str], str]
-"""How users of an array library write an operation or a dtype: of TensorFlow, `tf.cast` for "cast"."""
+"""The spelling of an operation or a dtype for users of an array library: with TensorFlow, `tf.cast` for "cast"."""
 
 
 class ConflictError(TypeError):

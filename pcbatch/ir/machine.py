@@ -98,7 +98,7 @@ class Piece:
     scope: str = ""
     speculative: bool = False
     unnamed: int = 0
-    """How many of `shared`, the last ones, the function is not handed: they stand for what its helpers capture."""
+    """The number of `shared`, at the end, that are not passed to the function: values that its helpers capture."""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
@@ -242,7 +242,7 @@ def targets(terminator: Terminator) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Chunks:
-    """How a block is computed on gathered lanes: `rows` rows at a time, as often as it takes for those that wait.
+    """The form in which a block runs on gathered lanes: `rows` rows at a time, until none of them waits.
 
     Where at least `whole` lanes wait, it computes a row for every lane of the batch instead, all at once; None: never.
     With `pairs` two chunks are computed at once as long as more than one is left.

@@ -157,7 +157,7 @@ class _Run:
                 self.now[name] = self.zero(name)
 
     def zero(self, name: str) -> Any:
-        """What stands for a value of `name` where none is needed."""
+        """Return a zero in place of a value of `name` where none is needed."""
         return zero(self.program.types[name])
 
     # -- the end of the block ------------------------------------------------------------------------------------------
@@ -206,5 +206,5 @@ class _Run:
                 raise self.broken(f"leaves stacks of {name} and {leader}, which share a pointer, with unequal heights")
 
     def saved(self, name: str | None, variable: str) -> Any:
-        """What a push saves: also that there is no value, which only matters to who reads it."""
+        """Return the value that a push saves, or a missing one, which only its reader minds."""
         return self.tops[variable] if name is None else self.now.get(name, self.tops.get(name))

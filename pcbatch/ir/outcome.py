@@ -1,4 +1,4 @@
-"""How a lane ends, and what runs its statements and stores: what the interpreters of all dialects have in common."""
+"""The end of a lane, and the execution of its statements and stores: shared by the interpreters of all dialects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LaneFaultError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a lane ended. `value` is its result (a tuple where the function has several; None unless status is "OK").
+    """The end of a lane. `value` is its result (a tuple where the function has several; None unless status is "OK").
 
     `steps` counts loop turns and calls, `executions` how often each block was run, by label.
     """

@@ -1,4 +1,4 @@
-"""What became of a lane: the frozen status numbers."""
+"""The outcome of a lane: the frozen status numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a machine program's blocks before anything runs: whether they can fail, where they send lanes."""
+"""The effects of a machine program's blocks, known before anything runs: failures, and successors of lanes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pcbatch.ir.machine import (
 
 
 def is_step(block: Block) -> bool:
-    """Whether leaving `block` counts as a step of the lane: a loop turn or a call."""
+    """Return whether leaving `block` counts as a step of the lane: a loop turn or a call."""
     match block.terminator:
         case Jump(turn=turn):
             return turn
@@ -33,7 +33,7 @@ def is_step(block: Block) -> bool:
 
 
 def can_fault(block: Block, max_steps: int | None) -> bool:
-    """Whether a lane can fail in `block`."""
+    """Return whether a lane can fail in `block`."""
     checked = any(isinstance(item, Store) or bool(item.sites and not item.speculative) for item in block.body)
     limited = isinstance(block.terminator, Fault | PushJump) or (max_steps is not None and is_step(block))
     return checked or limited

@@ -1,4 +1,4 @@
-"""Which names are variables in the pieces of a machine program: what tells inputs of statements from free names."""
+"""The names that are variables in the pieces of a machine program, in contrast to free names."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def parse_machine(text: str) -> Program:
 
 @dataclass
 class _Tables:
-    """What the lines above the blocks say."""
+    """The contents of the lines above the blocks."""
 
     types: dict[str, Type] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)

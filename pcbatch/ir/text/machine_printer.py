@@ -82,7 +82,7 @@ def print_machine(program: Program, *, lines: bool = False) -> str:
 
 
 def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[str]:
-    """What the program says of its variables, its fault sites and the order of its blocks."""
+    """Yield the lines on the program's variables, its fault sites and the order of its blocks."""
     for name, storage in program.storage.items():
         yield _variable(name, program.types.get(name), storage)
     for name, type_ in program.types.items():
