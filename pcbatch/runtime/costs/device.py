@@ -1,4 +1,4 @@
-"""What was measured on a machine, by kind of device: the numbers that would be others on another one.
+"""Measurements of machines, by kind of device: the numbers that would differ on another one.
 
 Work is in the unit of `estimate`, a multiply-add or an element; a microsecond of one CPU core is about 4000. What is
 reckoned with these numbers need be right to a factor of two.
@@ -35,7 +35,7 @@ class Device:
     """Work of a lane in a run of a batched function that a piece calls, and again in its gradient: what the run costs
     by itself, spread over the usual lanes. CPU: 1 to 3 ms, of the likelihood of a tree of 5 to 30 nodes."""
     usual_lanes: int
-    """How many lanes to reckon with while their number is not known."""
+    """Number of lanes to assume while it is not known."""
 
     gathered: float
     """Work that a run of a block on one gathered lane must save against a run for all. CPU: 10 to 250 us, several times
@@ -47,7 +47,8 @@ class Device:
     chunks for the last of 64 chains of an expensive density (27 us a row) compile in 1 s and save 0.15 s in 250
     draws."""
     gathered_share: float
-    """How much of what the most expensive block costs for all lanes it must save: else it is lost beside that."""
+    """Share of the most expensive block's cost for all lanes that gathering must save: a smaller gain is lost beside
+    it."""
     chunk_work: float
     """Work of a chunk from which on it has rows enough: beside that its own 1 us is little."""
     chunk_shared: int
@@ -82,8 +83,8 @@ class Device:
     """The same of a loop without others inside that writes elements of arrays. Edit distance and insertion sort take
     0.72 and 0.71 of the time so at 256 lanes, 0.80 and 0.81 at 1,024."""
     merged_blocks: int
-    """How many blocks are run as one at most: with each one more is computed anew for every variable. A loop with one,
-    two and four loops in it, of 3, 5 and 9 blocks, takes 0.66, 0.52 and 0.46 of the time so at 16 lanes, 0.78, 0.80 and
+    """Maximal number of blocks that are run as one: each further one adds work for every variable. A loop with one, two
+    and four loops in it, of 3, 5 and 9 blocks, takes 0.66, 0.52 and 0.46 of the time so at 16 lanes, 0.78, 0.80 and
     1.44 at 64, 0.82, 0.95 and 1.41 at 256 (`python -m benchmarks.vector --parts merging`, a busy machine). All blocks
     of Fibonacci, calls among them, take 1.0, 0.7 and 1.15 at 4, 16 and 64 lanes, of n-queens 1.4, 1.6 and 2.3."""
     merged_work: float
@@ -113,24 +114,24 @@ class Device:
     """So many in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
     1.6 and 1.4 times as long as alone, 0.1 to 0.2 ms more; to compile it takes more than a second."""
     idle_share: float
-    """What idle lanes may cost, of what a trip costs in which all blocks run and no rows."""
+    """Cost allowed for idle lanes, as a share of a trip's cost in which all blocks run and no rows."""
     idle_elements: int
-    """How many numbers may be copied for idle lanes: at 5 GB a second, 50 us."""
+    """Maximal number of elements copied for idle lanes: at 5 GB a second, 50 us."""
     room_share: float
     """A program that is compiled for up to so many times the lanes of a call runs it, rather than a new one. The same
     cells, of 64 lanes: 48, 40, 32, 24 and 16 examples take 1.1, 1.2, 1.1, 1.2 and 1.6 times as long as alone; 16 of 24
     1.3 times."""
 
     first_capacity: int
-    """How many live calls stacks have room for at first."""
+    """Initial capacity of stacks, in live calls."""
     refilled: int
     """Free lanes take examples that wait once one lane of so many is free."""
     spread: int
-    """How many lanes for each example a run begins with in which calls are forked."""
+    """Initial number of lanes for each example in a run whose calls are forked."""
     enough_lanes: float
-    """Where a lane for each call would be so many times the lanes of a run in which calls waited, the next run has as
-    few. 58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step 1.03; another number
-    of lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
+    """Ratio, of a lane for each call to the lanes of a run in which calls waited, up to which the next run has as few.
+    58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step 1.03; another number of
+    lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
     least_bytes: int
     """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
     on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
@@ -177,8 +178,8 @@ class Device:
     """Lanes times labels from which on a sum by segments is faster than a product. 4096 lanes, 40 labels: 27 us instead
     of 440; below, segments save compiling only (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""
     written_at_once: int
-    """How many short writes at the end of a block wait for the same one: of more than eight kernels that could run, XLA
-    hands half to another thread, and a block has others, too."""
+    """Number of short writes at the end of a block that wait for the same one: of more than eight kernels that could
+    run, XLA hands half to another thread, and a block has others, too."""
     short_write: int
     """Bytes of the largest array that is written faster than another thread takes it over."""
     few_rows: int
@@ -231,9 +232,8 @@ class Device:
     """Of fewer a product by what all share is hardly cheaper than one for each."""
 
     compiled_convolution: float
-    """How many times as long a convolution takes in XLA's code as in TensorFlow's own kernels, or its gradient with
-    respect to images, for kernels that all lanes share. 64 lanes, 28 x 28 and 14 x 14 places, 32 and 128 channels: 1.04
-    to 1.3."""
+    """Factor between XLA's code for a convolution and TensorFlow's own kernels, or its gradient with respect to images,
+    for kernels that all lanes share. 64 lanes, 28 x 28 and 14 x 14 places, 32 and 128 channels: 1.04 to 1.3."""
     compiled_to_kernel: float
     """The same of its gradient with respect to its kernel, as products (`rules`). 32 and 128 channels: 2.2 to 2.3."""
     compiled_volume: float
@@ -254,35 +254,36 @@ class Device:
     bytes: 0.2 us instead of 24 to make an array of them; 256,000: 31 instead of 85; a million: 106 instead of 93."""
 
     tape_batches: int
-    """How many whole batches of rows the tape of a block has room for at least, in a segment of a taped run. A segment
-    costs a call of a compiled program in each direction, 0.1 ms, and fresh tapes."""
+    """Minimal room of a block's tape, in whole batches of rows, in a segment of a taped run. A segment costs a call of
+    a compiled program in each direction, 0.1 ms, and fresh tapes."""
     tape_rows: int
-    """How many rows more, if these are not too large: a few lanes would have many short segments else."""
+    """Number of further rows, if these are not too large: a few lanes would have many short segments else."""
     tape_least: int
-    """How many rows more in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4 to 3.1
-    ms with 4096 to no rows more; of 64 with 2 to 100 leaves, in one to five segments, 55 to 71 ms."""
+    """Number of further rows in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4 to
+    3.1 ms with 4096 to no rows more; of 64 with 2 to 100 leaves, in one to five segments, 55 to 71 ms."""
     tape_bytes: int
     """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
-    """How many runs of blocks a segment logs, of eight bytes each."""
+    """Number of block runs that a segment logs, of eight bytes each."""
     tape_beginnings: int
-    """How many beginnings of segments `tape="replay"` keeps at least, and more up to `tape_bytes` together."""
+    """Minimal number of segments' beginnings that `tape="replay"` keeps, and more up to `tape_bytes` together."""
     tape_beginnings_most: int
     """And how many at most."""
     pulled: int
-    """How many wide rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer
-    are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192
-    and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
+    """Number of a tape's wide rows whose gradients by shared operands are computed together; a quarter of it where
+    fewer are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161,
+    187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
     pulled_short: int
-    """How many on tapes of less than four times `pulled`, where rows are not wide: what counts there is that few are
-    left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one thread)."""
+    """Number of such rows on tapes of less than four times `pulled`, where rows are not wide: what counts there is that
+    few are left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one
+    thread)."""
     pulled_wide: int
     """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
     1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
 
     cached_numbers: int
-    """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
-    computes them on any device, many enough for small runs to be fast."""
+    """Number of elements that a sampler's diagnostics process together: few enough to stay in a cache of the CPU's,
+    which computes them on any device, many enough for small runs to be fast."""
 
     not_measured: frozenset[str] = frozenset()
     """The fields that nobody has measured on such a device: they read as the CPU's."""
@@ -406,8 +407,8 @@ GPU = like_the_cpu(
         "trips_together": 16,
     },
 )
-"""What was measured on an NVIDIA H200, TensorFlow 2.21 (docs/gpu.md); the rest reads as the CPU's. What is tuned to
-XLA's CPU compiler is off there.
+"""Measurements of an NVIDIA H200, TensorFlow 2.21 (docs/gpu.md); the rest reads as the CPU's. What is tuned to XLA's
+CPU compiler is off there.
 
 A run of a block takes 20 to 50 us there, whatever is in it. In chunks, as on a CPU, a sampler's call (10,000 x 100, 64
 chains, 2.6e8 of work in a gradient of all) took 152 ms, on all lanes 20, with blocks merged, too; 1,024 small TreeLSTMs
@@ -415,5 +416,5 @@ of 128 cells took 214 and 91: beside other programs. More work than that was not
 
 
 def device_of(place: str) -> Device:
-    """What programs for "CPU" or "GPU" are reckoned with."""
+    """Return the measurements for programs for "CPU" or "GPU"."""
     return GPU if place == "GPU" else CPU
