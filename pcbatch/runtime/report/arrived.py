@@ -31,9 +31,9 @@ class StayedBehind:
     interrupted: bool = False
     """True if Ctrl-C ended the run."""
     origin: str = "a pickle"
-    """Where the run comes from."""
+    """The origin of the run."""
     has: str = "values, statuses, errors and counts"
-    """What came with it."""
+    """The parts of the run that came with it."""
     help: str = "ask for it in the process that made the run, before it is pickled"
 
     def save(self, path: Any) -> None:
