@@ -137,7 +137,7 @@ def write(path: str | os.PathLike[str], contents: Contents) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """What a file says.
+    """Read the contents of a file.
 
     Raises OSError where it cannot be read, UsageError PCB590 for a damaged file or another one, PCB591 for one that
     another version of pcbatch has written in another form, PCB595 for what is no path.
@@ -202,7 +202,7 @@ def _contents(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Co
 
 
 def _records(program: Program) -> dict[str, str]:
-    """Where the classes of results are, by the name that types print."""
+    """Return the import paths of the results' classes, by the name that types print."""
     structure = () if program.structure is None else (program.structure,)
     types = (*(program.types[name] for name in program.results), *structure)
     return {each.__name__: f"{each.__module__}:{each.__qualname__}" for type_ in types for each in records(type_)}
