@@ -17,8 +17,8 @@ EXPENSIVE = 2.0
 """A block is expensive if running its rows costs more than this many trips in which nothing runs: less than that is
 lost when it runs for few lanes, and gathering lanes takes trips."""
 SHARE = 0.25
-"""How much of the time that other expensive blocks take counts as time that an expensive block has waited. With all of
-it two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
+"""Share of the time of other expensive blocks that counts as time that an expensive block has waited. With all of it
+two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
 the other."""
 PATIENCE = 8
 """So many times as long lanes wait at an expensive block for others that are still to come through an expensive one
