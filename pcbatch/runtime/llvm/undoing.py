@@ -370,7 +370,7 @@ class _Undoing:
             yield leaf, number, sizes, self.builder.gep(entry, [at], inbounds=True, source_etype=BYTE)
 
     def _add_entry(self, push: Push, saved: str) -> None:
-        """What has been saved has the gradient by the entry."""
+        """Add the gradient by a pushed entry to that of the value that was saved."""
         if saved in self.active:
             targets = self.leaves(saved)
             for (_, number, sizes, address), (leaf, _, _) in zip(self._fields(push.variable), targets, strict=True):
