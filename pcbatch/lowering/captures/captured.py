@@ -32,7 +32,7 @@ class Captured:
         return replace(self, types=found, leaves=leaves)
 
     def without_values(self) -> Captured:
-        """What a compiled program may keep: everything but the arrays."""
+        """Return a copy that a compiled program may keep: everything but the arrays."""
         return replace(self, values={}, leaves={})
 
 

@@ -162,6 +162,6 @@ def _paths(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
 
 
 def is_of_user(function: types.FunctionType) -> bool:
-    """Whether `function` belongs neither to pcbatch nor to Python or an installed package."""
+    """Return whether `function` belongs neither to pcbatch nor to Python or an installed package."""
     file = function.__code__.co_filename
     return not (is_installed(file) or file.startswith(OWN))

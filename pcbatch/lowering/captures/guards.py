@@ -1,4 +1,4 @@
-"""What a program has read of the world: places, each with what was there, which every call compares."""
+"""The guards of a program: the places that it read, each with its value, which every call compares."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Guard:
     key: Any
     by_elements: bool
     value: Any
-    """What was there; a sentinel where that can change in itself."""
+    """The value there; a sentinel where that can change in itself."""
     items: tuple[Any, ...] | None = None
     """The items of a list or a dict that cannot change in themselves: to look at these takes less time.
 
     An array, which is read at every call, is a place of its class alone.
     """
     is_loose: bool = False
-    """Whether objects count by their classes: what is made anew at each look."""
+    """True if objects count by their classes: those made anew at each look."""
 
     def holds(self) -> bool:
         """Tell whether what is there now makes the same program."""
@@ -138,11 +138,11 @@ def _is_as_known(item: Any, known: Any) -> bool:
 
 @dataclass(eq=False)
 class Guards:
-    """What one program depends on, in the order in which it was read."""
+    """The dependences of one program, in the order in which they were read."""
 
     _known: dict[Any, Guard] = field(default_factory=dict)
     _readers: dict[Any, set[Any]] = field(default_factory=dict)
-    """Who has read what is at a place, or a part of that: functions that are called, None for what is interpreted."""
+    """The readers of each place, or of a part of it: functions that are called, None for interpreted code."""
     _reader: Any = None
 
     def note(self, place: Place, value: Any, *, by_elements: bool = False) -> None:

@@ -18,7 +18,7 @@ from pcbatch.lowering.captures.places import MISSING, Place
 
 
 class Host(Protocol):
-    """What has to be known of arrays; see `backends.host`."""
+    """The properties of arrays that are asked for; see `backends.host`."""
 
     def is_steady(self, value: Any) -> bool:
         """As there."""
@@ -32,7 +32,7 @@ class _UnknownError(Exception):
 
 
 class Look:
-    """What a call has captured, to be compared with what the next one would."""
+    """The values captured by a call, to be compared with those of the next."""
 
     def __init__(self, guards: Guards, operands: Sequence[tuple[Sequence[Place], Any]], host: Host):
         self._guards = guards
@@ -84,5 +84,5 @@ class _Leaf:
 
 
 def _numbers(array: np.ndarray) -> tuple[Any, ...]:
-    """What can change of an array without its numbers."""
+    """Return the properties of an array that can change without its numbers."""
     return array.dtype, array.shape

@@ -1,4 +1,4 @@
-"""What lowering must know of the world outside the IR: names, captured operands and the backend's rules."""
+"""The environment of lowering outside the IR: names, captured operands and the backend's rules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Environment:
             return None
 
     def may_fail(self, path: str) -> bool:
-        """Whether the free `path` (`helper`, `model.energy`) denotes a helper that may fail a lane."""
+        """Return whether the free `path` (`helper`, `model.energy`) denotes a helper that may fail a lane."""
         try:
             return may_fail(self.path(path))
         except (KeyError, AttributeError):

@@ -40,7 +40,7 @@ class Statement:
 
     @property
     def opens(self) -> bool:
-        """Whether it is the header of a `with` block, which goes on up to the statement that closes it."""
+        """True for the header of a `with` block, which extends to the statement that closes it."""
         return isinstance(self.op, ir.Enter)
 
     def renamed(self, names: Mapping[str, str]) -> Statement:

@@ -83,7 +83,7 @@ def no_equivalent(path: str) -> None:
 
 @dataclass
 class Translation:
-    """What the operators and built-ins of an expression are replaced by: calls of `ops`.
+    """The replacement of an expression's operators and built-ins by calls of `ops`.
 
     `site(status, message)` numbers a place that may fault. `operands` are the free names of captured arrays. Names in
     `hidden` are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without
@@ -113,7 +113,7 @@ class Translation:
         return mapped(node, self.of)
 
     def taken_apart(self, value: Expression, pattern: Pattern) -> Expression:
-        """What gives the values of targets: a tensor does not unpack itself while it is traced."""
+        """Return an expression of the targets' values: a tensor does not unpack itself while it is traced."""
         is_flat = isinstance(value, Items) and value.kind == "tuple" and not any(pattern)
         return self.of(value) if is_flat else _ops("unpacked", self.of(value), _pattern(pattern))
 
@@ -198,7 +198,7 @@ class Translation:
         return self._with_site(Apply(stands_for, found.arguments, found.keywords), fault)
 
     def _is_failing(self, node: Expression) -> bool:
-        """Whether this is a helper that may fail a lane, to be called or handed on."""
+        """Return whether this is a helper that may fail a lane, to be called or handed on."""
         path = path_of(node)
         return path is not None and path.partition(".")[0] not in self.hidden and self.may_fail(path)
 
@@ -218,7 +218,7 @@ def _pattern(pattern: Pattern) -> Expression:
 
 
 def _is_static(index: Expression) -> bool:
-    """Whether an index is made of constants alone, so that Python's own indexing serves."""
+    """Return whether an index is made of constants alone, so that Python's own indexing serves."""
     match index:
         case Constant() | Slice() | Items("tuple"):
             return not any(isinstance(each, Input | Name | Apply | Attribute) for each in walk(index))
@@ -226,7 +226,7 @@ def _is_static(index: Expression) -> bool:
 
 
 def _has_position(index: Expression) -> bool:
-    """Whether a static index names a position, which may be out of range; slices may not, and keys are no positions."""
+    """Return whether a static index names a position, which may be out of range; slices and keys do not."""
     if isinstance(index, Items):
         return any(map(_has_position, index.items))
     return isinstance(index, Constant) and type(index.value) is int
