@@ -102,7 +102,7 @@ def walk_scope(node: Any) -> Iterator[Any]:
 
 
 def evaluated_around(scope: Any) -> list[Any]:
-    """What of a function or a comprehension is evaluated around it: defaults, what a comprehension goes over first."""
+    """Return the parts evaluated around a function or a comprehension: defaults, a comprehension's first iterable."""
     if isinstance(scope, gast.Lambda | gast.FunctionDef):
         return [*scope.args.defaults, *(each for each in scope.args.kw_defaults if each is not None)]
     return [scope.generators[0].iter]
