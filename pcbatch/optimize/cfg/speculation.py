@@ -1,4 +1,4 @@
-"""What an arm of a branch does moves before the branch where it is next to nothing, and no block is left of the arm.
+"""Speculation: cheap code in an arm of a branch moves before the branch, if that leaves no block of the arm.
 
     branch c b1 b2                          y = cast x; branch c b1 b3
     b1: y = f(x); jump b3            -->    b1: y = f(x); jump b3

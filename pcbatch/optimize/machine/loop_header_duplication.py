@@ -68,7 +68,7 @@ def _is_header(program: Program, block: Block) -> bool:
 
 
 def _work(statement: Statement) -> int:
-    """How many operators a statement has, but one at the least."""
+    """Count the operators of a statement, but one at the least."""
     return max(1, work(statement.op.code)) if isinstance(statement.op, Primitive) else 1
 
 
