@@ -86,7 +86,8 @@ class Batched(Calls[P, R]):
         self._lock = threading.RLock()
         self.session = Session(self, options.of_programs, lambda: [each.session for each in self._family.values()])
         self._family: Cache[str, Batched[P, R]] = Cache(SIGNATURES)
-        """What `options` has derived from the same function, this one included, by options: each compiles once."""
+        """The functions that `options` has derived from the same one, itself included, by options: each compiles
+        once."""
         self._family.put(repr(options), self)
 
     # -- methods -------------------------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ class Batched(Calls[P, R]):
         return Batched(MethodType(self.function, receiver), self._options, self._source.bound())
 
     def __tf_tracing_type__(self, context: Any) -> Any:
-        """What a caller's traced function knows this one by, among its arguments: else it would take `__wrapped__`."""
+        """Return this function's key among the arguments of a caller's traced one: else it would take `__wrapped__`."""
         return backend_named(self._options.backend).as_argument(self)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ class Batched(Calls[P, R]):
         return self
 
     def is_relative(self, other: object) -> bool:
-        """Whether `other` is this function, perhaps under other options."""
+        """Return whether `other` is this function, perhaps under other options."""
         return isinstance(other, Batched) and other._family is self._family
 
     def all_options(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a batched function is called: on a batch, on a batch with a report, or on one example as plain Python.
+"""The calls of a batched function: on a batch, on a batch with a report, or on one example as plain Python.
 
 The overloads say it to type checkers. A function of one example, `def fib(n: int) -> int`, is called with numbers in
 another function of one example, which gives a number, and with arrays from outside, which gives a tensor. No checker
@@ -52,7 +52,7 @@ _running_singly: ContextVar[Surroundings | None] = ContextVar("running_singly", 
 
 
 class Array(Protocol):
-    """What an array of any library has."""
+    """The common interface of all libraries' arrays."""
 
     @property
     def shape(self) -> Any:
@@ -70,14 +70,14 @@ Batch = Array | Sequence[Array] | Lists | tuple[Any, ...] | dict[Any, Any]
 
 
 class Calls(Linkable, Generic[P, R]):
-    """What `Batched` does when it is called."""
+    """The calls of `Batched`."""
 
     _options: Options
     _output: str
     _takes_slices: bool
     _source: FunctionSource
     session: Session
-    """What compiles it: that of the same function under all options that matter to what is compiled."""
+    """The session that compiles it: that of the same function under all options that matter to the compilation."""
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class Calls(Linkable, Generic[P, R]):
 
     @cached_property
     def singly(self) -> Singly:
-        """What runs one example."""
+        """The runner of one example."""
         return Singly(self.function, _plain_of, empty_map)
 
 
@@ -316,5 +316,5 @@ def _plain_of(value: Any) -> tuple[Any, Any] | None:
 
 
 def running_singly() -> Surroundings | None:
-    """What a function of one example finds around it, while one runs."""
+    """Return the surroundings of a function of one example, while one runs."""
     return _running_singly.get()

@@ -43,7 +43,7 @@ _DEFAULT = ("strategy", "form", "fork", "progress", "resume", "trace", "backend"
 PLAIN = {name: vars(Options())[name] for name in _DEFAULT}
 """The options that an exported program has, whatever those of the function are."""
 RUNNABLE = ("mhlo.", "chlo.", "Sharding", "stablehlo.")
-"""What JAX runs beside operations of StableHLO, by the beginnings of names."""
+"""Prefixes of the operations that JAX runs beside those of StableHLO."""
 
 
 def export(
@@ -151,7 +151,7 @@ def _refuse_calls(program: Program, text: str) -> None:
 
 
 def _inputs(pipeline: Pipeline, given: Arguments, captured: Captured) -> tuple[list[file.Input], list[np.ndarray]]:
-    """What the program takes, in order, and the arrays that it captures."""
+    """Return the program's inputs, in order, and the arrays that it captures."""
     program, names, number = pipeline.table, pipeline.parameters(), 0
     places: dict[str, int] = {}
     for user, type_ in given.types.items():

@@ -123,7 +123,7 @@ def _root(value: Any) -> str:
 
 
 def _read(function: FunctionType) -> Iterator[Any]:
-    """What the names in a function's code mean around it."""
+    """Yield the values around a function of the names in its code."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
     def names(code: CodeType) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which program a saved run belongs to: a digest that is the same in every process, by content alone.
+"""The identity of the program of a saved run: a digest that is the same in every process, by content alone.
 
 It covers the table that the machine runs, the byte code of its pieces, and what these read from around them: numbers
 and strings by value, arrays by their bytes, the user's functions by byte code and what they capture in turn, objects of

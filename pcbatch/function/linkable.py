@@ -1,4 +1,4 @@
-"""What linking, compiling and pickling ask of a batched function: all that they know of it."""
+"""The interface of a batched function to linking, compiling and pickling."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ class Linkable(ABC):
 
     @abstractmethod
     def is_relative(self, other: object) -> bool:
-        """Whether `other` is this function, perhaps under other options."""
+        """Return whether `other` is this function, perhaps under other options."""

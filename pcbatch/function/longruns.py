@@ -40,7 +40,7 @@ FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "re
 lockstep."""
 
 LATER: Mapping[str, Any] = {"strategy": "pc"}
-"""What runs were under whose files say nothing of an option, as it came later than their format."""
+"""The options of runs whose files do not mention them: options newer than the format."""
 
 DTYPES = frozenset(
     ["bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -111,7 +111,7 @@ class LongRun:
         return self.machine.program
 
     def _is_given(self, name: str) -> bool:
-        """Whether a shared operand is an argument rather than a captured array."""
+        """Return whether a shared operand is an argument rather than a captured array."""
         return name in self.given
 
     def _arrays(self, name: str, given: Sequence[Any]) -> list[Any]:

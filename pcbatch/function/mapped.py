@@ -33,7 +33,7 @@ def asking(asked: Asked) -> Iterator[None]:
 
 
 def empty_map(place: tuple[Any, ...], length: int) -> Any:
-    """What the map at a place in the source gives over no elements of `length`: rows of zeros."""
+    """Return the result of the map at a place in the source over no elements of `length`: rows of zeros."""
     return padded([], length, _type(Span(*place)))
 
 

@@ -52,7 +52,7 @@ class Precompiled:
         self._parameters = {user: [next(waiting) for _ in leaves(type_)] for user, type_ in types.items()}
         self.operands = operands or {}
         self._guards = Guards()
-        """What the functions of its pieces have read."""
+        """The reads of its pieces' functions."""
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in types])
@@ -77,7 +77,7 @@ class Precompiled:
 
     @cached_property
     def digest(self) -> str:
-        """What tells the program from all others, in every process."""
+        """A digest that identifies the program in every process."""
         return program_digest(self.program, ())
 
     def _keep_current(self, operands: Leaves) -> None:

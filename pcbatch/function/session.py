@@ -1,4 +1,4 @@
-"""What a batched function compiles under one set of options: linked once, compiled once per signature, and run."""
+"""The session of a batched function under one set of options: linked once, compiled once per signature, and run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
 
 SIGNATURES = 64
-"""How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
+"""Number of compiled signatures that each batched function keeps, and of sets of options: those used last."""
 
 
 GROWTH, MOST_ROOM = 8, 1 << 15
@@ -77,7 +77,7 @@ class Session:
         None where each call has to find out more: what reads an array that is made anew at each look, for one.
         """
         self._rooms: dict[Any, int] = {}
-        """How many elements lists whose length differs by lane have room for, where it is more than at first."""
+        """The room of lists whose length differs by lane, where it is more than at first."""
         self.statistics: list[Statistics] = []
         self.lessons = LessonsByKey()  # all relatives have the same
 
@@ -91,7 +91,7 @@ class Session:
         return frozenset(place for place, name in names if name in self._function.static_argnames)
 
     def _of_relatives(self, find: Callable[[Session], T | None]) -> T | None:
-        """What `find` gives of the first relative that has it; one that another thread is at is not waited for."""
+        """Return the first result of `find` among the relatives; one locked by another thread is not waited for."""
         wanted = beginning(self._options)
         for relative in self._relatives():
             if relative is self or beginning(relative._options) != wanted or not relative._lock.acquire(blocking=False):
@@ -281,7 +281,7 @@ class Session:
         return plan, finished
 
     def _lacks_room(self, pipeline: Pipeline, outcome: Outcome) -> bool:
-        """Whether a lane has failed for a list that had no room for one element more, and can have it."""
+        """Return whether a lane has failed for a list that lacked room for one more element, and can have it."""
         if not pipeline.full or pipeline.key[-1] >= MOST_ROOM or not self._backend.runs_now():
             return False
         return bool(np.isin(np.asarray(outcome.site), pipeline.full).any())
@@ -306,7 +306,7 @@ class Session:
 
     @cached_property
     def _plain_arity(self) -> int:
-        """How many parameters there are, if all of them may be arrays; else -1."""
+        """The number of parameters, if all of them may be arrays; else -1."""
         return -1 if self._static_places else len(self._defaults)
 
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
@@ -342,11 +342,11 @@ class Session:
             return pipeline, pipeline.run_in_slices(arguments, captured, options, saved)
 
     def made(self) -> tuple[int, int]:
-        """How many signatures, and programs of these, have been compiled so far."""
+        """Return the numbers of signatures, and of their programs, compiled so far."""
         return len(self.statistics), sum(each.compilations for each in self.statistics)
 
     def stats(self) -> Stats:
-        """What compiling has cost so far."""
+        """Return the cost of compilation so far."""
         pipelines = self.compiled.values()  # once: each time all keys are hashed
         return Stats(
             sum(s.compilations for s in self.statistics),

@@ -228,7 +228,7 @@ def _kept(travelled: bytes) -> Any:
 
 
 def _loaded(travelled: bytes) -> Any:
-    """What has travelled; a function is the same one each time: it compiles once in a worker."""
+    """Unpickle a function or its arguments; a function is the same object each time: it compiles once in a worker."""
     return _kept(travelled) if len(travelled) < LARGE else cloudpickle.loads(travelled)
 
 

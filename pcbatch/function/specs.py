@@ -68,5 +68,5 @@ def plain_spec(value: Any, spec_of: SpecOf) -> Hashable | None:
 
 
 def plain_leaf(value: Any, as_arrays: Callable[[Any], Any]) -> Any:
-    """What an argument is that has a `plain_spec`, as the only leaf of its parameter."""
+    """Convert an argument that has a `plain_spec` to the only leaf of its parameter."""
     return as_arrays(value) if type(value) is np.ndarray else value
