@@ -39,7 +39,7 @@ class Span:
         return linecache.getline(self.file, self.line).rstrip("\r\n")
 
     def surrounds(self, span: Span) -> bool:
-        """Whether `span` is this stretch or a part of it."""
+        """Return whether `span` is this stretch or a part of it."""
         start, end = (self.line, self.column), (self.end_line, self.end_column)
         is_part = start <= (span.line, span.column) and (span.end_line, span.end_column) <= end
         return span.file == self.file and is_part
@@ -116,7 +116,7 @@ class PcbatchError(Exception):
 
 
 SHARED_ARGUMENT = "an argument that all lanes share, as a table, is named so: `@pcbatch.autobatch(in_axes=(0, None))`"
-"""What to write who forgot it: each lane has a row of the table then, or a number."""
+"""Help for a user who forgot it: each lane has a row of the table then, or a number."""
 
 
 class PieceRefusalError(PcbatchError):
@@ -131,7 +131,7 @@ class PieceRefusalError(PcbatchError):
 
 
 class PlacedError(PcbatchError, ValueError):
-    """What is wrong with a function that was handed in: said at `span`, its place, not at the line that calls it."""
+    """An error of a function that was handed in, reported at its own place, `span`, not at the line that calls it."""
 
     def __init__(self, message: str, span: Span):
         self.message, self.span = message, span

@@ -57,7 +57,7 @@ class OptionValues(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """How a batched function is compiled and run; see `pcbatch.autobatch` for what each option means."""
+    """The options for compiling and running a batched function; see `pcbatch.autobatch` for their meaning."""
 
     in_axes: Any = 0
     static_argnames: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Options:
 
     @property
     def in_slices(self) -> bool:
-        """Whether a run returns to Python now and then, so that it can show how far it is and be interrupted."""
+        """True if a run returns to Python now and then, so that it can show its progress and be interrupted."""
         return self.progress or self.resume is not None
 
     @property
@@ -129,12 +129,12 @@ class Options:
 
     @property
     def may_fork(self) -> bool:
-        """Whether independent calls may be run by lanes of their own, if the program has some."""
+        """True if independent calls may be run by lanes of their own, if the program has some."""
         return self.fork_obstacle is None
 
     @property
     def fork_obstacle(self) -> str | None:
-        """Why independent calls are not run by lanes of their own; None if they may be."""
+        """The reason why independent calls are not run by lanes of their own; None if they may be."""
         obstacles = {
             "fork=False; `fork=True` makes them at the same time": self.fork is False,
             f"strategy={self.strategy!r}": self.strategy != "pc",
@@ -147,7 +147,7 @@ class Options:
 
     @property
     def is_unmerged(self) -> bool:
-        """Whether the program runs block by block as the source has them: launches are to be counted by hand."""
+        """True if the program runs block by block as the source has them: launches are to be counted by hand."""
         return self.strategy != "pc" or self.schedule == "switch"
 
     def _check_strategy(self) -> None:
