@@ -112,7 +112,8 @@ class PcbatchError(Exception):
     """Base of every error that pcbatch raises on purpose."""
 
     ag_pass_through = True
-    """Tells TensorFlow's AutoGraph to leave the error's class alone when it is raised inside a tf.function."""
+    """Attribute that makes TensorFlow's AutoGraph leave the error's class alone when it is raised inside a
+    tf.function."""
 
 
 SHARED_ARGUMENT = "an argument that all lanes share, as a table, is named so: `@pcbatch.autobatch(in_axes=(0, None))`"
@@ -120,7 +121,7 @@ SHARED_ARGUMENT = "an argument that all lanes share, as a table, is named so: `@
 
 
 class PieceRefusalError(PcbatchError):
-    """Something that must not happen inside a piece; whoever traces the piece raises it anew at the user's line."""
+    """Raised inside a piece; whoever traces the piece raises it anew at the user's line."""
 
     def __init__(self, code: str, message: str, help: str):
         self.code, self.message, self.help = code, message, help
@@ -131,7 +132,7 @@ class PieceRefusalError(PcbatchError):
 
 
 class PlacedError(PcbatchError, ValueError):
-    """An error of a function that was handed in, reported at its own place, `span`, not at the line that calls it."""
+    """Raised for a function that was handed in: reported at its own place, `span`, not at the line that calls it."""
 
     def __init__(self, message: str, span: Span):
         self.message, self.span = message, span

@@ -242,7 +242,7 @@ class Exported:
         return found
 
     def _array(self, name: str, value: Any, leaf: TensorType) -> Any:
-        """One leaf as an array of its dtype, which Python's own numbers take and arrays must have."""
+        """Return one leaf as an array of its dtype, which Python's own numbers take and arrays must have."""
         if hasattr(value, "dtype") and hasattr(value, "shape") and not leaf.weak:
             array = value if jax_calls.is_array(value) else np.asarray(value)
             if str(array.dtype) != leaf.dtype:

@@ -62,12 +62,12 @@ class Interrupts:
 
     @staticmethod
     def are_pending() -> bool:
-        """Tell whether a Ctrl-C was noted that nothing has acted upon yet."""
+        """Return whether a Ctrl-C was noted that nothing has acted upon yet."""
         return Interrupts._now is not None and Interrupts._now.pending
 
 
 def is_main() -> bool:
-    """Tell whether this is the thread in which Python handles signals."""
+    """Return whether this is the thread in which Python handles signals."""
     return threading.get_ident() == threading.main_thread().ident
 
 
@@ -79,7 +79,7 @@ class _Worker:
         threading.Thread(target=self._work, name="pcbatch-waited", daemon=True).start()
 
     def begin(self, call: Callable[[], None]) -> None:
-        """Have the thread do `call`, which raises nothing."""
+        """Let the thread do `call`, which raises nothing."""
         self._calls.put(call)
 
     def _work(self) -> None:
@@ -173,5 +173,5 @@ class Watcher:
 
 
 def _raises(handler: Any) -> bool:
-    """Tell whether a handler of SIGINT raises KeyboardInterrupt, or notes the signal as `Interrupts` do."""
+    """Return whether a handler of SIGINT raises KeyboardInterrupt, or notes the signal as `Interrupts` do."""
     return handler is signal.default_int_handler or getattr(handler, "__func__", None) is Interrupts._note

@@ -222,7 +222,7 @@ class Options:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    """One name, or several, as a tuple."""
+    """Return one name, or several, as a tuple."""
     names = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not all(isinstance(name, str) for name in names):
         raise UsageError("PCB508", f"static_argnames are names of parameters, not {given!r}")

@@ -107,7 +107,7 @@ def _write(rest: bytes) -> None:
 
 
 class _Finder:
-    """Has the first import of TensorFlow run quietly, whoever makes it; then it is gone."""
+    """A finder that makes the first import of TensorFlow quiet, whoever makes it, and removes itself."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "tensorflow":

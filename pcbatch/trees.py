@@ -39,12 +39,12 @@ class Tree:
 
     @property
     def is_leaf(self) -> Any:
-        """Tell whether it has no children."""
+        """True if it has no children."""
         return self.count[self.node] <= 0
 
     @property
     def is_empty(self) -> Any:
-        """Tell whether it stands for a child that is not there: a None among children."""
+        """True if it stands for a child that is not there: a None among children."""
         return self.count[self.node] < 0
 
     @property
@@ -71,7 +71,7 @@ class Tree:
         return self.at(self.first[self.node] + at)
 
     def of_lane(self, lane: int) -> Tree:
-        """One tree of a batch, as `f.single` takes it."""
+        """Return one tree of a batch, as `f.single` takes it."""
         values = self.values
         own = {key: each[lane] for key, each in values.items()} if isinstance(values, dict) else values[lane]
         return type(self)(self.first[lane], self.count[lane], own, self.node[lane])

@@ -94,7 +94,7 @@ def _of_union(value: Any, kinds: Sequence[Any], what: str) -> Any:
 
 
 def _has_record(hint: Any) -> bool:
-    """Tell whether a class of records stands in an annotation."""
+    """Return whether a class of records stands in an annotation."""
     return (
         is_record_class(hint)
         or is_record_class(typing.get_origin(hint))

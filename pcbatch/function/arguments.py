@@ -19,7 +19,7 @@ from pcbatch.runtime.backends.protocol import Backend
 
 
 class WrongCallError(UsageError, TypeError):
-    """Too few arguments, too many, or one that no parameter has the name of."""
+    """Raised for too few arguments, too many, or an unknown name."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class _Leaf:
     floats: Any = None
 
     def of(self, dtype: str, backend: Backend) -> _Leaf:
-        """This leaf, Python's own floats being of `dtype`."""
+        """Return this leaf with Python's own floats as `dtype`."""
         if self.floats is None:
             return self
         value = backend.as_arrays(np.asarray(self.floats, dtype))

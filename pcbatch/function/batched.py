@@ -178,7 +178,7 @@ class Batched(Calls[P, R]):
         return Batched(self.__wrapped__, options, self._source)._joining(self)
 
     def _joining(self, other: Batched[P, R]) -> Batched[P, R]:
-        """This function, which is known as the other one under other options from now on."""
+        """Make this function a relative of the other one under other options."""
         self._family, self.session.lessons = other._family, other.session.lessons
         programs = self._options.of_programs
         same = (each.session for each in self._family.values() if each._options.of_programs == programs)

@@ -40,9 +40,9 @@ class Blanks:
         known = [each for each in lengths if each is not None]
         self._lanes = known[0] if known else 1
         self.any_lanes = bool(lengths) and not known
-        """Tell whether all specs leave the number of lanes open."""
+        """Return whether all specs leave the number of lanes open."""
         self.are_some = any(self._is_spec(leaf) for _, value in named for leaf in _leaves(value))
-        """Tell whether something stands for a spec."""
+        """Return whether something stands for a spec."""
         pairs = zip(self._names, args, strict=False)
         self.args = [value if name is None else self._of(value, name, axes.get(name)) for name, value in pairs]
         self.kwargs = {n: value if n in statics else self._of(value, n, axes.get(n)) for n, value in kwargs.items()}

@@ -20,7 +20,7 @@ class Cache(Generic[K, V]):
         self._values: OrderedDict[K, list[V]] = OrderedDict()
         self._lock = threading.RLock()
         self.last_used: V | None = None
-        """To get it once more would change nothing."""
+        """The value whose `get` would change nothing."""
 
     def peek(self, key: K) -> V | None:
         """The value of `key` that serves now, not used by that; None if there is none (any more)."""

@@ -48,7 +48,7 @@ Number = TypeVar("Number", bound=complex)
 """A type of numbers that a function of one example returns: `int`, `float`, `bool` or `complex`."""
 
 _running_singly: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
-"""Those of the function that runs one example right now."""
+"""The surroundings of the function that runs one example right now."""
 
 
 class Array(Protocol):
@@ -208,7 +208,7 @@ class Calls(Linkable, Generic[P, R]):
         return pipeline, outcome
 
     def _called_inside_piece(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """One operation of the piece, where somebody heeds which lanes fail there."""
+        """Call as one operation of the piece, where somebody heeds which lanes fail there."""
         noted = noting()
         if noted is None or fields_of(self.receiver) is not None:
             self._refuse_inside_pieces()
@@ -220,7 +220,7 @@ class Calls(Linkable, Generic[P, R]):
         return value
 
     def _refuse_inside_pieces(self) -> None:
-        """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
+        """Refuse calls that the compiler does not see, as from a helper: they would run in every lane."""
         caller = compiling()
         if caller is not None and fields_of(self.receiver) is not None:
             owner = f"{type(self.receiver).__name__}.{self.__name__}"

@@ -1,4 +1,4 @@
-"""From options to what runs a program, and from a call's arguments to what that takes."""
+"""The executables for options, and the conversion of a call's arguments for them."""
 
 from __future__ import annotations
 

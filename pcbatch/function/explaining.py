@@ -98,11 +98,11 @@ class _Measured:
 
     @property
     def form(self) -> str:
-        """In which form it ran."""
+        """The form in which it ran."""
         return self.pipeline.machine.form
 
     def way(self, name: str, blocks: Sequence[Expensive]) -> Way:
-        """Its figures, of some blocks."""
+        """Return its figures for some blocks."""
         executions, utilization = self.run.executions, self.run.utilization
         work = {
             block.label: utilization.executed[block.label] * cost

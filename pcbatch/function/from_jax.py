@@ -93,7 +93,7 @@ def _made(vmap: Any, convert: Any, fn: Callable[..., Any], shared: frozenset[str
 
 
 def is_of_jax(function: Any) -> bool:
-    """Tell whether a function is one of JAX: made by `jax.jit`, or one whose code names JAX and no TensorFlow."""
+    """Return whether a function is one of JAX: made by `jax.jit`, or one whose code names JAX and no TensorFlow."""
     while isinstance(function, functools.partial):
         function = function.func
     if isinstance(function, FunctionType) and function in _results:

@@ -76,7 +76,7 @@ class LongRun:
         return self._run(self.machine.begin(parameters, flat.lanes), shared, arguments)
 
     def resume(self, saved: Saved, arguments: Arguments) -> Outcome:
-        """On from where `saved` stands; `arguments` are those of `saved_arguments`. PCB592, PCB594 if it cannot."""
+        """Go on from where `saved` stands; `arguments` are those of `saved_arguments`. PCB592, PCB594 if it cannot."""
         self._refuse_in_graph(0)
         if saved.header["program"] != self.digest:
             raise saved.refusal(

@@ -58,7 +58,7 @@ def _is_on_line(span: Span, line: Span) -> bool:
 
 
 def as_batch(backend: Backend, examples: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
-    """One example's arguments as a batch of one; those without `axes` stay as they are."""
+    """Return one example's arguments as a batch of one; those without `axes` stay as they are."""
 
     def with_lane(name: str, value: Any) -> Any:
         if name not in axes:

@@ -131,7 +131,7 @@ class Pipeline:
 
     @contextlib.contextmanager
     def first_time(self, lanes: Any, capacity: int | None = None) -> Iterator[None]:
-        """One thread at a time, as long as something may be compiled inside for `lanes` lanes.
+        """Admit one thread at a time, as long as something may be compiled inside for `lanes` lanes.
 
         For a leg alone, with the `capacity` of its stacks.
         """
@@ -193,7 +193,7 @@ class Pipeline:
 
     @cached_property
     def losses(self) -> dict[int, str]:
-        """Of the blocks in which groups of calls begin that do not pay to be forked, why they do not."""
+        """The reasons, by the block in which a group of calls begins, why it does not pay to fork them."""
         program = self._forkable
         if not groups(program):
             return {}
@@ -290,7 +290,7 @@ class Pipeline:
 
     @property
     def runs_loops_blindly(self) -> bool:
-        """Tell whether compiling ahead of time runs loops inside of operations, on whatever is given."""
+        """Return whether compiling ahead of time runs loops inside of operations, on whatever is given."""
         machine, backend, program = self.machine, self.environment.backend, self.table
         if not isinstance(machine, StraightLine | LocalMachine):
             return False

@@ -37,10 +37,10 @@ class Plan:
     pipeline: Pipeline
     look: Look
     taken: tuple[Taken, ...] | None
-    """None where the leaves are the arrays, in the same order."""
+    """The sources of the program's arrays; None where the leaves are the arrays, in the same order."""
     lanes: int
     ready: ReadyRun | None
-    """None where somebody watches, who may ask for gradients."""
+    """The run that is ready; None where a tape watches, which may ask for gradients."""
     packers: Mapping[str, Packer]
     """The values that callers get of the leaves of results, by the option `output`."""
 
@@ -96,7 +96,7 @@ def _made(every: Sequence[Any], taken: Taken) -> Any:
 
 
 class _Binding:
-    """From the leaves of one call to the arrays of its program."""
+    """The binding of one call's leaves to its program's arrays."""
 
     def __init__(
         self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any], is_numpys: bool

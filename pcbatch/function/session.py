@@ -52,7 +52,7 @@ SIGNATURES = 64
 
 
 GROWTH, MOST_ROOM = 8, 1 << 15
-"""By what lists get more room whose length differs by lane, where a lane lacks it, and how much at the most."""
+"""Factor by which lists whose length differs by lane get more room where a lane lacks it, and the most room."""
 
 
 class Session:

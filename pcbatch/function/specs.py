@@ -15,7 +15,7 @@ SpecOf = Callable[[Any], Hashable | None]
 
 
 class _OtherError(Exception):
-    """Something that is not told at a glance."""
+    """Raised for a value that a quick look does not recognise."""
 
 
 def specs_of(args: Sequence[Any], statics: Collection[int], spec_of: SpecOf) -> tuple[Hashable, list[Any]] | None:

@@ -1,4 +1,4 @@
-"""One lane of a batch, run by the reference block by block and shown: what each block did to its variables."""
+"""The walk of one lane of a batch, run by the reference block by block: what each block did to its variables."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from pcbatch.ir.program import (
 )
 
 CONTEXT = "_context"
-"""By this name the interpreter evaluates context managers."""
+"""The name by which the interpreter evaluates context managers."""
 
 
 def interpret(

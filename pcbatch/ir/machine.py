@@ -168,7 +168,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class Branch:
-    """To block number `true` or `false`, by the scalar bool `condition`.
+    """A jump to block number `true` or `false`, by the scalar bool `condition`.
 
     As a terminator it may have a `fork`: then the first call of the group is made in one of its arms.
     """
@@ -182,7 +182,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Jump:
-    """To `target`, a block number or one by a condition; `turn` counts one loop turn (or tail call) of the lane."""
+    """A jump to `target`, a block number or a branch; `turn` counts one loop turn (or tail call) of the lane."""
 
     target: int | Branch
     turn: bool = False
@@ -191,7 +191,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Return:
-    """To the block number on top of the lane's stack of program counters."""
+    """A jump to the block number on top of the lane's stack of program counters."""
 
     span: Span | None = _span()
 

@@ -23,7 +23,7 @@ class BrokenProgramError(ValueError):
 
 
 class Absent(Enum):
-    """Stands in the place of a value that there is not, and says why."""
+    """A placeholder for a missing value, with the reason."""
 
     NEVER = "never had a value"
     DEAD = "is not kept, being dead"

@@ -19,9 +19,9 @@ class LaneStatus(IntEnum):
     INDEX = 4
     """An index was out of range."""
     MAX_DEPTH = 5
-    """More than `max_depth` live calls."""
+    """The lane made more than `max_depth` live calls."""
     MAX_STEPS = 6
-    """More than `max_steps` loop turns and calls."""
+    """The lane made more than `max_steps` loop turns and calls."""
     UNFINISHED = 7
     """The run was stopped before this lane ended."""
 

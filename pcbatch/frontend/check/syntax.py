@@ -52,7 +52,7 @@ def unreadable(tree: Any) -> Iterator[tuple[Any, Refusal]]:
 
 
 def _in_scope(tree: Any, around: frozenset[str]) -> Iterator[tuple[Any, Refusal]]:
-    """As `unreadable`; the functions `around` have variables of these names."""
+    """Yield refusals as `unreadable`; the functions `around` have variables of these names."""
     if type(tree) in REFUSED:
         yield tree, REFUSED[type(tree)]
     nodes = _inside(tree)

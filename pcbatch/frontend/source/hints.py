@@ -15,7 +15,7 @@ COST_ATTRIBUTE = "__pcbatch_cost__"
 
 
 def is_text_for(text: str, values: int) -> bool:
-    """Tell whether a text has a field for each of so many values, or none."""
+    """Return whether a text has a field for each of so many values, or none."""
     try:
         fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
     except ValueError:

@@ -115,7 +115,7 @@ class StaticScope:
         return Origin("", module=True) if self.open else None
 
     def live_class(self, path: str) -> type | None:
-        """None: nothing is live."""
+        """Return None: nothing is live."""
         return None
 
 

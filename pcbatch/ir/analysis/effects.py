@@ -71,14 +71,14 @@ def read(block: Block) -> list[str]:
 
 
 def growth(block: Block) -> dict[str, int]:
-    """By how many entries the block makes each variable's stack longer, for those that it makes longer at all."""
+    """Return the number of entries by which the block grows each variable's stack, where it grows it."""
     change = Counter(push.variable for push in block.pushes)
     change.subtract(block.pops)
     return {name: entries for name, entries in change.items() if entries > 0}
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:
-    """For each block the places to which it can send a lane; for a return, those behind all calls that reach it."""
+    """Return for each block its successors; for a return, the blocks behind all calls that reach it."""
     found = [set(targets(block.terminator)) for block in program.blocks]
     for number, block in enumerate(program.blocks):
         if isinstance(block.terminator, Return | Fault):

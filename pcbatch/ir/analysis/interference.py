@@ -38,7 +38,7 @@ class Interference:
                 self.meet(ir.writes(op), {*after, *ir.writes(op)} - source)
 
     def are_apart(self, one: str, other: str) -> bool:
-        """Tell whether two variables must stay two."""
+        """Return whether two variables must stay two."""
         return self.now[other] in self._apart[self.now[one]]
 
     def merge(self, kept: str, merged: str) -> None:

@@ -9,7 +9,7 @@ Variables = frozenset[str]
 
 
 def live_at_end(program: Program) -> list[Variables]:
-    """For each block the variables whose tops may be read behind it, results where the program may end there.
+    """Return for each block the variables whose tops may be read behind it, or results where the program may end.
 
     A saved value lies below the top of its stack: it is not what is live, and comes back by a pop.
     """
@@ -17,7 +17,7 @@ def live_at_end(program: Program) -> list[Variables]:
 
 
 def live_at_start(program: Program) -> list[Variables]:
-    """For each block the variables whose tops may be read in it or behind it."""
+    """Return for each block the variables whose tops may be read in it or behind it."""
     return _solved(program)[0]
 
 

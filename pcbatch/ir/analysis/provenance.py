@@ -1,4 +1,4 @@
-"""On whose results a block's results depend, along one example's way through a program.
+"""The dependences of a block's results on those of others, along one example's way through a program.
 
 The way is the numbers of the blocks that the example ran, in order. Nothing is computed: each variable's stack has, in
 place of each value, the results of chosen blocks that it was made of. An array is one value: who reads an element of it

@@ -141,7 +141,7 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
 
 
 def print_item(item: Piece | Store, function: str = "") -> str:
-    """One item without what is in it: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
+    """Print one item without its contents: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
     predicate = "" if item.predicate is None else f"  if {item.predicate}"
     match item:
         case Store(array, indices, value, site):

@@ -237,7 +237,7 @@ def contexts(program: Program) -> Violations:
 
 
 def generated(program: Program) -> Violations:
-    """There is generated code for every piece."""
+    """Check that every piece has generated code."""
     for block, piece in pieces(program):
         if piece.function is None:
             yield f"{at(program, block, piece)}: no code has been generated"

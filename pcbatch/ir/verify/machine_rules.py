@@ -31,7 +31,7 @@ def at_end(program: Program, block: Block) -> str:
 
 
 def names(program: Program) -> Violations:
-    """There are blocks; labels are identifiers and differ; so are the names of variables, and those of parameters."""
+    """Check that there are blocks, that labels are identifiers and differ, and so variables and parameters."""
     if not program.blocks:
         yield f"{program.name} has no blocks"
     for label in repeated(block.label for block in program.blocks):

@@ -122,7 +122,7 @@ _FORBIDDEN: dict[str, tuple[type, ...]] = {"cfg": (Push, Pop, Update, PushJump),
 
 
 def dialect(program: Program) -> Violations:
-    """No op or terminator of the other dialect."""
+    """Check that no op or terminator belongs to the other dialect."""
     for function in program.functions:
         for block, node in nodes(function):
             if isinstance(node, _FORBIDDEN[program.dialect]):

@@ -26,7 +26,7 @@ class Captured:
     leaves: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def taken_apart(self, type_of: Callable[[Any], Type]) -> Captured:
-        """With the types and the leaves of the present values."""
+        """Return a copy with the types and the leaves of the present values."""
         found = {name: type_of(value) for name, value in self.values.items()}
         leaves = {name: flatten(found[name], value) for name, value in self.values.items()}
         return replace(self, types=found, leaves=leaves)

@@ -18,7 +18,7 @@ class Glance:
         self._places = tuple(places)
 
     def is_same(self) -> bool:
-        """Tell whether all are; False also where one cannot be looked up."""
+        """Return whether all are; False also where one cannot be looked up."""
         try:
             for get, key, value in self._places:
                 if get(key, MISSING) is not value:

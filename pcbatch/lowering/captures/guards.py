@@ -72,7 +72,7 @@ class Guard:
     """True if objects count by their classes: those made anew at each look."""
 
     def holds(self) -> bool:
-        """Tell whether what is there now makes the same program."""
+        """Return whether what is there now makes the same program."""
         value = _now(self.place)
         if self.items is not None:
             items = _items(value)
@@ -111,7 +111,7 @@ _CHANGES: Any = object()
 
 
 def _is_fixed(value: Any, key: Any) -> bool:
-    """Tell whether a value of this key makes the same program as long as it is the same object."""
+    """Return whether a value of this key makes the same program as long as it is the same object."""
     if isinstance(key, Same) or type(value) in CONSTANTS:
         return True
     return type(value) is tuple and all(map(_is_fixed, value, key[1:]))
@@ -198,7 +198,7 @@ class Guards:
         return [] if self.hold() else [guard.place for guard in self._known.values() if not guard.holds()]
 
     def is_read_by_others(self, place: Place, function: Any) -> bool:
-        """Tell whether anybody but a function that is called has read what is at a place."""
+        """Return whether anybody but a function that is called has read what is at a place."""
         return bool(self._readers.get(_whole(place).identity, set()) - {function})
 
     def forget(self, places: Iterable[Place]) -> None:
@@ -222,7 +222,7 @@ class Guards:
         return tuple(guard for guard in self._known.values() if guard.value is _CHANGES)
 
     def hold(self) -> bool:
-        """Tell whether all that was read is as it was."""
+        """Return whether all that was read is as it was."""
         if self._glance.is_same():
             return all(guard.holds() for guard in self._others)
         return all(guard.holds() for guard in self._known.values())

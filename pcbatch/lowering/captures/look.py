@@ -21,14 +21,14 @@ class Host(Protocol):
     """The properties of arrays that are asked for; see `backends.host`."""
 
     def is_steady(self, value: Any) -> bool:
-        """As there."""
+        """See `backends.host`."""
 
     def type_of(self, value: Any) -> Type:
-        """As there."""
+        """See `backends.host`."""
 
 
 class _UnknownError(Exception):
-    """It cannot be told at a glance whether an array is the same."""
+    """Raised if a quick look cannot tell whether an array is the same."""
 
 
 class Look:

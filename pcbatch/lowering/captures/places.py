@@ -17,7 +17,7 @@ another place, "computed" the result of a function, "held" the result of a conte
 
 
 class GoneError(Exception):
-    """There is nothing at a place any more."""
+    """Raised if a place has no value any more."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import Translation
 
 SiteOf = Callable[[int, LaneStatus, str], int]
-"""From the number of a statement in its piece, and how and with what message a check of it fails, to the fault site."""
+"""A function from a statement's number in its piece, a check's status and its message, to the fault site."""
 _numbers = itertools.count()
 
 

@@ -1,4 +1,4 @@
-"""From the user's operators to checked, batchable ones: `a // b` becomes `_ops.floordiv(a, b, site)`.
+"""The translation of the user's operators to checked, batchable ones: `a // b` to `_ops.floordiv(a, b, site)`.
 
 Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the
 batch) for traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
@@ -78,7 +78,7 @@ EquivalentOf = Callable[[str], "str | None"]
 
 
 def no_equivalent(path: str) -> None:
-    """For code that calls none of `math`'s and NumPy's functions."""
+    """Return None, for code that calls none of `math`'s and NumPy's functions."""
 
 
 @dataclass

@@ -67,7 +67,7 @@ def _kept(graph: Graph, block: ir.Block, needed: set[str]) -> tuple[ir.Op, ...]:
 
 
 def _seen(block: ir.Block) -> list[bool]:
-    """For each op whether it is inside a `with` that binds a target: that is asked later what it has seen, perhaps."""
+    """Return for each op whether it is inside a `with` that binds a target, which may be asked later about it."""
     around: list[bool] = []
     found = []
     for op in block.ops:

@@ -160,7 +160,7 @@ class Finder:
         return [end for end in ends if end.steps <= len(group.steps)]
 
     def _goes_on(self, group: CallGroup, values: Values, step: Step) -> bool:
-        """Tell whether the group can go on behind the beginning of a block that follows; what names stand for then."""
+        """Follow the beginning of a block; return whether the group can go on behind it."""
         block = self.program.blocks[step.number]
         if block.sync:
             if isinstance(block.terminator, PushJump):
@@ -191,7 +191,7 @@ class Finder:
             group.statements.append((Piece(None, (condition,), (fails,), scope=scope), Statement(op), None))
 
     def _takes(self, group: CallGroup, values: Values, step: Step) -> bool:
-        """Tell whether the call that a block makes is one of the group; noted if it is not."""
+        """Return whether the call that a block makes is one of the group; noted if it is not."""
         block, is_first = self.program.blocks[step.number], len(group.steps) == 1
         end = block.terminator
         assert isinstance(end, PushJump)
@@ -214,7 +214,7 @@ class Finder:
         return True
 
     def _can_join(self, group: CallGroup) -> bool:
-        """Tell whether there is a block that does what is done behind and between the calls."""
+        """Return whether there is a block that does what is done behind and between the calls."""
         storage = self.program.storage
         for step in group.steps:
             block = self.program.blocks[step.number]

@@ -147,12 +147,12 @@ def _joined(one: Piece, other: Piece) -> Piece:
 
 
 def _keeps_its_own(program: Program, block: Block) -> bool:
-    """Tell whether the end of `block` needs something that its body computes, perhaps for itself alone."""
+    """Return whether the end of `block` needs something that its body computes, perhaps for itself alone."""
     return bool(block.pushes) or not read_at_end(program, block).isdisjoint(written(block))
 
 
 def _calls(program: Program, block: Block) -> bool:
-    """Tell whether `block` calls what nothing is known of."""
+    """Return whether `block` calls what nothing is known of."""
     pieces = (item for item in block.body if isinstance(item, Piece))
     return any(
         calls_opaque(each.op, program.externs.get(piece.scope, ())) for piece in pieces for each in piece.statements

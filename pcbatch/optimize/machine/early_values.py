@@ -39,7 +39,7 @@ class Unknown:
 
     @property
     def is_beneath(self) -> bool:
-        """Tell whether it would be known if what lies on stacks were."""
+        """Return whether it would be known if what lies on stacks were."""
         return self.reasons == {BENEATH}
 
     @property

@@ -94,7 +94,7 @@ class CallGroup:
 
     @property
     def is_in_one_arm(self) -> bool:
-        """Tell whether all calls are in the arms of one branch: they had better be a group there."""
+        """Return whether all calls are in the arms of one branch: they had better be a group there."""
         arms = {step.under for step in self.steps if step.number in self.blocks}
         return None not in arms and len({arm[0] for arm in arms if arm is not None}) == 1
 

@@ -106,7 +106,7 @@ class Joining:
         return True
 
     def is_balanced(self) -> bool:
-        """Tell whether the arm in which the last block is takes back what it saves, and no more."""
+        """Return whether the arm in which the last block is takes back what it saves, and no more."""
         return self.under is None or self._saved() == self.at_branch
 
     def _saved(self) -> dict[str, int]:

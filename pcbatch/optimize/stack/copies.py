@@ -88,7 +88,7 @@ class _Values:
         self.lengths: dict[Path, int] = {}
 
     def has_already(self, op: ir.Op) -> bool:
-        """Tell whether `op` gives its only output the value that it has."""
+        """Return whether `op` gives its only output the value that it has."""
         if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.outputs) != 1:
             return False
         if pattern_of(op.code) is not None:

@@ -48,7 +48,7 @@ class Beginnings:
         return [NUMBER, *self._split(self.segments.legs.specs(pool, None))[0]]
 
     def _split(self, every: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Those that change and those that never do."""
+        """Split arrays into those that change and those that never do."""
         pairs = [*zip(every, self.changing, strict=True)]
         return [each for each, changes in pairs if changes], [each for each, changes in pairs if not changes]
 
@@ -58,7 +58,7 @@ class Beginnings:
         return [next(remaining if changes else others) for changes in self.changing]
 
     def _room(self, first: Snapshot) -> Array:
-        """For how many beginnings there is room: an even number."""
+        """Return the number of beginnings for which there is room: even."""
         backend, sizes, held = self.backend, self.segments.tapes.sizes, self.segments.held
         tops, entry = (sum(each.type.bytes for each in held if each.stacked is stacked) for stacked in (False, True))
         of_lane = backend.constant(tops) + entry * (self.segments.legs.capacity(first) + 1)

@@ -1,4 +1,4 @@
-"""By which leaves of arguments and shared operands gradients flow, and how they come out of the way back."""
+"""The flow of gradients: the leaves of arguments and shared operands, and the results of the backward pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcbatch.runtime.backends.protocol import Array
 
 
 class Flow:
-    """Those of one program."""
+    """The flow of one program's gradients."""
 
     def __init__(self, replay: Replay):
         self.replay, self.tapes, self.program = replay, replay.tapes, replay.program
@@ -19,7 +19,7 @@ class Flow:
 
     @cached_property
     def arguments(self) -> list[bool]:
-        """By which leaves of all arguments there is a gradient."""
+        """True for each leaf of all arguments that has a gradient."""
         active = self.tapes.activity.variables
         return [
             leaf is not None and name in active for name in self.program.parameters for leaf in self.tapes.floats(name)

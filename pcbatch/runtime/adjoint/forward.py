@@ -141,7 +141,7 @@ class Forward:
     def _further(self, packed: Sequence[Array], arrays: Sequence[Array], pool: Pool, fixed: int | None) -> list[Array]:
         """Continue a run on such arrays after its first segment, `packed`, with nothing put aside so far.
 
-        `ended`, how many segments there were, and what is put aside of the further ones.
+        Return `ended`, the number of segments, and what is put aside of the further ones.
         """
         first = self._unpacked(self._without_tape(packed), pool).snapshot
         start = self._without_tape(packed), self.put_aside.nothing(first), self.backend.constant(1)
@@ -155,7 +155,7 @@ class Forward:
         return self._looped(start, operands, examples, first.pool, fixed)
 
     def _added(self, before: Snapshot, packed: Sequence[Array], aside: Aside, number: Array) -> _Carried:
-        """With a segment more, which began there."""
+        """Add a segment, which began there."""
         tape = packed[len(packed) - self.recorded :]
         return self._without_tape(packed), self.put_aside.added(aside, number, before, tape), number + 1
 

@@ -92,7 +92,7 @@ class Names:
 
     @cached_property
     def of_example(self) -> list[str]:
-        """Those that lie by example of which it reads more than elements, sorted."""
+        """The variables by example of which it reads more than elements, sorted."""
         return sorted(name for name in self._whole if self.tapes.layout.storage(name) == "example")
 
     def read_whole(self, place: int, piece: Piece) -> list[str]:

@@ -27,10 +27,10 @@ class PutAside(Protocol):
         """Return the empty store of a run that begins there, before its first segment."""
 
     def added(self, aside: Aside, number: Array, before: Snapshot, tape: Sequence[Array]) -> Aside:
-        """With the segment of this number, which began there and recorded `tape`."""
+        """Add the segment of this number, which began there and recorded `tape`."""
 
     def last(self, aside: Aside, number: Array, pool: Pool, run: Run) -> tuple[Aside, list[Array]]:
-        """Of the first `number` segments: what is put aside without the last of them, and the tape of that."""
+        """Take the last of the first `number` segments: return the store without it, and its tape."""
 
 
 class Whole:

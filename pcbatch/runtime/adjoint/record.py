@@ -54,7 +54,7 @@ class TapedExecution(Execution):
         shared: Sequence[Leaves],
         taking_part: Array,
     ) -> tuple[list[list[Array]], Array | None]:
-        """As ever, and the residuals, where a gradient flows through the piece."""
+        """Compute the piece, and the residuals where a gradient flows through it."""
         linear = self.tape.linear.get(self.item)
         if linear is None:
             return super().computed(piece, signature, reads, shared, taking_part)
@@ -63,12 +63,12 @@ class TapedExecution(Execution):
         return [*outputs, list(residuals)], site
 
     def given(self, piece: Piece) -> list[list[TensorType]]:
-        """As ever, and the types of the residuals."""
+        """Return the types of the results, and those of the residuals."""
         linear = self.tape.linear.get(self.item)
         return super().given(piece) + ([] if linear is None else [list(linear.residuals)])
 
     def taking_part(self, item: Piece | Store) -> Array:
-        """As ever; which rows these are is kept, where a predicate says so."""
+        """Return which rows take part, and keep them where a predicate decides."""
         found = super().taking_part(item)
         if item.predicate is not None:
             self.kept[predicate_field(self.item)] = found
@@ -81,7 +81,7 @@ class TapedExecution(Execution):
             self.kept[field(self.item, number)] = array
 
     def updates(self) -> State:
-        """As ever, and the tapes, with a row more for each lane that came."""
+        """Return the updates, and those of the tapes: a row more for each lane that came."""
         before = super().updates()
         backend, tape = self.backend, self.tape
         self.kept |= {key: self.pointer(name) for key, name in tape.pointers.items()}
@@ -117,16 +117,16 @@ class TapedRunner(BlockRunner):
 
     @cached_property
     def changes(self) -> tuple[str, ...]:
-        """As ever, and the tape."""
+        """The changed arrays, with those of the tape."""
         return tuple(sorted((*super().changes, *self.tape.keys)))
 
     @property
     def in_place(self) -> set[str]:
-        """As ever, and the tape."""
+        """The arrays written in place, with those of the tape."""
         return super().in_place | {*map(self.tape.key, self.tape.fields), LOG}
 
     def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
-        """One run of the block, to be recorded."""
+        """Return a run of the block, to be recorded."""
         return TapedExecution(self.tapes, self.context, self.number, state, shared, rows)
 
     @property

@@ -61,7 +61,7 @@ class Replay:
 
     @cached_property
     def beside(self) -> dict[int, list[Beside]]:
-        """By block, what its pieces give beside."""
+        """The results of pieces beside their lanes' gradients, by block."""
         tapes = self.tapes.blocks.items()
         return {n: [Beside(n, place, linear) for place, linear in tape.linear.items()] for n, tape in tapes}
 
@@ -84,7 +84,7 @@ class Replay:
 
     @cached_property
     def lookups(self) -> Lookups:
-        """Those by tables that are looked up in alone."""
+        """The lookups in tables that nothing else reads."""
         return Lookups(self.tapes, {} if self.by_lane or self.sums else self.beside)
 
     @cached_property
@@ -93,7 +93,7 @@ class Replay:
         return Together(self.tapes, self.lookups, by_lane=self.by_lane)
 
     def nothing(self, type_: TensorType, lanes: Any) -> Array:
-        """No gradient by a shared operand: of all lanes, or of each."""
+        """Return the zero gradient by a shared operand: of all lanes, or of each."""
         return self.together.nothing(type_, lanes)
 
     def segment(

@@ -34,7 +34,7 @@ from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
 FEW = 3
-"""More segments than these, and the next run has tapes as long as they get."""
+"""Number of segments beyond which the next run has tapes as long as they get."""
 
 
 MOST_IN_GRAPH = (
@@ -56,7 +56,7 @@ class Forks:
     limit: int
     most: int | None = None
     because: Callable[[str], None] = lambda why: None
-    """Told why a run has made its calls one after the other."""
+    """A callback for the reason why a run has made its calls one after the other."""
     least: int = 0
 
 

@@ -66,7 +66,7 @@ class Segments:
         return [self.layout.arrays[key] for key in self.keys if key in self.changed]
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
-        """On from `snapshot`, of a run of so many `examples`, with empty tapes."""
+        """Go on from `snapshot`, of a run of so many `examples`, with empty tapes."""
         legs, pool = self.legs, snapshot.pool
         carried = {key: snapshot.state[key] for key in self.layout.carried}
         blank = self.tapes.blank(self.backend.lanes_of(carried["pc"]), examples)

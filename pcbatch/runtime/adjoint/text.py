@@ -105,7 +105,7 @@ def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
 
 
 def _where(item: Piece | Store) -> str:
-    """In which rows an item is undone."""
+    """Return the condition on the rows in which an item is undone."""
     return "" if item.predicate is None else f"  if {item.predicate}"
 
 

@@ -26,14 +26,14 @@ Carried = list[Array]
 
 
 class Together:
-    """For one program; gradients by shared operands are sums of all lanes, or of each lane."""
+    """The work of one program; gradients by shared operands are sums of all lanes, or of each lane."""
 
     def __init__(self, tapes: Tapes, lookups: Lookups, *, by_lane: bool):
         self.tapes, self.lookups, self.by_lane = tapes, lookups, by_lane
         self.backend, self.program = tapes.backend, tapes.program
 
     def nothing(self, type_: TensorType, lanes: Any) -> Array:
-        """No gradient by a shared operand: of all lanes, or of each."""
+        """Return the zero gradient by a shared operand: of all lanes, or of each."""
         return self.backend.zeros(lanes, type_) if self.by_lane else self.backend.zeros_of(type_)
 
     def late(
@@ -41,7 +41,7 @@ class Together:
     ) -> tuple[State, Totals]:
         """Undo a late piece for all rows of the segment.
 
-        `end` with the deltas that stay rows, and `totals` with what the others and the sums add to them.
+        Return `end` with the deltas that stay rows, and `totals` with what the others and the sums add to them.
         """
         backend, linear = self.backend, each.linear
         names, operands, left_out = self._given(each, shared)

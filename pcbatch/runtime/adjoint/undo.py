@@ -105,7 +105,7 @@ class Undoing:
         return self.adjoints[name] if found is None else found
 
     def zeros(self, type_: TensorType) -> Array:
-        """No gradient, for each row."""
+        """Return a zero gradient for each row."""
         return self.backend.zeros(self.backend.lanes_of(self.rows.mask), type_)
 
     def filled(self, name: str, adjoint: Adjoint) -> list[Array]:
@@ -216,7 +216,7 @@ class Undoing:
 
     @property
     def owners(self) -> Array:
-        """Of which example each row is."""
+        """The example of each row."""
         return self.taped[self.tapes.owner]
 
     # -- predicates ----------------------------------------------------------------------------------------------------

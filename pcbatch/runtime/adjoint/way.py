@@ -1,4 +1,4 @@
-"""One way through a program and back: runs that are taped, and what undoes them.
+"""The forward and backward pass through a program: runs that are taped, and the undoing of these.
 
 Both are plain graphs around compiled segments: the way forward puts what each segment has recorded at the end of lists,
 the way back takes it from there. So they run in a caller's graph as well, however many segments there will be.
@@ -148,7 +148,7 @@ class Way:
 
     @cached_property
     def flow(self) -> Flow:
-        """By what gradients flow."""
+        """The flow of gradients."""
         return Flow(self.replay)
 
     def nothing(self) -> list[Array | None]:
@@ -205,7 +205,7 @@ class Way:
         return "alone", [*found[: forward.ends], self._count(1), *tape]
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
-        """On what a run begins: the capacity of stacks."""
+        """Return the initial capacity of stacks."""
         return [self._count(self.capacity)]
 
     def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
@@ -275,7 +275,7 @@ class Way:
             tape, aside, segments = aside[:count], aside[count:], arrays[SEGMENTS]
 
             def alone() -> list[Array]:
-                """Of the first segment, as most often."""
+                """Go back through the only segment, the usual case."""
                 found = list(self._alone(lanes, wanted)(*arrays[: len(arrays) - len(aside)]))
                 first = len(found) - self.replay.lookups.count
                 return [*found[:first], *self.replay.lookups.summed(self.replay.lookups.flat(found[first:]))]

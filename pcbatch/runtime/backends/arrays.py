@@ -190,10 +190,10 @@ class Arrays(Protocol):
     # -- over all lanes ------------------------------------------------------------------------------------------------
 
     def counted(self, mask: Array) -> Array:
-        """Of each element of a bool vector, how many up to it hold, itself included: int32, as long."""
+        """Return for each element of a bool vector the number of true ones up to and including it: int32, as long."""
 
     def ranks(self, numbers: Array) -> Array:
-        """Of each of a few numbers how many before it are the same: int32, as long."""
+        """Return for each of a few numbers how many before it are equal to it: int32, as long."""
 
     def marked(self, size: Array | int, numbers: Array, mask: Array) -> Array:
         """Bool `[size]`: true at each number that occurs in `numbers`, int32 `[n]`, where `mask` holds."""

@@ -14,7 +14,7 @@ from pcbatch.runtime.store.opening import Name
 P = ParamSpec("P")
 T = TypeVar("T")
 PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
-"""From gradients by the results of a function to those by its arguments."""
+"""A function from gradients by a function's results to those by its arguments."""
 
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
@@ -42,11 +42,11 @@ class Ended(Protocol):
 
     @property
     def site(self) -> Array:
-        """At which fault site each lane failed."""
+        """The fault site at which each lane failed."""
 
     @property
     def place(self) -> Array:
-        """In which block each lane failed."""
+        """The block in which each lane failed."""
 
     @property
     def fault_values(self) -> Mapping[str, Sequence[Array]]:
@@ -189,7 +189,7 @@ class Control(Protocol):
         """Raise what running it would raise at first: trace what `compile` gave, have it compiled if `jit`, no more."""
 
     def targeting(self, place: str) -> AbstractContextManager[None]:
-        """Inside, programs are traced for a "CPU" or a "GPU", whatever there is here."""
+        """Trace programs inside for a "CPU" or a "GPU", whatever the machine has."""
 
     def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
         """A function of arrays of such dtypes and shapes, traced, to be written as StableHLO."""

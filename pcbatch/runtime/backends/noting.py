@@ -15,7 +15,7 @@ _note: ContextVar[Callable[[State], None] | None] = ContextVar("note", default=N
 
 @contextlib.contextmanager
 def by(note: Callable[[State], None]) -> Iterator[None]:
-    """Inside, `note` is told of each state on which the program depends."""
+    """Call `note` inside for each state on which the program depends."""
     token = _note.set(note)
     try:
         yield

@@ -30,7 +30,7 @@ class Apart:
 
 
 Note = Callable[[Span | None, str], None]
-"""Told, of a place in the user's source, what is worth knowing about how it runs."""
+"""A callback for a place in the user's source, with a remark on how it runs."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Of which operands of a piece gradients are wanted, and to which results they may come: a bool for each."""
+    """The gradients wanted of a piece: by which operands, and through which results, a bool for each."""
 
     reads: tuple[bool, ...]
     shared: tuple[bool, ...]
@@ -79,7 +79,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Element:
-    """Of the array that a piece reads at place `read` it takes an element; how many indices say which is `depth`."""
+    """An element that a piece takes of the array at place `read`; `depth` is the number of its indices."""
 
     read: int
     depth: int
@@ -136,7 +136,7 @@ class Linear(Protocol):
     deltas: Sequence[TensorType]
     summed: Sequence[TensorType]
     lookups: Mapping[int, int]
-    """Of the deltas, by number, those of rows that are looked up in a leaf of a shared operand itself: in which."""
+    """The leaf of a shared operand in which rows are looked up directly, by the number of their delta."""
     dense: frozenset[int]
     """The leaves of shared operands to which gradients come in another way than by lookups."""
 
@@ -144,7 +144,7 @@ class Linear(Protocol):
     """The leaves of what the piece reads, by number, to which gradients flow whole."""
 
     elements: Sequence[Element]
-    """Of arrays of which the piece reads elements alone: gradients come to these, not to the array."""
+    """The arrays of which the piece reads elements alone: gradients go to these, not to the array."""
 
     @property
     def origins(self) -> Sequence[Origin]:
@@ -158,12 +158,15 @@ class Linear(Protocol):
         taking_part: Array | None = None,
         note: Note | None = None,
     ) -> tuple[list[list[Array]], Array | None, list[Array]]:
-        """As `Pieces.vectorize`, and the residuals. Nothing has an axis of lanes where `lanes` is None."""
+        """Run forward as `Pieces.vectorize`, and return the residuals, too.
+
+        Nothing has an axis of lanes where `lanes` is None.
+        """
 
     def backward(
         self, residuals: Sequence[Array], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Array | int | None
     ) -> Backward:
-        """From the gradients by the results to what these come from.
+        """Return the ingredients of gradients from the gradients by the results.
 
         `seeds` are for the leaves of each result that is wanted, of those alone that have gradients.
         """
@@ -309,7 +312,7 @@ class Pieces(Protocol):
         """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
-        """For each piece its operations that do not run in a native function, and where they are made.
+        """Return for each piece its operations that do not run in a native function, and their places.
 
         See `Control.natively`.
         """

@@ -76,9 +76,9 @@ class Device:
     of two stores 0.81 and 0.88, of 60 operations 0.83 and 1.46; where one lane in 4,000 takes it 0.87 and 0.73, 0.82
     and 1.02, 1.19 and 1.28, 0.88 and 1.57 (`python -m benchmarks.vector --parts arms`, a busy machine)."""
     merged_lanes: int
-    """Up to so many lanes the blocks of a loop are run as one. In lockstep n-queens, quicksort, Collatz, primes, edit
-    distance and insertion sort take 0.51 to 0.77 of the time so at 16 lanes, 0.51 to 1.05 at 64, and 0.64 to 1.75 at
-    256. All blocks of a program as one take 1.0 to 3.1 times as long at 64."""
+    """Maximal number of lanes for which the blocks of a loop are run as one. In lockstep n-queens, quicksort, Collatz,
+    primes, edit distance and insertion sort take 0.51 to 0.77 of the time so at 16 lanes, 0.51 to 1.05 at 64, and 0.64
+    to 1.75 at 256. All blocks of a program as one take 1.0 to 3.1 times as long at 64."""
     merged_storing: int
     """The same of a loop without others inside that writes elements of arrays. Edit distance and insertion sort take
     0.72 and 0.71 of the time so at 256 lanes, 0.80 and 0.81 at 1,024."""
@@ -97,7 +97,7 @@ class Device:
     Fibonacci (10,000 lanes, 70,000) and insertion sort (4,096 x 32, 180,000) guards take 1.9 and 5.6 times as long. A
     CPU's guards cost less than the blocks that they keep from running."""
     unguarded_blocks: int
-    """Of so many blocks at most: XLA takes long to compile many blocks without guards."""
+    """Maximal number of these blocks: XLA takes long to compile many blocks without guards."""
     trips_together: int
     """The number of such trips before the host looks whether there is to be another: a loop of so many turns, which
     asks nobody; 0 where all blocks have guards. The last trips may find no lane that waits. Not measured on a card."""
@@ -108,10 +108,10 @@ class Device:
     """Work: the same in float64, a call for each number."""
 
     idle_most: int
-    """So many lanes a program is compiled for at least, if idle ones cost next to nothing, once it has been called for
-    two numbers of examples."""
+    """Minimal number of lanes that a program is compiled for, if idle ones cost next to nothing, once it has been
+    called for two numbers of examples."""
     idle_least: int
-    """So many in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
+    """The same in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
     1.6 and 1.4 times as long as alone, 0.1 to 0.2 ms more; to compile it takes more than a second."""
     idle_share: float
     """Cost allowed for idle lanes, as a share of a trip's cost in which all blocks run and no rows."""
@@ -136,28 +136,29 @@ class Device:
     """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
     on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
     least_lanes: int
-    """So many lanes it begins with then at most."""
+    """Maximal number of lanes with which such a run begins."""
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
-    """So many rows of an expensive block are computed at a time, where calls are forked and lanes come there behind a
-    join: level by level."""
+    """Number of rows of an expensive block that are computed at a time, where calls are forked and lanes come there
+    behind a join: level by level."""
     expensive_chunk_of_ends: int
-    """So many of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs take
+    """The same of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs take
     0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
     cheap_chunk: int
-    """So many rows of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small
-    and large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
+    """The same of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small and
+    large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
     forked_few: int
-    """Up to so many examples, on `least_lanes` lanes at most, there are fewer rows of a chunk where calls are forked;
+    """Number of examples, on `least_lanes` lanes at most, up to which chunks have fewer rows where calls are forked;
     not in deterministic runs."""
     expensive_chunk_of_few: int
-    """So many rows of an expensive block then. One, 4 and 8 large TreeLSTMs take 0.76, 0.9 and 0.92 of the time with 4
-    in place of 16; 16 of them 1.14."""
+    """Number of rows of an expensive block then. One, 4 and 8 large TreeLSTMs take 0.76, 0.9 and 0.92 of the time with
+    4 in place of 16; 16 of them 1.14."""
     cheap_chunk_of_few: int
-    """So many of other blocks: one large TreeLSTM takes 0.8 of the time with 16 in place of 128."""
+    """The same of other blocks: one large TreeLSTM takes 0.8 of the time with 16 in place of 128."""
     growth: int
-    """By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
+    """Factor by which stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are
+    five."""
 
     split_read: int
     """Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`.
@@ -170,7 +171,7 @@ class Device:
     copied: int
     """Bytes from which on copying an array in the idle arm of a conditional costs more than a loop of one turn."""
     few_copied: int
-    """So many arrays that are computed anew may be copied, if they are small."""
+    """Maximal number of arrays, computed anew, that may be copied if they are small."""
     in_turn: int
     """Bytes: if no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that
     could run at once, which costs a small program a third of its time."""
@@ -183,8 +184,8 @@ class Device:
     short_write: int
     """Bytes of the largest array that is written faster than another thread takes it over."""
     few_rows: int
-    """Up to so many rows are multiplied by a matrix as it lies in memory in less time than by its transpose; from 64 on
-    both take equally long."""
+    """Number of rows up to which their product with a matrix as it lies in memory is faster than with its transpose;
+    from 64 on both take equally long."""
 
     expensive_gradients: float
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
@@ -210,7 +211,7 @@ class Device:
     """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart; fewer
     where a step may do more work than `native_pace` has for it."""
     native_least: int
-    """But each lane may make so many."""
+    """Number of these steps that each lane may make in any case."""
     native_among: float
     """Work of a row in lockstep up to which native code runs among such rows. It saves 0.5 to 2 us for each of them in
     samplers and trees: of products, of which a core does 1e5 a microsecond, 2% or more."""
@@ -220,7 +221,8 @@ class Device:
     0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03 with all in step.
     """
     native_few: int
-    """So many numbers are few: 12,000 in `tanh` take 0.91 to 1.07 of the time, a sum of them up to 1.5."""
+    """Number of elements that counts as few: 12,000 in `tanh` take 0.91 to 1.07 of the time, a sum of them up to
+    1.5."""
     native_work: float
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
@@ -229,7 +231,7 @@ class Device:
     code's time the mixed form takes 1.0 at 1,700 (46 x 7, 64 chains), 0.82 at 6,600 (195 x 5, 64 chains; 0.87 of 8
     chains) and 0.58 at 12,700 (434 x 4, 64 chains)."""
     shared_rows: int
-    """Of fewer a product by what all share is hardly cheaper than one for each."""
+    """Minimal number of rows for which a product by what all share is clearly cheaper than one for each."""
 
     compiled_convolution: float
     """Factor between XLA's code for a convolution and TensorFlow's own kernels, or its gradient with respect to images,
@@ -262,13 +264,13 @@ class Device:
     """Number of further rows in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4 to
     3.1 ms with 4096 to no rows more; of 64 with 2 to 100 leaves, in one to five segments, 55 to 71 ms."""
     tape_bytes: int
-    """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
+    """Maximal size of these rows in bytes, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
     """Number of block runs that a segment logs, of eight bytes each."""
     tape_beginnings: int
     """Minimal number of segments' beginnings that `tape="replay"` keeps, and more up to `tape_bytes` together."""
     tape_beginnings_most: int
-    """And how many at most."""
+    """Maximal number of these beginnings."""
     pulled: int
     """Number of a tape's wide rows whose gradients by shared operands are computed together; a quarter of it where
     fewer are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161,
@@ -278,8 +280,8 @@ class Device:
     few are left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one
     thread)."""
     pulled_wide: int
-    """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
-    1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
+    """Bytes of a row's deltas from which on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560) 1.2
+    of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
 
     cached_numbers: int
     """Number of elements that a sampler's diagnostics process together: few enough to stay in a cache of the CPU's,

@@ -35,7 +35,7 @@ class Prices:
 
     @property
     def executions(self) -> list[float]:
-        """One execution of each block."""
+        """The cost of one execution of each block."""
         return [self.device.execution + rows for rows in self.rows]
 
     def whole_run(self, trips: int, executions: Sequence[int]) -> float:

@@ -42,7 +42,7 @@ class StorageBothWays(Storage):
 
     @cached_property
     def frames(self) -> dict[str, Frame]:
-        """As ever, and beside each those with a field for each leaf that gradients flow to."""
+        """The frames, with a group beside each for the gradients of its leaves."""
         found = dict(super().frames)
         for group, frame in super().frames.items():
             names = dict.fromkeys(name for name, _ in frame.fields)

@@ -1,4 +1,4 @@
-"""From LLVM's text to machine code of this process."""
+"""The compiler of LLVM's text to machine code of this process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _prepared() -> None:
 
 @functools.cache
 def _features() -> tuple[str, str]:
-    """This processor, and what it can do."""
+    """Return this processor's name and its features."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 

@@ -29,7 +29,7 @@ takes about as long as three turns of a whole group of short ones."""
 GROUPS = 16
 """The fewest groups of lanes that a core takes at a time: as lanes end, the last group runs ever emptier."""
 MOST_NUMBERS = 64
-"""So many numbers a lane holds at most: a group's lie in registers and near memory then."""
+"""Maximal number of elements of a lane: a group's lie in registers and near memory then."""
 
 
 def may_be_for_groups(program: Program) -> bool:
@@ -131,7 +131,7 @@ class Groups:
         return self.code
 
     def _begin(self) -> None:
-        """No lane has been started."""
+        """Emit the initial state, in which no lane has been started."""
         group, builder = self.group, self.builder
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
         zeros.append((group.earlier_steps, group.many))

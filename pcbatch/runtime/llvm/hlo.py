@@ -41,7 +41,7 @@ Shape = ArrayShape | TupleShape
 
 @dataclass(frozen=True)
 class Instruction:
-    """One operation; `literal` is the text between its parentheses where that is a number or a constant."""
+    """An operation; `literal` is the text between its parentheses where that is a number or a constant."""
 
     name: str
     shape: Shape

@@ -210,7 +210,7 @@ class Written(Running):
         self.addresses = [first + offset for offset in outputs.offsets]
 
     def of(self, place: int) -> np.ndarray:
-        """One of the outputs."""
+        """Return one of the outputs."""
         dtype, sizes = self._outputs.arrays[place]
         return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
 

@@ -219,7 +219,7 @@ def _batch_index(index: Sequence[Index], outside: Sequence[int]) -> list[Index]:
 
 
 def _of_indices(evaluation: Evaluation, indices: Array, axis: int, batch: Sequence[Index], number: int) -> Any:
-    """One number of an index vector, which lies along an `axis` of `indices`, perhaps one that is not there."""
+    """Return a number of an index vector, which lies along an `axis` of `indices`, perhaps one that is not there."""
     place = [*batch] if axis == len(indices.sizes) else [*batch[:axis], number, *batch[axis:]]
     return evaluation.code.wide(indices.number, indices.at(place))
 

@@ -18,10 +18,10 @@ Call = Callable[[Part], None]
 PARTS = 4
 """Parts for each core: lanes differ, and who is done with one part takes another."""
 MOST_PARTS = 256
-"""So many parts for each core where the work is enough for each to take `CPU.native_part_seconds`: of lanes that lie by
-their costs, the last part is the dearest."""
+"""Maximal number of parts for each core, where the work suffices for each to take `CPU.native_part_seconds`: lanes are
+ordered by their costs, and the last part is the dearest."""
 MANY = 2**31
-"""More lanes than there are."""
+"""A number of lanes that no run reaches."""
 SHORT = 0.125
 """The part of `CPU.native_split` up to which a call is short."""
 TRUSTED = 16
@@ -72,7 +72,7 @@ class LaneCost:
             self.note(part[1] - part[0], seconds)
 
     def known(self, lanes: int) -> int:
-        """Of so many lanes those whose cost is known by lanes that have run; at least one."""
+        """Return the number, of so many lanes, whose cost is known from lanes that have run; at least one."""
         return min(lanes, max(1, int(TRUSTED * self._lanes)))
 
     def of(self, lanes: int) -> float:

@@ -34,7 +34,7 @@ class Labels:
     stopped: Any
     blocks: Mapping[int, Any]
     following: Mapping[int, Any]
-    """By number: that of the first block not before this one for which a lane waits."""
+    """Label, by number, of the first block from there on for which a lane waits."""
 
 
 class Group(State):
@@ -230,7 +230,7 @@ class _GroupBlock(Body):
                 self.builder.store(self.builder.select(moving, array.value, old), place)
 
     def _go(self, target: int | Branch) -> None:
-        """To the next block for which lanes wait, but again through a loop for which enough of them do."""
+        """Jump to the next block for which lanes wait, but back through a loop for which enough of them do."""
         group, builder, moving = self.group, self.builder, self._moving()
         if isinstance(target, int) or target.true == target.false:
             targets = [target if isinstance(target, int) else target.true]

@@ -112,7 +112,7 @@ class Adjoints:
         self.code.each(sizes, one)
 
     def taken(self, leaf: Leaf) -> Array:
-        """It, in memory of its own; from now on it is zero."""
+        """Move a gradient to memory of its own, and set it to zero."""
         found = self.value(leaf)
         if found.sizes:
             room = self.code.room(found.number, found.count)

@@ -47,7 +47,7 @@ class BlockRunner:
         return changes.in_place(self.context.layout, self.block)
 
     def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
-        """One run of the block."""
+        """Return a run of the block."""
         return Execution(self.context, self.number, state, shared, rows)
 
     @property

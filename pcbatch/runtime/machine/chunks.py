@@ -17,7 +17,7 @@ def in_chunks(backend: Backend, mask: Array, chunks: Chunks, run: RunRows, befor
     order, count = backend.listed(mask)
 
     def in_turns(size: int, beyond: int, carried: list[Array]) -> list[Array]:
-        """After chunks of `size` rows, as long as more than `beyond` are left."""
+        """Run chunks of `size` rows, as long as more than `beyond` are left."""
 
         def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
             first, *arrays = carried

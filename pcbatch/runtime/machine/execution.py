@@ -115,7 +115,7 @@ class Execution(Values):
         return [self.layout.leaves(name) for name in piece.writes]
 
     def seen(self, arrays: Sequence[Leaves]) -> None:
-        """Told what `computed` has given beyond what the piece writes; for a store, the indices that it stores at."""
+        """Receive the results of `computed` beyond the piece's writes; for a store, its indices."""
 
     def taking_part(self, item: Piece | Store) -> Array:
         """The moving rows for which the predicate of `item` holds."""

@@ -80,13 +80,13 @@ class ForkedExecution(Execution):
         return self.entered & holds
 
     def waits(self, mask: Array) -> None:
-        """Have the lanes of rows that lack room say where they wait."""
+        """Make the rows that lack room wait where they are."""
         entered, target = self.written["pc"]
         here = self.backend.constant(self.number)
         self.written["pc"] = (entered | mask, self.backend.where(mask, here, target))
 
     def arguments(self, group: Group) -> dict[str, dict[int, Array]]:
-        """By key of a top what the calls that are given one are given, by their places."""
+        """Return, by the key of a top, the arguments of the calls, by their places."""
         found: dict[str, dict[int, Array]] = {}
         for slot, member in enumerate(group.members):
             for variable, name in member.call.given:

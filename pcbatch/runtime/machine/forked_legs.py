@@ -68,7 +68,7 @@ class ForkedLegs:
     # -- what is compiled ----------------------------------------------------------------------------------------------
 
     def whole(self, size: Size) -> Callable[..., Any]:
-        """From arguments and shared operands and the number of examples (an int32 scalar) to a packed `Standing`."""
+        """Return the program from arguments, shared operands and the number of examples (int32) to a `Standing`."""
         count = len(self.legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
@@ -82,7 +82,7 @@ class ForkedLegs:
         return self._compiled("forked run", size, program)
 
     def leg(self, size: Size) -> Callable[..., Any]:
-        """From state, counters, arguments, shared operands and `until` (an int64 scalar) to a packed `Standing`."""
+        """Return the program from state, counters, arguments, shared operands and `until` (int64) to a `Standing`."""
 
         def program(*arrays: Array) -> list[Array]:
             with self.programs.statistics.tracing(counts=True):

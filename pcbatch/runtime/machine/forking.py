@@ -81,7 +81,7 @@ class Forking:
         self.runners = {number: BlockRunner(context, number) for number in context.program.order}
 
     def size(self, number: int) -> int:
-        """On how many rows a block runs at a time."""
+        """Return the number of rows that a block computes at a time."""
         if number not in self.expensive:
             return self.family.size
         if self.few:
@@ -102,7 +102,7 @@ class Forking:
         return {**state, **self.lists.first(examples), GIVEN_UP: backend.lane_numbers(self.examples) * 0}
 
     def new_lanes(self, lanes: int, capacity: int, examples: Array | None = None) -> State:
-        """So many lanes as they are before they begin anything; see `Layout.free_lanes`."""
+        """Return so many lanes before they begin anything; see `Layout.free_lanes`."""
         state = self.layout.free_lanes(self.backend, lanes, capacity, examples)
         nothing = state["pc"] * 0
         return {**state, "pc": nothing, "depth": nothing + 1, "parent": nothing - 1}
@@ -110,9 +110,9 @@ class Forking:
     def run(
         self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters, until: Array
     ) -> tuple[State, Counters, Array]:
-        """On until no lane can run or there have been `until` trips (an int64 scalar) in all.
+        """Go on until no lane can run or there have been `until` trips (an int64 scalar) in all.
 
-        The state and the counters then, and a vector of a `Report`.
+        Return the state and the counters then, and a vector of a `Report`.
         """
         backend, lists = self.backend, self.lists
         by_example = {key: inputs[key] for key in self.layout.by_example}
@@ -179,7 +179,7 @@ class Forking:
     def execution(
         self, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows, count: Array
     ) -> ForkedExecution:
-        """One run of a block for a chunk of `count` lanes, of which those run that `rows` say."""
+        """Return a run of a block for a chunk of `count` lanes, those that `rows` chooses."""
         return ForkedExecution(self.context, number, state, shared, rows)
 
     def have_begun(self, execution: ForkedExecution, now: State) -> State:

@@ -20,7 +20,7 @@ FIRST_CAPACITY = 2
 
 @dataclass(frozen=True)
 class Lesson:
-    """With what a run begins: with so many lanes for each example, and room on their stacks for `capacity` live calls.
+    """The beginning of a run: its lanes for each example, and room on their stacks for `capacity` live calls.
 
     Tapes have room for so many `rows` of a block for each example, where taped runs have had more than was guessed.
     """
@@ -40,7 +40,7 @@ class Learned:
         self._lock = threading.Lock()
 
     def learn(self, after: Callable[[Lesson], Lesson]) -> bool:
-        """Have the next run begin with what comes `after` the lesson of now; whether that is anything new."""
+        """Set the beginning of the next run to `after` of the present one; return whether it changed."""
         with self._lock:
             before, self.now = self.now, after(self.now)
             return self.now != before

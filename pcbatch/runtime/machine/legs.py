@@ -109,7 +109,7 @@ class Legs:
         return Snapshot(pool, state, self.loop.start(), inputs, outputs, queue)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
-        """On from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
+        """Go on from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
         if not snapshot.pool.whole:
             return self._rounds(snapshot, shared, until)
         after, can_run = self._trips(snapshot, shared, until)
@@ -159,13 +159,13 @@ class Legs:
         return waits & (ended * CPU.refilled >= snapshot.pool.lanes)
 
     def _refilled(self, snapshot: Snapshot) -> Snapshot:
-        """After free lanes have taken examples, and those that are to start have started."""
+        """Give free lanes the next examples, and start those that are to start."""
         state, queue = ends.take_next(self.backend, self.layout, snapshot.state, snapshot.queue)
         state = ends.start(self.backend, self.layout, snapshot.pool, state, snapshot.inputs)
         return replace(snapshot, state=state, queue=queue)
 
     def _finished(self, snapshot: Snapshot) -> Snapshot:
-        """After FINISH."""
+        """Finish the lanes at FINISH."""
         state, outputs = ends.finish(self.backend, self.layout, snapshot.pool, snapshot.state, snapshot.outputs)
         return replace(snapshot, state=state, outputs=outputs)
 

@@ -267,7 +267,7 @@ class Loop:
         return 0 if any(block.chunks for block in self.chunked(lanes).blocks) else merging.device.trips_together
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
-        """After the blocks have run that are not run here."""
+        """Run the blocks that are not run here."""
         if self.context.elsewhere is None:
             return state, counters
         state, executions = self.context.elsewhere.run(state, shared, counters["executions"])

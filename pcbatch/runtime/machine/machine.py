@@ -112,7 +112,7 @@ class Machine:
         return self.sizes.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def because(self, why: str) -> Machine:
-        """This machine, which is told why it is to run the program rather than a native function."""
+        """Note the reason why this machine runs the program rather than a native function; return it."""
         self.form = f"lockstep: {why}"
         return self
 
@@ -184,7 +184,7 @@ class Machine:
 
     @once
     def rooms(self) -> Rooms:
-        """For how many lanes programs of whole runs are compiled."""
+        """The numbers of lanes for which programs of whole runs are compiled."""
         return Rooms(lambda: spare_lanes(self.legs.loop.row_costs, self.legs.layout.elements))
 
     def _count(self, lanes: Any) -> Array:
@@ -233,7 +233,7 @@ class Machine:
         return loop.chunked(self.pool_for(lanes).lanes)
 
     def predicated(self, program: Program) -> Program:
-        """Of this machine's program, perhaps before Python is generated, the form that it executes."""
+        """Return the form of this machine's program, perhaps before Python is generated, that it executes."""
         return self._versions.predicated(program)
 
     def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
@@ -296,7 +296,7 @@ class Machine:
         return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.sizes.capacity, examples)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
-        """On from `snapshot` for at most `trips` trips, on stacks of the size that they have.
+        """Go on from `snapshot` for at most `trips` trips, on stacks of the size that they have.
 
         `snapshot` may hold arrays of the backend or NumPy's. If lanes are `paused` at the end, go on from
         `grown(arrived.snapshot)`.
@@ -334,7 +334,7 @@ class Machine:
         return True
 
     def _grew(self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False) -> None:
-        """Told that the stacks of a run grew from capacity `first` to `last`; see `Sizes`."""
+        """Note that the stacks of a run grew from capacity `first` to `last`; see `Sizes`."""
         self.sizes.learn(last, outcome)
         compiled = self.sizes.compiled(pool, counts, first, last, direct=direct)
         self.statistics.compilations += compiled if self.jit else 0

@@ -78,7 +78,7 @@ class Outcome:
     native_lanes: int = 0
     notes: Sequence[tuple[Span | None, str]] = ()
     tape: Mapping[int, Mapping[Span, int]] = field(default_factory=dict)
-    """Of a run that was taped how many bytes it has kept of each row of a block, by the source that they come from."""
+    """The bytes that a taped run has kept of each row of a block, by the source that they come from."""
 
     @property
     def arrays(self) -> list[Array]:
@@ -87,7 +87,7 @@ class Outcome:
         return [*self.values, self.status, self.site, self.place, self.steps, *shown]
 
     def wait(self) -> None:
-        """Until the run has ended; no time where that is only described, in a graph."""
+        """Wait for the end of the run; return at once where it is only described, in a graph."""
         if self.backend.is_concrete(self.status):
             np.asarray(self.status)
 
@@ -98,22 +98,22 @@ class Outcome:
 
     @property
     def executions(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.executions
 
     @property
     def active(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.active
 
     @property
     def rows(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.rows
 
     @property
     def trips(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.trips
 
 

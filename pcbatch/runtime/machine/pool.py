@@ -62,4 +62,4 @@ class Pool:
 
 
 STEP = 4
-"""By what pools for few examples differ in size. Each size is compiled anew, so few of them."""
+"""Step in size of pools for few examples. Each size is compiled anew, so few of them."""

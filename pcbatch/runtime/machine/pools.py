@@ -53,7 +53,7 @@ class Pools:
 
     @property
     def capacity(self) -> int:
-        """For how many live calls the stacks of a run have room at first."""
+        """The initial capacity of a run's stacks, in live calls."""
         return min(self.learned.now.capacity, self.largest_capacity)
 
     def at_once(self, examples: int) -> int:

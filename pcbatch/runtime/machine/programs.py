@@ -16,7 +16,7 @@ from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.store.opening import Name
 
 NO_BUDGET = 2**63 - 1
-"""More trips than any run makes."""
+"""A number of trips that no run reaches."""
 
 
 class Programs:

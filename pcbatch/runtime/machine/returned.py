@@ -18,7 +18,7 @@ from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome
 
 CAPACITY = "capacity"
 ENDS = ("status", "site", "place", "steps")
-"""Of the outputs what says how each lane ended."""
+"""The outputs that tell how each lane ended."""
 
 
 class Returned:
@@ -48,7 +48,7 @@ class Returned:
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, Any]]:
-        """By key of what is packed: the number of its vector, and where in that it is."""
+        """The places of packed arrays, by key: the number of the vector, and the place in it."""
         found: dict[str, tuple[int, Any]] = {}
         for number, keys in enumerate(self.vectors.values()):
             at = 0

@@ -1,4 +1,4 @@
-"""For how many lanes programs are compiled: few numbers, for calls of many numbers of examples.
+"""The numbers of lanes for which programs are compiled: few, for calls of many numbers of examples.
 
 A program that is compiled for a *room* of lanes serves every number of examples up to that: how many there are is a
 value, and the lanes beyond them are idle from the start. They hold the last example's inputs, so that what is computed

@@ -28,7 +28,7 @@ class Sizes:
                 self.capacity = last
 
     def compiled(self, pool: Pool, counts: bool, first: int, last: int, *, direct: bool) -> int:
-        """For how many sizes a leg has been compiled by a run whose stacks grew from capacity `first` to `last`.
+        """Return the number of sizes compiled by a run whose stacks grew from capacity `first` to `last`.
 
         XLA has compiled the leg for each size on the way, the first one when the leg was traced; and it compiles anew
         what is called `direct`ly, as slices are, rather than from the graph of a whole run.

@@ -48,7 +48,7 @@ from pcbatch.runtime.machine.held import NUMBER, Held, load_entry
 HELD = ("register", "cached stack")
 """Storage kinds of variables whose tops lie apart."""
 STACKED = ("stack", "cached stack")
-"""Those of variables with stacks."""
+"""The storage kinds of variables with stacks."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Layout:
 
     @cached_property
     def in_slot(self) -> dict[str, tuple[int, str]]:
-        """Of what lies in a slot the place of the call in its group, and the callee's variable."""
+        """The sources of values in slots: the place of the call in its group, and the callee's variable."""
         calls = ((place, member.call) for group in self.groups for place, member in enumerate(group.members))
         return {name: (place, variable) for place, call in calls for name, variable in call.results}
 
@@ -161,7 +161,7 @@ class Layout:
 
     @cached_property
     def places(self) -> dict[str, tuple[str, int]]:
-        """Of every packed stack the key of the array in which it lies, and where in an entry of that."""
+        """The place of every packed stack: the key of its array, and the place in an entry of that."""
         return {key: (frame, place) for frame, keys in self.frames.items() for place, key in enumerate(keys)}
 
     def stack_arrays(self, name: str) -> list[str]:
@@ -250,7 +250,7 @@ class Layout:
     # -- states --------------------------------------------------------------------------------------------------------
 
     def free_lanes(self, backend: Backend, lanes: Any, capacity: Any, examples: Array | None = None) -> State:
-        """So many lanes that are free and new: all else but the bottoms of their stacks reads zero.
+        """Return so many lanes that are free and new: all else but the bottoms of their stacks reads zero.
 
         The stacks have room for `capacity` live calls: an int, or an int32 scalar. `examples`, an int32 scalar, if that
         is given, is how many there are, which is not known when the program is compiled.

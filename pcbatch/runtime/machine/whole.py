@@ -72,7 +72,7 @@ class WholeRuns(ABC):
     @property
     @abstractmethod
     def rooms(self) -> Rooms:
-        """For how many lanes programs are compiled."""
+        """The numbers of lanes for which programs are compiled."""
 
     def _room(self, lanes: int) -> int:
         """Return the number of lanes of the program that runs so many examples."""
@@ -96,7 +96,7 @@ class WholeRuns(ABC):
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Within, what is compiled is counted and what fails is explained."""
+        """Count compilations inside, and explain failures."""
         with self.machine.statistics.timed(), explaining(self.program, self.backend, jit=True):
             yield
 

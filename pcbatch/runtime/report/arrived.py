@@ -106,7 +106,7 @@ def program_of(program: Program) -> Program:
 
 
 def has_names(program: Program) -> bool:
-    """Tell whether the classes of a program's results are found by their names, as pickle demands."""
+    """Return whether the classes of a program's results are found by their names, as pickle demands."""
     structure = () if program.structure is None else (program.structure,)
     types = (*(program.types[name] for name in program.results), *structure)
     classes = (record for type_ in types for record in records(type_))

@@ -21,7 +21,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Figures:
-    """One block in one way to run: launches, rows that were computed, rows of lanes that took part, seconds."""
+    """The figures of one block in one way to run: launches, rows computed, rows of lanes that took part, seconds."""
 
     launches: int
     rows: int

@@ -21,7 +21,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 RESULT = "__result__"
 """The method of a record's class that gives what a caller gets for it."""
 Packer = Callable[[Sequence[Any]], Any]
-"""From the leaves of a program's results to what its caller gets."""
+"""A function from the leaves of a program's results to a caller's values."""
 
 
 def packed(program: Program, leaves: Sequence[Any]) -> Any:

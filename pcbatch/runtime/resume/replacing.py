@@ -130,7 +130,7 @@ def _part(target: str) -> tuple[str, BinaryIO]:
 
 
 def _is_at(file: int, path: str) -> bool:
-    """Tell whether the open file is the one of this name."""
+    """Return whether the open file is the one of this name."""
     try:
         return os.path.samestat(os.fstat(file), os.lstat(path))
     except FileNotFoundError:
@@ -156,7 +156,7 @@ def _as_before(file: int, before: os.stat_result | None) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the new name on the disk, too, where the system lets one."""
+    """Write the new name to the disk, too, where the system lets one."""
     with contextlib.suppress(OSError):
         file = os.open(folder, os.O_RDONLY)
         try:

@@ -21,7 +21,7 @@ SHARE = 0.25
 two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
 the other."""
 PATIENCE = 8
-"""So many times as long lanes wait at an expensive block for others that are still to come through an expensive one
+"""Factor by which lanes wait longer at an expensive block for others that are still to come through an expensive one
 before: these are on their way, and what is waited for is run in any case. A block that runs so rarely for a few lanes
 adds 3% to what runs before it."""
 
@@ -87,7 +87,7 @@ class Adaptive:
 
 
 def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
-    """Tell whether a block that has just run runs again for the `here` lanes that are still there.
+    """Return whether a block that has just run runs again for the `here` lanes that are still there.
 
     Else they wait for the next trip, in which all other blocks are taken to run. `everybody` is how many lanes waited
     when the trip began.

@@ -54,18 +54,18 @@ class Executables:
 
     @property
     def are_used(self) -> bool:
-        """Tell whether there has been any file yet."""
+        """Return whether there has been any file yet."""
         return bool(self._known)
 
     def has_room(self) -> bool:
-        """Tell whether XLA can write there, as far as the file system says."""
+        """Return whether XLA can write there, as far as the file system says."""
         try:
             return shutil.disk_usage(self.path).free >= ROOM
         except OSError:
             return True
 
     def move(self) -> None:
-        """Have XLA write among temporary files, where there is room: the one path it knows is a link from now on."""
+        """Make XLA write to temporary files, where there is room: the one path it knows becomes a link."""
         with self._lock, contextlib.suppress(OSError):
             if os.path.islink(self.path):
                 return

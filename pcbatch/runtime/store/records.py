@@ -51,7 +51,7 @@ def read(path: str) -> list[bytes] | None:
 
 
 def is_ours(found: os.stat_result) -> bool:
-    """Tell whether a file or a folder belongs to the user, and nobody else may write to it."""
+    """Return whether a file or a folder belongs to the user, and nobody else may write to it."""
     return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 

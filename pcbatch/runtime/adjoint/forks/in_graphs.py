@@ -20,7 +20,7 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 InSequence = Callable[[Sequence[Array], Any], Taped]
 UNKNOWN = 64
-"""For so many examples tapes have room at once where nobody knows how many there will be."""
+"""Number of examples for which tapes have room at once where their number is unknown."""
 COUNTED = ("executions", "active", "rows", "trips")
 
 

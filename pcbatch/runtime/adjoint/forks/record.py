@@ -47,7 +47,7 @@ class TapedForkedExecution(TapedExecution, ForkedExecution):
         return super().count() if self.may_wait else self.lanes_in_all
 
     def updates(self) -> State:
-        """As ever, and whose rows they are, and of calls that are joined the lanes that have run them."""
+        """Keep the owner of each row, and for calls that are joined the lanes that have run them."""
         self.kept[EXAMPLE] = self.old(EXAMPLE)
         for slot in range(self.layout.slots):
             if child_field("joined", slot) in self.tape.fields:
@@ -79,7 +79,7 @@ class TapedForking(Forking):
         return self.tapes.blocks.get(number)
 
     def keys(self, number: int) -> list[str]:
-        """As ever, and the tape."""
+        """Return the keys, with those of the tape."""
         tape = self._tape(number)
         return sorted([*super().keys(number), *(tape.keys if tape else ())])
 
@@ -102,7 +102,7 @@ class TapedForking(Forking):
     def execution(
         self, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows, count: Array
     ) -> ForkedExecution:
-        """One run of a block, recorded if it is active."""
+        """Return a run of a block, recorded if it is active."""
         if self._tape(number) is None:
             return super().execution(number, state, shared, rows, count)
         may_wait = self.runners[number].can_lack_room

@@ -31,12 +31,12 @@ from pcbatch.runtime.machine.rooms import Rooms
 LEAST = 64
 """The tape of a block has a multiple of so many rows."""
 FIRST = 10
-"""So many for each example, before any run has said how many it has; and after one, by how much more than it had:"""
+"""Rows of a tape for each example, before any run has reported them; and the factor of growth after one:"""
 SLACK = 1.125
 CHUNK = max(CPU.cheap_chunk, CPU.expensive_chunk_of_ends, CPU.expensive_chunk)
-"""So many rows more, as a chunk begins only where a whole one has room."""
+"""Number of additional rows, as a chunk begins only where a whole one has room."""
 TRIES = 2
-"""So often a run begins, if it turns out to need more than it began with: the second time it has that."""
+"""Number of attempts at a run that turns out to need more than it began with: the second one has enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +147,9 @@ class ForkedReverse:
         return self.way(lanes if isinstance(lanes, int) else UNKNOWN, anew=True)
 
     def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int, left: int) -> tuple[Told, bool]:
-        """Have others know how a run has ended that began with a size, and left so many.
+        """Report how a run has ended that began with a size, and left so many.
 
-        What is to be told of it, and whether it is anything new.
+        Return its statistics, and whether they are news.
         """
         forked, most, short = np.asarray(taped.told[0]).tolist()
         lanes, capacity = int(np.asarray(taped.lanes)), int(taped.outcome.stack_entries) - 1

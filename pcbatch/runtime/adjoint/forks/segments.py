@@ -150,7 +150,7 @@ class ForkedSegments(Segments):
         )
 
     def _next_size(self, snapshot: Snapshot, state: State, trips: TapedForking, can_run: Array) -> Array:
-        """On how many lanes and on stacks of what capacity the run is to go on: int32 `[2]`."""
+        """Return the lanes and the capacity of stacks with which the run is to go on: int32 `[2]`."""
         backend, most = self.backend, self.legs.limits.largest_capacity
         lanes = backend.constant(0) + self.lanes(snapshot)
         capacity = backend.constant(0) + self.legs.capacity(snapshot)

@@ -60,7 +60,7 @@ class ForkedTapes(Tapes):
 
     @cached_property
     def useful(self) -> int:
-        """Of how many rows there is room for no more anywhere, however many there are to be."""
+        """The largest number of rows for which any tape has room."""
         widest = (max(max(type_.bytes, 1) for type_ in tape.fields.values()) for tape in self.blocks.values())
         return max((self.sizes.bytes // each for each in widest), default=0)
 

@@ -1,4 +1,4 @@
-"""One way through a program that forks and back; see `way`, of which it has the parts that know of other lanes."""
+"""The forward and backward pass of a program that forks; see `way`: here are the parts that know of other lanes."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _tensor(value: Any) -> tf.Tensor:
 
 
 def _has_rows(value: Any) -> bool:
-    """Tell whether an argument has lists, tuples or arrays in it, which are not of one shape then."""
+    """Return whether an argument has lists, tuples or arrays in it, which are not of one shape then."""
     is_outer = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
     return is_outer and any(isinstance(each, list | tuple | np.ndarray) for each in value)
 

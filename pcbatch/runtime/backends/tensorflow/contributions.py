@@ -39,7 +39,7 @@ class Contributions:
         made = [tensor for tensor in self.ends if id(tensor) not in self.own]
         self.end_seeds = {id(t): ready.placeholder(t.dtype, tuple(t.shape)) for t in made}
         self.root_gradients: list[tuple[int, int, tf.Tensor]] = []
-        """By such a tensor, its `id`, and by the place of an operand."""
+        """The gradients found so far: the tensor's `id`, the place of its operand, the gradient."""
         for tensor in made:  # each alone: what nothing comes back to gives nothing, whatever its derivative is
             found = gradients_of([(tensor, self.end_seeds[id(tensor)])], [root for root, _ in roots])
             pairs = zip(roots, found, strict=True)

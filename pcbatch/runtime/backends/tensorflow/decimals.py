@@ -14,7 +14,7 @@ import tensorflow as tf
 _EXACT = 22
 """The largest power of ten that is a float64."""
 _WHOLE = 2.0**52
-"""From here on floats have no fraction."""
+"""The bound from which on floats have no fraction."""
 
 
 def rounded(x: tf.Tensor, digits: int) -> tf.Tensor:

@@ -69,7 +69,7 @@ def _number_arguments(definition: Any) -> None:
 
 
 def content_names(definitions: Sequence[Any]) -> dict[str, str]:
-    """For each function by its name one that says what it does; NotPortableError."""
+    """Return for each function's name one made of its content; NotPortableError."""
     names: dict[str, str] = {}
     for each in definitions:
         names[each.signature.name] = portable(each.signature.name, definitions)[0]

@@ -50,7 +50,7 @@ class Expansion:
         self.graph, self.arms_only = graph, arms_only
         self.of_lane = {id(tensor) for tensor in reads}
         self.predicates: dict[str, tf.Tensor] = {}
-        """By the name of an operation in an arm, a scalar bool: whether the lane takes it."""
+        """Scalar bools, whether a lane takes the arm, by the name of an operation in it."""
         self.slices: set[str] = set()
         """The names of lookups that are parts of slices, whose gradients are arrays in TensorFlow."""
         self._replaced: dict[int, tf.Tensor] = {}

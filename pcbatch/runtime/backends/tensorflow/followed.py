@@ -149,7 +149,7 @@ class Followed(Weak):
 
     @property
     def real(self) -> Followed:
-        """As of a float, as are those below."""
+        """The real part, as of a float."""
         return self
 
     @property
@@ -240,5 +240,5 @@ def marked(value: Any, *made_of: Any) -> Any:
 
 
 def forget() -> None:
-    """There are no such numbers any more."""
+    """Forget that such numbers may exist."""
     _made.set(False)

@@ -111,7 +111,7 @@ def _channels_last(operation: Any) -> bool:
 
 
 def _convolution(image: Callable[[Any], int | None], kernel: Callable[[Any], int | None]) -> Callable[[Any], bool]:
-    """They do not convolve in groups either, and have no gradients where there are gaps or zeros of any width.
+    """Return the rule of convolutions: no groups, and no gradients where there are gaps or zeros of any width.
 
     `image` and `kernel` give the channels of the one and those that the other is for.
     """
@@ -132,7 +132,7 @@ def _channels(operation: Any, at: int, sizes: int) -> int | None:
 
 
 def _size(sizes: tf.Tensor, at: int) -> int | None:
-    """One of some sizes, if it is known: a Jacobian's are those of one row, times how many there are."""
+    """Return one of some sizes, if it is known: a Jacobian's are those of one row, times their number."""
     known, operation = tf.get_static_value(sizes), sizes.op
     if known is not None:
         return int(known[at])

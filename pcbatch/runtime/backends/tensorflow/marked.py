@@ -24,7 +24,7 @@ _lane_graph: ContextVar[Any] = ContextVar("lane_graph", default=None)
 
 
 def is_tracing_lane() -> bool:
-    """Tell whether the present graph is a trace for one lane, about to be vectorised."""
+    """Return whether the present graph is a trace for one lane, about to be vectorised."""
     return _lane_graph.get() is tf.compat.v1.get_default_graph()
 
 
@@ -148,7 +148,7 @@ class Run:
         return Undone(self, count)
 
     def covers(self, place: int) -> bool:
-        """Tell whether gradients with respect to the argument at `place` are asked for."""
+        """Return whether gradients with respect to the argument at `place` are asked for."""
         return place in self.watched
 
 
@@ -241,12 +241,12 @@ def batched_forms(graph: Any) -> list[str]:
 
 
 def is_run(operation: Any) -> bool:
-    """Tell whether an operation is a run of a batched function, see `Run`."""
+    """Return whether an operation is a run of a batched function, see `Run`."""
     return getattr(operation, "pcbatch_run", False)
 
 
 def is_batched_form(operation: Any) -> bool:
-    """Tell whether an operation is computed by a form of its own for the whole batch, see `Whole`."""
+    """Return whether an operation is computed by a form of its own for the whole batch, see `Whole`."""
     return hasattr(operation, "pcbatch_whole") and not is_run(operation)
 
 

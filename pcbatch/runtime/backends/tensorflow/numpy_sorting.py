@@ -18,7 +18,7 @@ POSITIONS = tf.int64
 
 
 def _sort(a: Any, axis: int | None = -1, kind: Any = None) -> tf.Tensor:
-    """Along an axis, NaN after infinity."""
+    """Sort along an axis, NaN after infinity."""
     x = array(a)
     x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis % x.shape.rank)
     if x.dtype == tf.bool:
@@ -92,7 +92,7 @@ def _median(a: Any, axis: int | None = None) -> tf.Tensor:
 
 
 def _quantile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
-    """Between neighbours in order, as they are apart; NaN where one is among the numbers, or `q` is no part of 1."""
+    """Interpolate between neighbours in order; NaN where one is among the numbers, or `q` is not between 0 and 1."""
     if isinstance(q, list | tuple | np.ndarray) and np.ndim(q):
         return tf.stack([_quantile(a, each, axis) for each in q])
     x, axis = _in_order(a, axis)

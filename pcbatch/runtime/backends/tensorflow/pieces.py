@@ -175,9 +175,9 @@ def run_one(
 
 
 def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
-    """For each piece the operations, of what runs in the end, that are not known to run in a native function.
+    """Return for each piece the operations, as they run in the end, that may not run in a native function.
 
-    And where the user asks for each.
+    Each comes with the place where the user asks for it.
     """
     found: list[tuple[tuple[str, Span | None], ...]] = []
 

@@ -94,7 +94,7 @@ def recording() -> Iterator[Recorder]:
 
 
 def convert_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> None:
-    """While a piece is traced or run, ask `conversion` before TensorFlow makes tensors of values of `types`."""
+    """Ask `conversion` before TensorFlow makes tensors of values of `types`, while a piece is traced or run."""
     _conversions.append((types, conversion))
 
 

@@ -90,7 +90,7 @@ def added(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> t
 
 
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
-    """One example's `array` with `array[indices] = value`, negative indices counting from the end.
+    """Return one example's `array` after `array[indices] = value`; negative indices count from the end.
 
     An index is an integer, a vector of positions, a slice or a `Window`. IndexError where it leaves the array. Made of
     TensorFlow's operations, so that a tape around it sees the store.

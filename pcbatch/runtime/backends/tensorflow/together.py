@@ -17,7 +17,7 @@ from pcbatch.runtime.backends.tensorflow import work
 
 
 def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) -> Together:
-    """Of the computation of the tensors `outputs` of `graph` from its tensors `inputs`, the values of one lane."""
+    """Return the properties of a computation in `graph` from the tensors `inputs` of one lane to `outputs`."""
     operations = [operation for operation, _ in work.by_operation(graph, inputs, outputs)]
     by_lane = {tensor.ref() for tensor in inputs}
     by_lane.update(tensor.ref() for operation in operations for tensor in operation.outputs)
@@ -26,7 +26,7 @@ def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) ->
 
 
 def _all(found: Sequence[Together]) -> Together:
-    """Of several computations."""
+    """Join the properties of several computations."""
     return Together(
         rounds=any(each.rounds for each in found),
         shares=any(each.shares for each in found),
@@ -54,7 +54,7 @@ def _most(operation: Any) -> int:
 
 
 def _body(body: Any, operation: Any, by_lane: set[Any]) -> Together:
-    """Of a function that an operation runs; an operation that chooses between functions has an input more."""
+    """Return the properties of a function that an operation runs; one that chooses a function has one more input."""
     given = operation.inputs[len(operation.inputs) - len(body.inputs) :]
     varying = [inner for inner, outer in zip(body.inputs, given, strict=True) if outer.ref() in by_lane]
     return together(body, varying, body.outputs)

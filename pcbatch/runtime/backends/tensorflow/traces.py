@@ -100,7 +100,7 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
 
 @contextlib.contextmanager
 def once(known: dict[Any, Any] | None = None, jit: bool = False) -> Iterator[None]:
-    """No piece is traced twice inside for the same types, nor any of which a trace is `known`; those made are added.
+    """Trace no piece twice inside for the same types, nor one with a `known` trace; new traces are added.
 
     With `jit` they are traced as for a program that XLA compiles.
     """

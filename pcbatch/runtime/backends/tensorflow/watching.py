@@ -97,7 +97,7 @@ def _raised(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], site: in
 
 
 def _read(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], _: int, site: int) -> Sequence[tf.Tensor]:
-    """Of `a[1, i, :, j]` the positions `i` and `j`, which are 0 where they are out of range."""
+    """Return the inputs of `a[1, i, :, j]` with `i` and `j` set to 0 where they are out of range."""
     array, begin, end, strides = inputs
     known = tf.get_static_value(begin, partial=True)
     if array.shape.rank is None or begin.shape.rank != 1 or (known is not None and None not in tuple(known)):

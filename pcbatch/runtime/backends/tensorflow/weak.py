@@ -328,5 +328,5 @@ class Weak:
         return int(self._known("an index or a size; sizes and shapes must be constants", error))
 
     def __tf_tracing_type__(self, context: Any) -> Any:
-        """As an argument of a `tf.function` the number becomes a tensor."""
+        """Return the type of the number as an argument of a `tf.function`: a tensor."""
         return tf.TensorSpec([], self.dtype)

@@ -52,7 +52,7 @@ _VECTOR = re.compile(
     r"|Argument `[ab]` passed to `tf\.linalg\.matmul` must be at least rank 2\..*",
     re.DOTALL,
 )
-"""Of TensorFlow 2.21, and of 2.22."""
+"""Messages of TensorFlow 2.21, and of 2.22."""
 _HELPS = (
     (
         re.compile(r"as an abstract array|is not a valid JAX (?:array )?type"),

@@ -194,7 +194,7 @@ def _elements(operation: Any) -> float:
 
 
 def _transcendental(single: float, double: float) -> Rule:
-    """So many units for each element, in float32 (or less) and in float64."""
+    """Return the rule of so many units for each element, in float32 (or less) and in float64."""
     return lambda operation: _elements(operation) * (double if operation.outputs[0].dtype == tf.float64 else single)
 
 
@@ -269,7 +269,7 @@ def _solve(factorisation: float, substitution: float) -> Rule:
 
 
 def _logarithmic(operation: Any) -> float:
-    """As n log2 n along the last axis: transforms and sorts."""
+    """Return n log2 n along the last axis: transforms and sorts."""
     shape = _shape(operation.inputs[0])
     return math.prod(shape) * max(1.0, math.log2(max(1, *shape[-1:])))
 

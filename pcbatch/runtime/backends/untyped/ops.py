@@ -17,7 +17,7 @@ class Loose(TensorType):
     """The type of a value of which neither dtype nor shape is known."""
 
     def __str__(self) -> str:
-        """As messages tell it."""
+        """Return the name for messages."""
         return "a value"
 
 
@@ -122,7 +122,7 @@ def taken(*arguments: Any, **keywords: Any) -> tuple[Symbol, Symbol]:
 
 
 def select(condition: Any, true: Any, false: Any) -> Symbol:
-    """One of two values."""
+    """Return one of two values."""
     both = {*_types((true(), false()))}
     return SYMBOLS[VARYING if _varies([*_types(condition)]) else both.pop() if len(both) == 1 else UNKNOWN]
 

@@ -97,7 +97,7 @@ def _at_once(
 
 
 def has_begun() -> bool:
-    """Tell whether TensorFlow has begun, so that XLA may have read its flags. True where it cannot be asked."""
+    """Return whether TensorFlow has begun, so that XLA may have read its flags. True where it cannot be asked."""
     known = lookup.find(lookup.CONTEXT)
     return bool(getattr(known and known(), "_initialized", True))
 

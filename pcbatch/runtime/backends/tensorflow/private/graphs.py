@@ -21,7 +21,7 @@ def new_graph(name: str) -> Any:
 
 
 Watch = Callable[[str, Sequence[tf.Tensor], Mapping[str, Any]], Sequence[tf.Tensor]]
-"""From the type of an operation that somebody makes, its inputs and its attributes to the inputs that it gets."""
+"""A function from an operation's type, inputs and attributes, when somebody makes it, to the inputs that it gets."""
 
 
 def watched_graph(name: str, watch: Watch) -> Any:
@@ -229,7 +229,7 @@ def placeholder_like(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def let_stand_for(graph: Any, tensor: Any, placeholder: tf.Tensor) -> None:
-    """From now on `placeholder` is what `capture` gives for `tensor`."""
+    """Make `placeholder` the result of `capture` for `tensor` from now on."""
     graph.add_capture(tensor, placeholder)
 
 

@@ -12,7 +12,7 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 
 
 def unrecorded() -> contextlib.AbstractContextManager[Any]:
-    """No tape sees what runs inside."""
+    """Hide operations inside from all tapes."""
     record = lookup.find(lookup.RECORD)
     return contextlib.nullcontext() if record is None else record.stop_recording()
 

@@ -27,9 +27,9 @@ def composite_types() -> tuple[type, ...]:
 
 @contextlib.contextmanager
 def asked_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> Iterator[bool]:
-    """Inside, `conversion(value, dtype, name, as_ref)` is asked before TensorFlow makes tensors of NumPy's arrays.
+    """Ask `conversion(value, dtype, name, as_ref)` before TensorFlow makes tensors of NumPy's arrays, inside.
 
-    By every thread; behind it TensorFlow is as it was. Gives False where this version cannot.
+    This holds for every thread until the block ends. Yields False where this version cannot.
     """
     registry = lookup.find(lookup.CONVERSIONS)
     functions = getattr(registry, "_tensor_conversion_func_registry", None)

@@ -16,7 +16,7 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 from pcbatch.syntax import parse
 
 Converter = Callable[[Any], Any]
-"""From the inputs of an operation, as pfor hands them over, to its outputs, wrapped."""
+"""A function from an operation's inputs, in pfor's form, to its outputs, wrapped."""
 
 
 def registered_rules() -> Mapping[str, Converter]:
@@ -54,7 +54,7 @@ def _nothing(*arguments: Any) -> None:
 
 
 class Conversion:
-    """One graph, which computes something for one lane, on its way to all lanes, by a copy of pfor."""
+    """The conversion, by a copy of pfor, of one graph for one lane to all lanes."""
 
     def __init__(self, copy: Any, graph: Any, lanes: Any):
         with graph.as_default():

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_shorter(way: Callable[[], Any], than: Callable[[], Any]) -> bool:
-    """Tell whether `way` calls fewer of TensorFlow's Python functions than another one to the same result."""
+    """Return whether `way` calls fewer of TensorFlow's Python functions than another one to the same result."""
     return length(way) < length(than)
 
 

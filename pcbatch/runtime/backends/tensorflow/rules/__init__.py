@@ -83,7 +83,7 @@ Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 
 
 Looped = Callable[[Any], None]
-"""Told of an operation that has no rule, and so is run lane after lane."""
+"""A callback for an operation without a rule, which runs lane after lane."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Conversion:
 
     @functools.cached_property
     def operations(self) -> list[Any]:
-        """Those that the outputs depend on, in an order in which inputs come first."""
+        """The operations that the outputs depend on, inputs first."""
         used = work.needed(self.outputs, self.given)
         found: dict[str, Any] = {}
         for last in self.graph.get_operations():

@@ -70,7 +70,7 @@ def _over_channels(patches: tf.Tensor, kernel: tf.Tensor, spatial: int) -> tf.Te
 
 
 def _by_channel(patches: tf.Tensor, kernel: tf.Tensor, spatial: int) -> tf.Tensor:
-    """Some output channels from each channel alone."""
+    """Convolve each channel alone to some output channels."""
     channels, multiplier = kernel.shape[-2:]
     lanes = tf.shape(kernel)[0]
     taps = tf.reshape(kernel, [lanes, *[1] * (spatial + 1), -1, channels, multiplier])

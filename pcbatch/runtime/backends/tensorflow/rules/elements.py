@@ -54,7 +54,7 @@ def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted]
 
 
 def _gather_nd(inputs: Any) -> tf.Tensor:
-    """From an array that all lanes share, the one case that TensorFlow's own rule leaves out."""
+    """Gather from an array that all lanes share, the one case that TensorFlow's own rule leaves out."""
     return tf.gather_nd(inputs.unstacked_input(0), inputs.stacked_input(1))
 
 

@@ -73,7 +73,7 @@ def _place(where: Callable[..., tf.Tensor], worst: float) -> Plain:
 
 
 def _top_k(attribute: Attribute, x: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """By whole numbers in the order of the floats, the last of which is NaN; on those all kernels agree.
+    """Return the largest by whole numbers in the order of the floats, NaN last; on those all kernels agree.
 
     -0.0 and 0.0 are the same number, of which the first comes first.
     """

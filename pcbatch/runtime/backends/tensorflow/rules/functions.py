@@ -19,7 +19,7 @@ from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 _numbers = itertools.count()
 
 Convert = Callable[[Any, Sequence[tf.Tensor], Sequence[tf.Tensor]], Sequence[tf.Tensor]]
-"""From the graph of a function, what it is given in the present graph and its results to these in the present graph."""
+"""A function from a function's graph, its inputs in the present graph and its results to those of the present graph."""
 
 
 def has_corrections(operation: Any) -> bool:

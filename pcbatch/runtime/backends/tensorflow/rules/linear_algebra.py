@@ -39,7 +39,7 @@ def _times_one_matrix(inputs: Any) -> bool:
 
 
 def _one_product(inputs: Any) -> tf.Tensor:
-    """One product of all rows. TensorFlow 2.21 on CPUs reads beyond its memory for `[n, 1, a, b] @ [b, c]`."""
+    """Multiply all rows at once. TensorFlow 2.21 on CPUs reads beyond its memory for `[n, 1, a, b] @ [b, c]`."""
     x, y = inputs.stacked_input(0), inputs.unstacked_input(1)
     rows = tf.reshape(x, [-1, x.shape[-1]])
     matrix = tf.reshape(y, y.shape[-2:])

@@ -33,7 +33,7 @@ def refusal() -> PieceRefusalError:
 
 
 def refuse_arms(inputs: Any) -> Any:
-    """Of lanes that take different arms of what `arms` could not write out: run it lane after lane.
+    """Refuse lanes that take different arms that `arms` could not write out: they run lane after lane.
 
     pfor runs an arm of `tf.cond` for the lanes that take it. XLA does not know their number, and compiles little of it.
     """

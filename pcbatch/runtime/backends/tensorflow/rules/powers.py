@@ -14,7 +14,7 @@ from pcbatch.runtime.backends.tensorflow.arithmetic import inverse_power
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, aligned
 
 DIGIT = 6
-"""So many bits of an exponent XLA takes."""
+"""Number of bits of an exponent that XLA uses."""
 
 
 def power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:

@@ -76,7 +76,7 @@ def _is_array(value: Converted) -> bool:
 
 
 def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
-    """Such an operation on other inputs, with `changes` of its attributes."""
+    """Make the operation with other inputs and with `changes` of its attributes."""
     if operation.type in bridged.INSTEAD and graphs.in_outer_xla():
         return [bridged.INSTEAD[operation.type](*inputs)]
     if powers.is_whole(operation):

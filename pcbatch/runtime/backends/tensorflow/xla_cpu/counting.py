@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
 from pcbatch.runtime.costs.device import CPU
 
 COUNTS = 8
-"""So many counts there are of each label, for the lanes in turn: to add to one, the CPU waits for the last addition."""
+"""Number of partial counts of each label, for the lanes in turn: to add to one, the CPU waits for the last addition."""
 
 
 def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:

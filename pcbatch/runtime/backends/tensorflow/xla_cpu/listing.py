@@ -22,7 +22,7 @@ def listed(mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def count(mask: tf.Tensor) -> tf.Tensor:
-    """At how many lanes `mask` holds."""
+    """Count the lanes at which `mask` holds."""
     return tf.reduce_sum(tf.cast(mask, tf.int32))
 
 
