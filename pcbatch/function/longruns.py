@@ -36,7 +36,7 @@ from pcbatch.runtime.resume.slices import run_slices
 from pcbatch.runtime.schedules import schedule_named
 
 FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume", "max_lanes", "output")
-"""The options under which a saved run need not go on; what `in_axes` and `max_lanes` said is in the file, and it is in
+"""The options under which a saved run need not go on. What `in_axes` and `max_lanes` said is in the file, and it is in
 lockstep."""
 
 LATER: Mapping[str, Any] = {"strategy": "pc"}

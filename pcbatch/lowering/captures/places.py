@@ -12,7 +12,7 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """The value of a place where there is nothing."""
 
 Kind = Literal["cell", "global", "attribute", "class", "computed", "itself", "item", "part", "default", "held"]
-"""The kind of a place: "class" is in a class and not in those that it inherits from, "part" an item of what is at
+"""The kind of a place. "class" is in a class and not in those that it inherits from, "part" an item of what is at
 another place, "computed" the result of a function, "held" the result of a context manager, "itself" always there."""
 
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from pcbatch.ir.types import TensorType, Type
 
 OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "spec", "vectorized_map", "zeros_like")
-"""Keys of the operations that messages name: reductions of bools, making an array, changing its dtype, an array of one
-number, a traced function, the dtype and shape of an array, an array of zeros."""
+"""Keys of the operations that messages name. They are reductions of bools, making an array, changing its dtype, an
+array of one number, a traced function, the dtype and shape of an array, an array of zeros."""
 
 
 class Host(Protocol):

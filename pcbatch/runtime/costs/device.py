@@ -32,8 +32,8 @@ class Device:
     execution: float
     """Work: to run a block, whatever it computes: program counters, masks, stack pointers. CPU: 3 us."""
     called: float
-    """Work of a lane in a run of a batched function that a piece calls, and again in its gradient: what the run costs
-    by itself, spread over the usual lanes. CPU: 1 to 3 ms, of the likelihood of a tree of 5 to 30 nodes."""
+    """Work of a lane in a run of a batched function that a piece calls, and again in its gradient. It is what the run
+    costs by itself, spread over the usual lanes. CPU: 1 to 3 ms, of the likelihood of a tree of 5 to 30 nodes."""
     usual_lanes: int
     """Number of lanes to assume while it is not known."""
 
@@ -99,8 +99,8 @@ class Device:
     unguarded_blocks: int
     """Maximal number of these blocks: XLA takes long to compile many blocks without guards."""
     trips_together: int
-    """The number of such trips before the host looks whether there is to be another: a loop of so many turns, which
-    asks nobody; 0 where all blocks have guards. The last trips may find no lane that waits. Not measured on a card."""
+    """Number of such trips, a loop, before the host looks whether there is to be another. It is 0 where all blocks have
+    guards. The last trips may find no lane that waits. Not measured on a card."""
 
     quantile: float
     """Work: an element of the normal distribution's quantiles (`erfinv`, `ndtri`) in float32, by a polynomial."""
@@ -108,8 +108,8 @@ class Device:
     """Work: the same in float64, a call for each number."""
 
     idle_most: int
-    """Minimal number of lanes that a program is compiled for, if idle ones cost next to nothing, once it has been
-    called for two numbers of examples."""
+    """Minimal number of lanes that a program is compiled for, once called for two numbers of examples. It applies if
+    idle ones cost next to nothing."""
     idle_least: int
     """The same in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
     1.6 and 1.4 times as long as alone, 0.1 to 0.2 ms more; to compile it takes more than a second."""
@@ -133,7 +133,7 @@ class Device:
     58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step 1.03; another number of
     lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
     least_bytes: int
-    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
+    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes. It goes
     on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
     least_lanes: int
     """Maximal number of lanes with which such a run begins."""
@@ -141,7 +141,7 @@ class Device:
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
     """Number of rows of an expensive block that are computed at a time, where calls are forked and lanes come there
-    behind a join: level by level."""
+    behind a join, level by level."""
     expensive_chunk_of_ends: int
     """The same of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs take
     0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
@@ -179,13 +179,13 @@ class Device:
     """Lanes times labels from which on a sum by segments is faster than a product. 4096 lanes, 40 labels: 27 us instead
     of 440; below, segments save compiling only (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""
     written_at_once: int
-    """Number of short writes at the end of a block that wait for the same one: of more than eight kernels that could
+    """Number of short writes at the end of a block that wait for the same one. Of more than eight kernels that could
     run, XLA hands half to another thread, and a block has others, too."""
     short_write: int
     """Bytes of the largest array that is written faster than another thread takes it over."""
     few_rows: int
-    """Number of rows up to which their product with a matrix as it lies in memory is faster than with its transpose;
-    from 64 on both take equally long."""
+    """Number of rows up to which their product with a matrix as it lies in memory is faster than with its transpose.
+    From 64 on both take equally long."""
 
     expensive_gradients: float
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
@@ -195,7 +195,7 @@ class Device:
     """Numbers of a row from which on they are summed in four parts, in lockstep. Gradients of a logistic regression of
     1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains; eight and twenty parts gain no more."""
     native_sum: int
-    """Numbers of one lane from which on their sum is a product with ones in native code, which is added up several at a
+    """Numbers of one lane from which on their sum is a product with ones in native code. It is added up several at a
     time. The sampler takes 0.91 of the time so with two sums of 100 numbers in each leaf, 1.04 with two of 9 and 10."""
     native_split: float
     """CPU seconds of a native run from which on cores share it: a thread takes up to 0.1 ms to begin."""
@@ -208,7 +208,7 @@ class Device:
     """Work of a second of native code, for the first chunk, of which nothing is known yet. Not measured: a quarter of
     what a core does otherwise, as it is better to begin with too little."""
     native_visit: int
-    """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart; fewer
+    """Steps of all lanes together between two trips of the machine, so that these come 0.1 s apart. There are fewer
     where a step may do more work than `native_pace` has for it."""
     native_least: int
     """Number of these steps that each lane may make in any case."""
@@ -216,10 +216,10 @@ class Device:
     """Work of a row in lockstep up to which native code runs among such rows. It saves 0.5 to 2 us for each of them in
     samplers and trees: of products, of which a core does 1e5 a microsecond, 2% or more."""
     native_seldom: float
-    """Work of a row up to which a block is native that lanes come to seldom, compared with others in lockstep, and that
-    does much to few numbers. 100 to 400 normal numbers or exponentials before 8 or 40 products of 32,000 multiply-adds:
-    0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03 with all in step.
-    """
+    """Work of a row up to which a block is native that lanes come to seldom. Others in lockstep run more often, and
+    it does much to few numbers. 100 to 400 normal numbers or exponentials before 8 or 40 products of 32,000
+    multiply-adds: 0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03
+    with all in step."""
     native_few: int
     """Number of elements that counts as few: 12,000 in `tanh` take 0.91 to 1.07 of the time, a sum of them up to
     1.5."""
@@ -243,8 +243,8 @@ class Device:
     compiled_by_channel: float
     """The same of a convolution by channel and its gradient with respect to images. 28 to 58."""
     compiled_own_kernel: float
-    """The same of a convolution with a kernel that is each lane's own, its gradient with respect to images included,
-    which is 0.2; without that, 1.15."""
+    """The same of a convolution with a kernel that is each lane's own, its gradient with respect to images included.
+    That is 0.2; without it, 1.15."""
     compiled_sort: float
     """The same of the largest of some numbers, and of sorts. 1,000 numbers: 2.2 to 6.9."""
     compiled_product: float
@@ -272,11 +272,11 @@ class Device:
     tape_beginnings_most: int
     """Maximal number of these beginnings."""
     pulled: int
-    """Number of a tape's wide rows whose gradients by shared operands are computed together; a quarter of it where
-    fewer are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161,
-    187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
+    """Number of a tape's wide rows whose gradients by shared operands are computed together. Where fewer are left a
+    quarter of them is, and half of them where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at
+    150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
     pulled_short: int
-    """Number of such rows on tapes of less than four times `pulled`, where rows are not wide: what counts there is that
+    """Number of such rows on tapes of less than four times `pulled`, where rows are not wide. What counts there is that
     few are left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one
     thread)."""
     pulled_wide: int
@@ -284,8 +284,8 @@ class Device:
     of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
 
     cached_numbers: int
-    """Number of elements that a sampler's diagnostics process together: few enough to stay in a cache of the CPU's,
-    which computes them on any device, many enough for small runs to be fast."""
+    """Number of elements that a sampler's diagnostics process together. They are few enough to stay in a cache of the
+    CPU's, which computes them on any device, many enough for small runs to be fast."""
 
     not_measured: frozenset[str] = frozenset()
     """The fields that nobody has measured on such a device: they read as the CPU's."""

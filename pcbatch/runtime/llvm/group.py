@@ -24,8 +24,8 @@ from pcbatch.runtime.llvm.types import BIT, INT64, Number, by_dtype, by_name
 MOST_BLOCKS = 16
 """Programs with more blocks have lanes too far apart to run together."""
 WASTE = 48
-"""Lanes that have ended make room for others once their places, idle, have cost so many turns of a lane: an exchange
-takes about as long as three turns of a whole group of short ones."""
+"""Number of a lane's turns that idle places of ended lanes may cost before others take them. An exchange takes about as
+long as three turns of a whole group of short ones."""
 GROUPS = 16
 """The fewest groups of lanes that a core takes at a time: as lanes end, the last group runs ever emptier."""
 MOST_NUMBERS = 64

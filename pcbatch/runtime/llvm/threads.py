@@ -18,7 +18,7 @@ Call = Callable[[Part], None]
 PARTS = 4
 """Parts for each core: lanes differ, and who is done with one part takes another."""
 MOST_PARTS = 256
-"""Maximal number of parts for each core, where the work suffices for each to take `CPU.native_part_seconds`: lanes are
+"""Maximal number of parts for each core, where the work suffices for each to take `CPU.native_part_seconds`. Lanes are
 ordered by their costs, and the last part is the dearest."""
 MANY = 2**31
 """A number of lanes that no run reaches."""
@@ -51,7 +51,7 @@ class LaneCost:
 
     def __init__(self, least: int = 1) -> None:
         self.least = least
-        """The fewest lanes of a part, as long as each core has one: groups take other lanes where some have ended, so
+        """The fewest lanes of a part, as long as each core has one. Groups take other lanes where some have ended, so
         they want many to take."""
         self._lanes = self._seconds = 0.0
         self._is_short = False

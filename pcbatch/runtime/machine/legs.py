@@ -35,8 +35,8 @@ QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
 """The arrays of a queue (`ends.first_queue`), in the order in which they are passed on."""
 
 _Round = dict[str, Any]
-"""The state of a round: the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and whether there
-is to be a round `again`."""
+"""The state of a round. It is the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and whether
+there is to be a round `again`."""
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
-"""Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
-it computed in all, if the context `counts`; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from
-trip to trip. Where trips are recorded, `trace` as well: see `runtime.trace`."""
+"""Counters, int64. `executions`, `active` and `rows`, `[blocks]`, count runs of each block, their lanes and their rows,
+if the context `counts`; `trips` is a scalar; `memory`, `[blocks]`, is what the schedule remembers from trip to trip.
+Where trips are recorded, `trace` as well: see `runtime.trace`."""
 
 COUNTED = ("executions", "active", "rows")
 
 Carried = dict[str, Any]
-"""The state that the loop carries from trip to trip: `state`, `waiting` (the lanes that wait at each block), `counters`
-and `arrivals`, one for each block that counts arrivals: see `guarded.Visit`."""
+"""The state that the loop carries from trip to trip. It has `state`, `waiting` (the lanes that wait at each block),
+`counters` and `arrivals`, one for each block that counts arrivals: see `guarded.Visit`."""
 
 INT32_MAX = 2**31 - 1
 

@@ -14,15 +14,15 @@ from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules.trip import Memory, Trip
 
 EXPENSIVE = 2.0
-"""A block is expensive if running its rows costs more than this many trips in which nothing runs: less than that is
-lost when it runs for few lanes, and gathering lanes takes trips."""
+"""Number of trips, in which nothing runs, beyond whose cost a block's rows are expensive. Less than that is lost when
+it runs for few lanes, and gathering lanes takes trips."""
 SHARE = 0.25
 """Share of the time of other expensive blocks that counts as time that an expensive block has waited. With all of it
 two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
 the other."""
 PATIENCE = 8
 """Factor by which lanes wait longer at an expensive block for others that are still to come through an expensive one
-before: these are on their way, and what is waited for is run in any case. A block that runs so rarely for a few lanes
+before. These are on their way, and what is waited for is run in any case. A block that runs so rarely for a few lanes
 adds 3% to what runs before it."""
 
 

@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.pools import MOST_GROWTH
 from pcbatch.runtime.machine.programs import NO_BUDGET
 
 TOLD = "told"
-"""The key of what is to be told of a run: int32, its calls that were forked, its lanes at most, trips short of some."""
+"""The key of a run's statistics. They are int32: its calls that were forked, its lanes at most, trips short of some."""
 
 
 class FlatLegs(Legs):
