@@ -25,7 +25,7 @@ class Span:
 
     @classmethod
     def of_line(cls, file: str, line: int) -> Span:
-        """A whole line, without what it is indented by."""
+        """A whole line, without its indentation."""
         text = linecache.getline(file, line).rstrip()
         return cls(file, line, len(text) - len(text.lstrip()), line, max(1, len(text)))
 
@@ -77,7 +77,7 @@ class Diagnostic:
 
 
 def _excerpt(span: Span, label: str) -> list[str]:
-    """The location, the source line and a line of carets under the span, as wide as what stands above them."""
+    """Draw the location, the source line and a line of carets as wide as the span."""
     text = span.text
     where = f"  --> {span}"
     if not text:
@@ -217,7 +217,7 @@ class GradientError(PcbatchError, NotImplementedError):
 
 
 def in_gradient(error: CompileError, help: str) -> GradientError:
-    """PCB603: what is refused of a program that a gradient is taken of, or of the gradient; `help` is one way more."""
+    """PCB603: the refusal of a program whose gradient is taken, or of the gradient; `help` is another way."""
     text = [
         replace(
             each,

@@ -194,7 +194,7 @@ class Exported:
     # -- arguments -----------------------------------------------------------------------------------------------------
 
     def _arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, list[Any]]:
-        """The number of lanes, and the arrays that the program takes; UsageError PCB51x for what does not fit."""
+        """Return the number of lanes, and the program's input arrays; UsageError PCB51x for misfits."""
         given = dict(kwargs)
         lanes = given.pop("lanes", None) if "lanes" not in self._contents.parameters else None
         try:

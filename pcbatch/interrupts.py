@@ -24,7 +24,7 @@ LOOK = 0.1
 PATIENCE = 3
 """The number of looks for which it may go on before it is told to stop, and again before it is abandoned."""
 GRACE = 0.3
-"""Seconds for which Ctrl-C waits for what it has told to stop."""
+"""Seconds that Ctrl-C waits for the work that it has told to stop."""
 
 
 class Interrupts:
@@ -88,7 +88,7 @@ class _Worker:
 
 
 _idle: list[_Worker] = []
-"""Workers that wait for a call; others are at what nobody waits for any more."""
+"""Workers that wait for a call; others are busy with calls that nobody waits for any more."""
 
 if hasattr(os, "register_at_fork"):  # threads do not live on in a child
     os.register_at_fork(after_in_child=_idle.clear)

@@ -19,7 +19,7 @@ from typing import IO, Any, Literal
 
 Wish = bool | Literal["auto"]
 Writer = Callable[[str, dict[str, Any]], Callable[[], None]]
-"""Shows a text, and returns what takes it away again; beside it goes what the writer of a notice remembers."""
+"""A function that shows a text and returns one that removes it; the dict is the writer's memory."""
 DELAY = 2.0
 """The seconds after which the line appears, if something is still compiling."""
 Timer: Callable[[float, Callable[[], None]], threading.Timer] = threading.Timer
@@ -115,7 +115,7 @@ def compiling() -> None:
 
 @contextmanager
 def perhaps_compiling() -> Iterator[None]:
-    """Say that something may be compiled inside, as part of what has been begun, and nothing after it."""
+    """Announce that something may be compiled inside, as part of the call that has begun, and nothing after it."""
     notice = _current.get()
     if notice is None:
         yield

@@ -124,7 +124,7 @@ class Options:
 
     @property
     def of_programs(self) -> Options:
-        """These options, those at their defaults that matter to a call alone and not to what is compiled for it."""
+        """These options, with defaults for those that matter to a call alone and not to its compilation."""
         return replace(self, progress=False, notice="auto", resume=None, output="tensors")
 
     @property
@@ -151,7 +151,7 @@ class Options:
         return self.strategy != "pc" or self.schedule == "switch"
 
     def _check_strategy(self) -> None:
-        """Refuse what the host's frames cannot do: PCB535."""
+        """Refuse options that the host's frames cannot serve: PCB535."""
         if self.strategy == "pc":
             return
         others = {
@@ -196,7 +196,7 @@ class Options:
         return replace(self, **changes)
 
     def check_names(self, parameters: tuple[str, ...]) -> None:
-        """Refuse what does not fit a function with these parameters: UsageError PCB502, PCB508."""
+        """Refuse options that do not fit a function with these parameters: UsageError PCB502, PCB508."""
         for name in self.static_argnames:
             if name not in parameters:
                 raise UsageError("PCB508", f"static_argnames has {name!r}, which is no parameter")

@@ -1,4 +1,4 @@
-"""Files that the command line is given: reading and importing them, and what is said where that fails."""
+"""Files given on the command line: reading and importing them, and the errors of both."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class _Leaf:
 
 
 def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
-    """The structure of an argument and its leaves; TypeError for what is no array."""
+    """Return the structure of an argument and its leaves; TypeError if it is no array."""
     value = backend.padded(value, axes)
     arrays = backend.as_arrays(value)
     type_ = backend.structure_of(arrays)
@@ -242,7 +242,7 @@ def _is_shared(leaves: Sequence[_Leaf], axes: Any) -> bool:
 
 
 def _array(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
-    """The leaf as the program takes it: what is shared beside leaves of lanes is repeated for each of them."""
+    """Return the leaf as the program's input: beside leaves of lanes, a shared one is repeated for each of them."""
     return leaf.value if shared or leaf.axis == 0 else backend.spread(leaf.value, leaf.type, lanes)
 
 
@@ -257,7 +257,7 @@ def _static(name: str, value: Any) -> Any:
 
 
 def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:
-    """The number of lanes: what the batched arguments agree on, or `lanes=` where there are none."""
+    """Return the number of lanes: that of the batched arguments, or `lanes=` where there are none."""
     fixed = {name: length for name, length in lengths.items() if isinstance(length, int)}
     if given is not None:
         fixed["lanes="] = given

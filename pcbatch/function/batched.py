@@ -165,7 +165,7 @@ class Batched(Calls[P, R]):
 
     @without_internals
     def options(self, **changes: Unpack[OptionValues]) -> Batched[P, R]:
-        """The same function under other options; UsageError PCB50x for what makes no sense.
+        """Return the same function under other options; UsageError PCB50x for impossible ones.
 
         Asked for the same options again it gives the same function, with all that is compiled already.
         """
@@ -309,7 +309,7 @@ class Batched(Calls[P, R]):
 
     @property
     def __defaults__(self) -> tuple[Any, ...] | None:
-        """The values of default arguments, as functions have them: what a batched call without them hands over."""
+        """The values of default arguments, which a batched call without them passes."""
         return self.function.__defaults__
 
     @property

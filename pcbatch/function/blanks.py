@@ -48,7 +48,7 @@ class Blanks:
         self.kwargs = {n: value if n in statics else self._of(value, n, axes.get(n)) for n, value in kwargs.items()}
 
     def with_arrays(self, made: Callable[[np.ndarray], Any]) -> list[Any]:
-        """The arguments by position with what is `made` of each of NumPy's arrays."""
+        """Return the arguments by position, each of NumPy's arrays replaced by `made` of it."""
         pairs = zip(self._names, self.args, strict=False)
         return [
             value if name is None else _mapped(lambda leaf: made(leaf) if type(leaf) is np.ndarray else leaf, value)
@@ -61,7 +61,7 @@ class Blanks:
         return hasattr(value, "shape") and hasattr(value, "dtype")
 
     def _sizes(self, value: Any) -> list[int | None]:
-        """The shape of an array or a spec; no sizes of what has none, or an unknown number of them."""
+        """Return the sizes of an array or a spec, None for unknown ones; [] for other values or an unknown rank."""
         try:
             return [*value.shape]
         except (AttributeError, TypeError, ValueError):

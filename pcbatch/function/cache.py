@@ -1,4 +1,4 @@
-"""A bounded cache for several threads: what was used longest ago goes first."""
+"""A bounded cache for several threads that drops the least recently used entry."""
 
 from __future__ import annotations
 

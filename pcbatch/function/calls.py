@@ -294,7 +294,7 @@ class Calls(Linkable, Generic[P, R]):
         return {name: self.as_example(name, value, floats) for name, value in given.items()}
 
     def _maps(self, examples: Mapping[str, Any]) -> Mapping[Span, Type]:
-        """The types of what the calls of maps give in the program that runs a batch of such examples."""
+        """Return the result types of maps in the program that runs a batch of such examples."""
         axes = self._options.axes(tuple(self.__signature__.parameters))
         backend = backend_named(self._options.backend)
         given = as_batch(backend, examples, {name: each for name, each in axes.items() if name in examples})

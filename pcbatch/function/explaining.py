@@ -89,7 +89,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
 
 @dataclass(frozen=True)
 class _Measured:
-    """A warm run: what was run, its seconds, the estimated work of a row of each block."""
+    """A warm run: its pipeline, its seconds, the estimated work of a row of each block."""
 
     pipeline: Pipeline
     run: Run

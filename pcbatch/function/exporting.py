@@ -91,7 +91,7 @@ def export(
 
 
 class _Text:
-    """A fitted text: what it captures, and from how many lanes on, and to how many, it serves."""
+    """A fitted text: its captured arrays, and the smallest and the largest number of lanes that it serves."""
 
     def __init__(self, text: str, captured: Sequence[np.ndarray], lanes: tuple[int, int]):
         self.text, self.captured, self.lanes = text, captured, lanes
@@ -140,7 +140,7 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
 
 
 def _refuse_calls(program: Program, text: str) -> None:
-    """Refuse what no other process has: code that TensorFlow calls."""
+    """Refuse calls into this process's code, which no other process has."""
     foreign = [name for name in template.custom_calls(text) if not name.startswith(RUNNABLE)]
     if foreign:
         raise UsageError(

@@ -60,7 +60,7 @@ def from_jax(fn: Callable[..., Any], *, shared: Sequence[str] = ()) -> Callable[
 
 @functools.lru_cache(maxsize=64)
 def _made(vmap: Any, convert: Any, fn: Callable[..., Any], shared: frozenset[str]) -> Callable[..., Any]:
-    """Make something of a function, once: so what compiles for it compiles once."""
+    """Derive something from a function, once, so that it is compiled once, too."""
     backend, signature = backend_named("tensorflow"), inspect.signature(fn)
 
     def converted(function: Callable[..., Any], **how: Any) -> Any:

@@ -22,7 +22,7 @@ from pcbatch.ir.types import StructType, TensorType
 from pcbatch.lowering.captures.fingerprints import Same, fingerprint, is_of_user, shallow
 
 LEFT_OUT = ("spans", "kept", "tapes")
-"""Fields of a table that are no part of what a program is: where it lies, and objects of this process."""
+"""Fields of a table that are no part of a program's identity: its place, and objects of this process."""
 
 
 def program_digest(program: Program, read: Iterable[tuple[Any, Any]]) -> str:

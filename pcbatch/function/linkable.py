@@ -11,7 +11,7 @@ from pcbatch.frontend import FunctionSource
 
 
 class Linkable(ABC):
-    """A batched function as others call it: its source, the plain function behind it, and what its names mean."""
+    """A batched function as others call it: its source, the plain function behind it, and the names' meanings."""
 
     __name__: str
     __qualname__: str

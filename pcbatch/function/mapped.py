@@ -1,4 +1,4 @@
-"""`pcbatch.map(g, xs, count=n)` in one example as plain Python; what there is where no call is made."""
+"""`pcbatch.map(g, xs, count=n)` in one example as plain Python, also where no call is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.tensorflow.mapping import padded
 
 Asked = Callable[[], Mapping[Span, Type]]
-"""The types of what the calls of maps give in the program for arguments like those that a function is run on."""
+"""A function that returns the result types of maps, by their places, in the batched program."""
 _asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
 
 
@@ -38,7 +38,7 @@ def empty_map(place: tuple[Any, ...], length: int) -> Any:
 
 
 def _type(span: Span) -> Type:
-    """The type of what the calls of the map at `span` would give."""
+    """Return the result type that the map at `span` would have."""
     asked = _asked.get()
     try:
         known = {} if asked is None else asked()

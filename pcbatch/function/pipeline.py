@@ -109,7 +109,7 @@ class Pipeline:
         return cls(program, key, environment, flat, options, learned)
 
     def captured_now(self) -> Captured | None:
-        """The captured arrays as they are now; None where what the program depends on is something else by now."""
+        """Return the captured arrays as they are now; None if a dependence of the program has changed."""
         captured = self.read.captured(self.environment.backend)
         if captured is None or captured.types != self.environment.operand_types:
             return None
@@ -174,7 +174,7 @@ class Pipeline:
 
     @cached_property
     def machine_program(self) -> machine.Program:
-        """The machine program after all passes: what Python is generated from."""
+        """The machine program after all passes, from which Python is generated."""
         if not self.options.may_fork:
             return self._passed(())
         losses = {} if self.options.fork is True else self.losses
@@ -283,7 +283,7 @@ class Pipeline:
         return replace(outcome, notes=(*outcome.notes, *self.unforked))
 
     def compile(self, arguments: Arguments, captured: Captured) -> None:
-        """Compile what a run takes on `arguments`, which fit this pipeline's, and on the captured values of now."""
+        """Compile for a run on `arguments`, which fit this pipeline's, and on the present captured values."""
         machine = self.machine
         given, shared = arrays_of(machine, self.parameters(), arguments, captured.leaves)
         machine.compile(given, shared, arguments.lanes)

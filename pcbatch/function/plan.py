@@ -79,7 +79,7 @@ class Plan:
         return self.pipeline.table
 
     def run(self, given: Sequence[Any]) -> Finished | None:
-        """The end of a call with these leaves of arguments; None where this may not be what the program is now."""
+        """Run with these leaves of arguments; return None where the program may be another one by now."""
         captured = self.look.leaves()
         if captured is None:
             return None

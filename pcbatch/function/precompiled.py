@@ -1,4 +1,4 @@
-"""A program that was compiled ahead of time: what modules written by `pcbatch compile -o` hold in place of a function.
+"""A program that was compiled ahead of time, in place of a function in a module by `pcbatch compile -o`.
 
 It runs without the frontend: no source is read, nothing is parsed, types are what they were when it was written.
 """
@@ -81,7 +81,7 @@ class Precompiled:
         return program_digest(self.program, ())
 
     def _keep_current(self, operands: Leaves) -> None:
-        """Forget the machine where what its pieces have read has changed, or another variable is among `operands`."""
+        """Forget the machine if values read by its pieces have changed, or another variable is among `operands`."""
         if self._made is not None and holds(self._made[0], operands) and self._guards.hold():
             return
         vars(self).pop("digest", None)
@@ -126,5 +126,5 @@ class Precompiled:
         return Run.checked_value(self.program, self._execute(args, kwargs), self.options.output)
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
-        """Run a batch and report what became of each lane."""
+        """Run a batch and report the outcome of each lane."""
         return Run.of(self.program, self._execute(args, kwargs), output=self.options.output)

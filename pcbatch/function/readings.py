@@ -1,4 +1,4 @@
-"""Programs as the interpreter of `pcbatch.reading` reads them, found again by what they have read of the world."""
+"""Programs as the interpreter of `pcbatch.reading` reads them, found again by the values that they read."""
 
 from __future__ import annotations
 
@@ -104,7 +104,10 @@ class ReadProgram:
 def read_program(
     entry: Linkable, arguments: Arguments, backend: Backend, *, forking: bool = False, room: int = ROOM
 ) -> ReadProgram:
-    """A function's program for these arguments; CompileError with what is refused. See `read` for `forking`, `room`."""
+    """Read a function's program for these arguments; CompileError with the refusals.
+
+    See `read` for `forking`, `room`.
+    """
     own = batched_of(entry)
     assert own is not None
     takes_gradients = any(map(backend.takes_gradients, objects([entry.function])))

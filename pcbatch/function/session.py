@@ -68,11 +68,11 @@ class Session:
         self._relatives = relatives
         self._lock = threading.RLock()
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.captured_now() is not None)
-        """Programs by the types of arguments; which of several is the present one depends on what they have read."""
+        """Programs by the types of arguments; several with the same types differ in the values that they have read."""
         self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
         """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
         self._plans: dict[Any, Plan | None] = {}
-        """Warm calls, by what their arguments are at a glance; what their programs are is for `compiled` to say.
+        """Warm calls, by the specs of their arguments; their programs are those of `compiled`.
 
         None where each call has to find out more: what reads an array that is made anew at each look, for one.
         """
@@ -152,7 +152,7 @@ class Session:
         return Pipeline.of(program, key, arguments, self._options, self.lessons)
 
     def bind(self, args: Any, kwargs: Any) -> Arguments:
-        """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
+        """Bind the arguments, and reuse the findings about arrays of such shapes and dtypes."""
         backend, signature = backend_named(self._options.backend), self._function.__signature__
         specs = tuple(plain_spec(value, backend.spec_of) for value in args)
         is_plain = not kwargs and None not in specs and len(args) == len(signature.parameters)
@@ -200,7 +200,7 @@ class Session:
             pipeline.machine.check(arguments.lanes)
 
     def compile(self, args: Any, kwargs: Any) -> None:
-        """Compile what a call takes with arguments like these, or of such specs, so that the first one is warm."""
+        """Compile for a call with arguments like these, or of such specs, so that the first one is warm."""
         backend, name = self._backend, self._function.__name__
         if not backend.runs_now():
             raise UsageError("PCB539", f"{name}.compile compiles for ordinary code; call it outside of a graph")
@@ -301,7 +301,7 @@ class Session:
 
     @cached_property
     def _defaults(self) -> tuple[Any, ...]:
-        """The default of each parameter; of one that has none what is no argument."""
+        """The default of each parameter, `inspect.Parameter.empty` where there is none."""
         return tuple(each.default for each in self._function.__signature__.parameters.values())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Arguments at a glance: what they are made of, as far as a compiled program and the way to it depend on it."""
+"""Specs of arguments: their properties, quickly read, on which a compiled program and the way to it depend."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Compiled:
 
     @property
     def result_type(self) -> Type:
-        """The type of what it gives for one example."""
+        """Return the type of its result for one example."""
         table = self._now()[0].table
         return table.types[table.results[0]] if table.structure is None else table.structure
 

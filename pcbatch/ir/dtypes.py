@@ -1,4 +1,4 @@
-"""Dtypes by their names: which integers hold others, and what NumPy casts where a number is stored into an array."""
+"""Dtypes by their names: which integers hold others, and NumPy's casts where a number is stored into an array."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Starred:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """`lambda: value`: what is evaluated by whom it is given to, or not at all."""
+    """`lambda: value`: an expression that is evaluated by its receiver, or not at all."""
 
     value: Expression
 
@@ -118,7 +118,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Python's text, with what it reads in its place; one that is not `closed` stands in parentheses inside others.
+    """Python's text, with the parts that it reads in place; one that is not `closed` gets parentheses inside others.
 
     It is in programs without types only: nothing looks into it.
     """
@@ -208,7 +208,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def mapped(expression: Expression, function: Callable[[Expression], Expression]) -> Expression:
-    """An expression with what `function` gives for each of its parts in their place."""
+    """Return an expression with each of its parts replaced by `function` of it."""
     match expression:
         case Apply(of, arguments, keywords):
             return Apply(

@@ -107,7 +107,7 @@ class Lane:
         raise TypeError(f"not an op with a value: {op!r}")
 
     def enter_context(self, function: str, op: Enter, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """Begin a `with` block: what its target binds."""
+        """Begin a `with` block: return the value for its target."""
         made = Primitive((CONTEXT,), op.inputs, Compute(op.code.expression))
         self.managers.append(self.evaluate(function, made, inputs)[CONTEXT])
         entered = self.managers[-1].__enter__()

@@ -18,7 +18,7 @@ Spelling = Callable[[str], str]
 
 
 class ConflictError(TypeError):
-    """Two types have no join; `told` says why and what cast to write.
+    """Raised if two types have no join; `told` gives the reason and the cast to write.
 
     `text` has `{}` wherever one of `operations` is named; without any it is as it stands.
     """

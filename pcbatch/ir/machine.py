@@ -54,7 +54,7 @@ class FaultSite:
 
 
 Kept = tuple[Any, ...]
-"""The leaves of a captured value that are known by what they are, None for others; see `lowering.captures.kept`."""
+"""The leaves of a captured value that are known by identity, None for others; see `lowering.captures.kept`."""
 
 
 Straight = Primitive | Enter | Exit
@@ -153,7 +153,7 @@ class ForkedCall:
 
 @dataclass(frozen=True)
 class Fork:
-    """Calls none of which needs what another gives: lanes of their own may run them, at the same time.
+    """Calls that do not need each other's results: lanes of their own may run them at the same time.
 
     They follow each other from the block whose terminator has the fork: it makes the first one, or it branches to that.
     The others are on the way from there, some of them in the arms of branches (`ir.analysis.forks`). A lane whose calls

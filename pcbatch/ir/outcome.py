@@ -11,7 +11,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.program import Primitive, Push, Update
 
 Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
-"""The names of what can become of a lane; the runtime gives them numbers."""
+"""The names of a lane's possible outcomes; the runtime gives them numbers."""
 
 Evaluate = Callable[[str, Primitive | Push | Update, dict[str, Any]], Mapping[str, Any]]
 """`evaluate(function_name, op, inputs)` runs an op: its outputs by name; may raise LaneFaultError."""

@@ -48,7 +48,7 @@ WITH_FIELD, WITH_ITEM = "__with_field__", "__with_item__"
 """The pseudo-builtins that Replaces stand for: of a structure, the new part, and its name or key."""
 
 Pattern = tuple["Pattern | None", ...]
-"""Targets of what is taken apart: None for a variable, a pattern for what is taken apart again."""
+"""Targets of an unpacking: None for a variable, a pattern for a part that is taken apart again."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def print_statement(payload: Payload, outputs: Names, inputs: Names) -> str:
 
 
 def explicit(expression: Expression, inputs: Names, externs: Names = ()) -> tuple[Payload, Names]:
-    """The payload, and its inputs, that gives what an expression of `inputs` gives, as plainly as there is one.
+    """Return the plainest payload, and its inputs, that computes an expression of `inputs`.
 
     `externs` are free names that are no built-in functions.
     """

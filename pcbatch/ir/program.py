@@ -79,7 +79,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Enter:
-    """A `with` block begins: `code` gives its context manager, and says how what that gives is taken apart.
+    """The beginning of a `with` block: `code` has its context manager, and the pattern of its target.
 
     `outputs` are the variables that its target binds. What follows up to the matching Exit is inside it: no pass moves
     an op in or out, nor past an op that is there for its effect.

@@ -13,7 +13,7 @@ class LaneStatus(IntEnum):
     ASSERTION = 1
     """An `assert` failed."""
     RAISED = 2
-    """A `raise` was reached, or what raises in Python by itself: a missing key, an operation with None."""
+    """A `raise` was reached, or an error of Python's own: a missing key, an operation with None."""
     ARITHMETIC = 3
     """An integer `//` or `%` by zero, or another operation on numbers that raises in Python."""
     INDEX = 4

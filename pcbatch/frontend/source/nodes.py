@@ -66,7 +66,7 @@ def unparse(node: Any) -> str:
 
 
 def children(node: Any) -> list[Any]:
-    """The nodes right inside of one, in order, without those that only mark it: operators, and what names are for."""
+    """Return the children of a node, in order, without mere marks: operators, and the contexts of names."""
     found: list[Any] = []
     for name in node._fields:
         if name in _MARKS:

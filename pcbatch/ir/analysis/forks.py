@@ -191,7 +191,7 @@ def _names(block: Block) -> Iterator[str]:
 
 
 def forking(program: Program) -> Program:
-    """The form of a program in which all groups fork: no lane comes to what is done between their calls in sequence.
+    """The form of a program in which all groups fork: no lane runs the blocks between their calls in sequence.
 
     Blocks keep their numbers; `order` has those that lanes come to. First blocks push nothing, but for what join blocks
     push that fork in turn, and variables that do not outlive a block any more are temporaries.

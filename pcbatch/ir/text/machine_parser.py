@@ -102,7 +102,7 @@ _NATIVE = re.compile(r"native (\w+(?:, \w+)*)")
 
 
 def _entry(tables: _Tables, number: int, text: str) -> None:
-    """Put what one line says into `tables`."""
+    """Parse one line into `tables`."""
     if match := _POINTER.fullmatch(text):
         tables.pointers.update(dict.fromkeys(split(match[2]), match[1]))
     elif match := _SITE.fullmatch(without_comment(text)):

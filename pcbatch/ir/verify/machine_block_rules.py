@@ -1,4 +1,4 @@
-"""Rules of the machine dialect for what happens inside a block: who reads, writes, pushes and pops what.
+"""Rules of the machine dialect for the inside of a block: reads, writes, pushes and pops.
 
 Second part of `pcbatch.ir.verify.machine`; programs that break `machine_rules` are not for here.
 """
@@ -189,7 +189,7 @@ def operands(program: Program) -> Violations:
 
 
 def statements(program: Program) -> Violations:
-    """The statements of a piece are what its operands, its results and its fault sites say."""
+    """Check that the statements of a piece agree with its operands, its results and its fault sites."""
     variables = variables_of(program)
     for block, piece in pieces(program):
         if piece.function is not None and not piece.statements:  # generated code

@@ -1,4 +1,4 @@
-"""Rules of the machine dialect for what a program consists of: names, tables, fault sites, places to go to.
+"""Rules of the machine dialect for the parts of a program: names, tables, fault sites, targets of jumps.
 
 First part of `pcbatch.ir.verify.machine`; what happens inside the blocks is in `machine_block_rules`.
 """

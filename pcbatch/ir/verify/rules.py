@@ -1,4 +1,4 @@
-"""Rules for what a program is made of: names, labels, ops, their order inside a block, code and tables.
+"""Rules for the parts of a program: names, labels, ops, their order inside a block, code and tables.
 
 First part of `pcbatch.ir.verify.verifier`.
 """
@@ -201,7 +201,7 @@ def about_payload(op: Coded, variables: frozenset[str], types: Mapping[str, Type
 
 
 def _about_expression(op: Coded, code: Compute, variables: frozenset[str]) -> Violations:
-    """An expression reads each input, in their order, and no variable by its name; what it gives has targets."""
+    """Check that an expression reads each input, in their order, no variable by its name, and has targets."""
     if inputs_read(code.expression) != tuple(range(len(op.inputs))):
         yield f"the expression reads inputs {inputs_read(code.expression)}, the op has {len(op.inputs)}"
     for name in repeated(op.inputs):

@@ -47,7 +47,7 @@ def names_read(function: ir.Function) -> frozenset[str]:
 
 
 def function_variables(function: ir.Function) -> frozenset[str]:
-    """Every variable of a cfg function: parameters, results and what its ops write."""
+    """Return every variable of a cfg function: parameters, results and the writes of its ops."""
     return frozenset(ordered_variables(function))
 
 

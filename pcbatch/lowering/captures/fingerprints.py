@@ -110,7 +110,7 @@ def _parts(value: Any, visited: dict[int, int], deep: bool) -> Iterator[Any]:
 
 
 def _captured(function: types.FunctionType) -> Iterator[Any]:
-    """The present values of what a user's function reads from around it; of what pcbatch wrapped, closures only."""
+    """Yield the present values that a user's function reads from around it; of pcbatch's wrappers, closures only."""
     file = function.__code__.co_filename
     if is_installed(file) and not file.startswith(OWN):
         return

@@ -1,4 +1,4 @@
-"""Places that each call looks up anew, most of which are what they were: compared by one loop that calls no Python."""
+"""Places that each call looks up anew, most of which have not changed: compared by one loop that calls no Python."""
 
 from __future__ import annotations
 

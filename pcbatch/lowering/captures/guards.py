@@ -56,7 +56,7 @@ def _key_of(value: Any, array: Callable[[Any], Any], around: tuple[int, ...]) ->
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """A place, and a key of what was there; arrays there count by their elements, or by identity."""
+    """A place, and a key of its value; arrays there count by their elements, or by identity."""
 
     place: Place
     key: Any
@@ -72,7 +72,7 @@ class Guard:
     """True if objects count by their classes: those made anew at each look."""
 
     def holds(self) -> bool:
-        """Return whether what is there now makes the same program."""
+        """Return whether the present value makes the same program."""
         value = _now(self.place)
         if self.items is not None:
             items = _items(value)
@@ -83,7 +83,7 @@ class Guard:
 
 
 def _whole(place: Place) -> Place:
-    """The place of what a place is a part of."""
+    """Return the place of the object that a place is a part of."""
     while isinstance(place.holder, Place):
         place = place.holder
     return place
@@ -146,7 +146,7 @@ class Guards:
     _reader: Any = None
 
     def note(self, place: Place, value: Any, *, by_elements: bool = False) -> None:
-        """The program depends on what is at `place`, which is `value` now."""
+        """Note that the program depends on the value at `place`, which is `value` now."""
         identity = (place.identity, by_elements)
         self._readers.setdefault(_whole(place).identity, set()).add(self._reader)
         if identity in self._known:
@@ -170,7 +170,7 @@ class Guards:
     def follow(
         self, function: Any, given: Mapping[int, Any] | None = None, named: Mapping[str, Any] | None = None
     ) -> None:
-        """The program depends on what a function of the user's reads that is called and not interpreted.
+        """Note that the program depends on the reads of a user's function that is called and not interpreted.
 
         That is found in its code: names from around it, attributes of what these denote and of its arguments as far as
         they are known, by number and by name, and the functions that it calls in turn.
@@ -198,11 +198,11 @@ class Guards:
         return [] if self.hold() else [guard.place for guard in self._known.values() if not guard.holds()]
 
     def is_read_by_others(self, place: Place, function: Any) -> bool:
-        """Return whether anybody but a function that is called has read what is at a place."""
+        """Return whether anybody but a function that is called has read the value at a place."""
         return bool(self._readers.get(_whole(place).identity, set()) - {function})
 
     def forget(self, places: Iterable[Place]) -> None:
-        """The program does not depend on what is at these places."""
+        """Forget the dependences on these places."""
         identities = {place.identity for place in places}
         self._known = {key: guard for key, guard in self._known.items() if guard.place.identity not in identities}
         vars(self).pop("_glance", None)

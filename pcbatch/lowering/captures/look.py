@@ -66,7 +66,7 @@ class Look:
 
 
 class _Leaf:
-    """An array, by identity; what can change in place is asked for its type, too."""
+    """An array, by identity; a mutable one also by its type."""
 
     def __init__(self, places: Sequence[Place], value: Any, host: Host):
         self.places = tuple(place.at_a_glance() for place in places)

@@ -37,7 +37,7 @@ class Place:
         return self.kind, holder, key
 
     def item(self, key: Any) -> Place:
-        """The place of an item of what is here."""
+        """Return the place of an item of the value here."""
         return Place("part", self, key, f"{self.text}[{key!r}]")
 
     def read(self) -> Any:

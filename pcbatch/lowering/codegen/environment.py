@@ -46,7 +46,7 @@ class Environment:
         return value
 
     def equivalent(self, path: str) -> str | None:
-        """The name in `ops` of what stands for the function that the free `path` (`np.sqrt`) denotes, if any."""
+        """Return the name in `ops` that stands for the function that the free `path` (`np.sqrt`) denotes, if any."""
         try:
             return self.backend.equivalent(self.path(path))
         except (KeyError, AttributeError):

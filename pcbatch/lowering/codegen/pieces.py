@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a piece: an op whose expression is translated; None for what closes a `with` block."""
+    """One statement of a piece: an op whose expression is translated; None for the end of a `with` block."""
 
     op: ir.Coded | None
     span: Span | None = None
@@ -53,7 +53,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class PieceText:
-    """A piece before it is compiled: translated statements, what goes in and out, and the names that stay free."""
+    """A piece before it is compiled: translated statements, inputs and outputs, and the names that stay free."""
 
     name: str
     reads: tuple[str, ...]

@@ -70,7 +70,7 @@ CHECKED = {
     "<<": ("left_shift", NEGATIVE_SHIFT),
     ">>": ("right_shift", NEGATIVE_SHIFT),
 }
-"""Operators that may fail a lane: what stands for them, and what they fail it with."""
+"""Operators that may fail a lane: their replacements, and the faults."""
 WINDOW = Attribute(Name(OPS), "window")
 
 SiteOf = Callable[[LaneStatus, str], int]
@@ -180,7 +180,7 @@ class Translation:
         return self._with_site(Apply(Attribute(Name(OPS), BUILTINS[name]), found.arguments, found.keywords), fault)
 
     def _free(self, path: str, node: Apply, found: Apply) -> Expression:
-        """A call of a function of the world, or of what stands for one that takes no tensors."""
+        """Return a call of a function of the world, or of the replacement of one that takes no tensors."""
         name = None if path.partition(".")[0] in self.hidden else self.equivalent(path)
         if name is None:
             given = (node.function, *node.arguments, *(value for _, value in node.keywords))
@@ -213,7 +213,7 @@ def _ops(name: str, *arguments: Expression) -> Apply:
 
 
 def _pattern(pattern: Pattern) -> Expression:
-    """The form of targets: None for a name, a tuple of forms for what is taken apart again."""
+    """Return the form of targets: None for a name, a tuple of forms for a part that is taken apart again."""
     return Items("tuple", tuple(Constant(None) if part is None else _pattern(part) for part in pattern))
 
 

@@ -17,7 +17,7 @@ from pcbatch.ir.types import TensorType, Type, leaves
 
 @dataclass(frozen=True)
 class Graph:
-    """One "cfg" function with what its passes ask of it."""
+    """One "cfg" function with its passes' queries."""
 
     function: ir.Function
 
@@ -93,7 +93,7 @@ def is_own_cast(op: ir.Op | ir.Terminator, name: str) -> bool:
 
 
 def settled_at(ops: tuple[ir.Op, ...], place: int) -> tuple[tuple[ir.Op, ...], tuple[ir.Op, ...]] | None:
-    """`ops` parted in front of `place`, so that what the first part leaves has the types of its variables.
+    """Split `ops` in front of `place`, such that the first part's results have the types of its variables.
 
     The casts of it move from the second part into the first; None where the second reads a value as it was before.
     """

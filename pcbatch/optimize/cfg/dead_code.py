@@ -15,7 +15,7 @@ from pcbatch.optimize.cfg.control_flow import Graph
 
 
 def remove_dead_code(program: ir.Program) -> ir.Program:
-    """Drop blocks without a path from their function's entry, and ops that only operate for what is not needed."""
+    """Drop blocks without a path from their function's entry, and plain ops with unused results."""
     return replace(program, functions=tuple(map(_without_dead_code, program.functions)))
 
 

@@ -194,7 +194,7 @@ def _chooses_constant(found: Diamond, pairs: tuple[tuple[str, str], ...]) -> boo
 
 
 def _may_be_cut(graph: Graph, block: ir.Block, found: Diamond, rest: Diamond) -> bool:
-    """Return whether what follows in each arm needs nothing of the arm's beginning but variables that both arms have.
+    """Return whether the rest of each arm needs nothing of the arm's beginning but variables that both arms have.
 
     For it is computed for the lanes of both. These variables cross to another block, and have types.
     """
@@ -248,7 +248,7 @@ def _melded_ops(
     condition: str,
     fresh: Iterator[str],
 ) -> tuple[ir.Op, ...] | None:
-    """The melded primitive on the chosen operands, and the choice between what follows it in the two arms."""
+    """Return the melded primitive on the chosen operands, and a choice between the rests of the two arms."""
     op = found.true[len(found.true) - len(rest.true) - 1]
     other = found.false[len(found.false) - len(rest.false) - 1]
     assert isinstance(op, ir.Primitive) and isinstance(other, ir.Primitive)

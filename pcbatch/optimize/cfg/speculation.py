@@ -49,7 +49,7 @@ def _hoisted_once(graph: Graph) -> ir.Function | None:
 
 
 def _is_free(graph: Graph, arm: ir.Block) -> bool:
-    """Return whether a block goes away if what it does is done before: all of that costs next to nothing."""
+    """Return whether a block goes away if all of its work, which costs next to nothing, is done before."""
     if not arm.ops or graph.arrivals[arm.label] != 1 or not isinstance(arm.terminator, ir.Jump) or arm.terminator.turn:
         return False
     return all(

@@ -78,7 +78,7 @@ PREDICATION = Predication()
 
 
 class _Converting:
-    """A program in the making; of every block what a row costs by now."""
+    """A program in the making, with the present cost of a row of every block."""
 
     def __init__(self, program: Program, costs: list[float], limit: float):
         self.program, self.costs, self.limit = program, costs, limit
