@@ -44,7 +44,7 @@ class Beginnings:
         return [*(key in changed for key in segments.keys), *(True for _ in segments.legs.loop.counter_specs)]
 
     def specs(self, pool: Pool) -> list[Spec]:
-        """The dtypes and shapes of what is kept of a beginning."""
+        """The dtypes and shapes of a beginning's arrays."""
         return [NUMBER, *self._split(self.segments.legs.specs(pool, None))[0]]
 
     def _split(self, every: Sequence[Any]) -> tuple[list[Any], list[Any]]:

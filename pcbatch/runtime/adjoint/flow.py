@@ -36,7 +36,7 @@ class Flow:
         return sum(self.arguments) + len(self.replay.totals) * self.replay.by_lane
 
     def packed(self, arrays: Iterator[Array]) -> list[Array | None]:
-        """The gradients by the leaves of all arguments and shared operands, of what the way back gives, in its order.
+        """Pack the backward pass's results, in its order, as gradients by the leaves of arguments and shared operands.
 
         None where none flows.
         """

@@ -15,7 +15,7 @@ from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import Pool
 
 _Carried = tuple[Sequence[Array], Aside, Array]
-"""The last segment, packed without its tape, what is put aside so far, and how many segments there were."""
+"""The last segment, packed without its tape, the store so far, and the number of segments."""
 
 
 class Forward:
@@ -102,7 +102,7 @@ class Forward:
         return len(self.segments.tapes.keys)
 
     def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
-        """The pool of a run on what its program is given."""
+        """Return the pool of a run from its program's inputs."""
         return Pool.of(lanes if lanes is not None else arrays[-1])
 
     def operands(self, arrays: Sequence[Array]) -> Sequence[Array]:
@@ -195,7 +195,7 @@ class Forward:
         return 1 + len(loop.counter_specs) + len(self.layout.outputs) + len(self.pointers) + self.tells
 
     def begin(self, arrays: Sequence[Array], lanes: int | None, fixed: int | None) -> tuple[Snapshot, Sequence[Array]]:
-        """The beginning of a run on what its program is given, and the operands of its segments."""
+        """Return the beginning of a run from its program's inputs, and the operands of its segments."""
         *given, capacity, every = arrays
         count, pool = len(self.layout.inputs), self.pool(arrays, lanes)
         first = self.segments.legs.begin(given[:count], pool, self._first(capacity, fixed), every)

@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.protocol import Backend
 
 
 def with_hidden(program: Program, backend: Backend) -> tuple[Program, tuple[Any, ...]]:
-    """The program with what its pieces' helpers capture as shared operands behind all others, and these."""
+    """Return the program with captures of its pieces' helpers as shared operands behind all others, and these."""
     found: dict[int, tuple[str, Any]] = {}
 
     def shown(piece: Piece) -> Piece:

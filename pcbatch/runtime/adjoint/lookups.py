@@ -34,7 +34,7 @@ class Lookups:
         self.beside = beside
 
     def _leaves(self, each: Beside) -> list[str]:
-        """The keys of the gradients by the leaves of what a piece shares."""
+        """Return the keys of the gradients by the leaves of a piece's shared operands."""
         piece = self.program.blocks[each.number].body[each.place]
         assert isinstance(piece, Piece)
         return [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
@@ -64,7 +64,7 @@ class Lookups:
 
     @property
     def specs(self) -> list[Spec]:
-        """The dtypes and shapes of what `flat` gives: for each key the rows, and their numbers."""
+        """The dtypes and shapes of the results of `flat`: for each key the rows, and their numbers."""
         return [
             spec
             for table in self.tables.values()
@@ -147,7 +147,7 @@ class Lookups:
         return self.summed(self.backend.joined_records(before[2:], self.specs))
 
     def summed(self, arrays: Sequence[Array]) -> list[Array]:
-        """The same of what `flat` gives."""
+        """Sum the rows of each number in the results of `flat`."""
         pairs = zip(arrays[::2], arrays[1::2], strict=True)
         return [array for rows, numbers in pairs for array in self.backend.summed_by_number(rows, numbers)]
 

@@ -121,7 +121,7 @@ class Names:
 
 
 def keys(tapes: Tapes, name: str) -> Iterator[tuple[str, TensorType]]:
-    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack.
+    """Yield the keys of the gradients by variable `name`, with their contents for a lane or a stack's entry.
 
     For an example, where it lies by example.
     """

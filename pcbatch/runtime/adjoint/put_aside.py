@@ -15,7 +15,7 @@ from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.pool import Pool
 
 Run = Callable[[Sequence[Array]], Sequence[Array]]
-"""Runs a segment from a flat snapshot: what it gives, packed."""
+"""A function that runs a segment from a flat snapshot and returns it packed."""
 Aside = list[Array]
 """All that is put aside of the segments so far, as loops carry it."""
 

@@ -1,4 +1,4 @@
-"""Runs of blocks that are recorded: what they do they do as ever, and at the end they write it down."""
+"""Runs of blocks that are recorded: the usual work, and records at its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pcbatch.runtime.machine.rows import Rows
 
 
 class TapedExecution(Execution):
-    """One run of a block, which keeps what undoing it needs."""
+    """One run of a block, which is recorded."""
 
     def __init__(
         self, tapes: Tapes, context: Context, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows

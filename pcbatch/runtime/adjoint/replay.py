@@ -67,14 +67,14 @@ class Replay:
 
     @cached_property
     def gradients(self) -> dict[str, tuple[TensorType, bool]]:
-        """The gradients of lanes, by key: what each holds for a lane, and whether of each entry of a stack."""
+        """The gradients of lanes, by key: their contents for a lane, or for each entry of a stack."""
         stacks = set(self.tapes.layout.all_stacks)
         names = sorted(self.tapes.activity.variables & self.program.storage.keys())
         return {key: (type_, key in stacks) for name in names for key, type_ in keys(self.tapes, name)}
 
     @cached_property
     def totals(self) -> dict[str, TensorType]:
-        """The gradients by shared operands that are sums of rows, by key: what each holds, of all lanes or for each."""
+        """The gradients by shared operands that are sums of rows, by key: their contents, of all lanes or for each."""
         return {
             key: type_
             for name in self.program.shared

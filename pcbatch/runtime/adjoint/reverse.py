@@ -1,4 +1,4 @@
-"""Reverse mode of one program: which of the ways through it a run takes, and what it is compiled for."""
+"""Reverse mode of one program: the choice of a run's way through it, and of the compiled program."""
 
 from __future__ import annotations
 

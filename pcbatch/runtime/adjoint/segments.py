@@ -1,4 +1,4 @@
-"""A taped run as a sequence of segments, each a leg with tapes of its own: what one compiled program is run for.
+"""A taped run as a sequence of segments, each a leg with tapes of its own, by one compiled program.
 
 A segment ends when no lane can go on: because all have ended, because stacks are full, or because the tape is. Then
 what it recorded is put aside and the next begins with empty tapes, and on longer stacks where lanes want room there. So
@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.programs import NO_BUDGET
 
 @dataclass(frozen=True)
 class Segment:
-    """The end of a segment: where the run stands, what it recorded, and two scalar bools.
+    """The end of a segment: the standing of the run, its tape, and two scalar bools.
 
     `goes_on`: some lane has not ended. `lacking`: some lane wants room on its stacks.
     """
@@ -57,7 +57,7 @@ class Segments:
 
     @property
     def changed(self) -> set[str]:
-        """The keys of what a segment may change of a state, and of stacks that grow between two."""
+        """The keys of a state's arrays that a segment may change, and of stacks that grow between two."""
         return {"pc", "room", *self.layout.all_stacks}.union(*self.legs.loop.guarded.changes)
 
     @property

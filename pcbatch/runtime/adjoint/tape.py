@@ -118,7 +118,7 @@ class Tapes:
         self._check()
 
     def _check(self) -> None:
-        """Refuse what has no gradients here: GradientError PCB606."""
+        """Refuse programs without gradients here: GradientError PCB606."""
         types = {**self.program.types, **self.program.shared_types}
         for name in sorted(self.activity.variables | self.activity.shared):
             if any(leaf.dtype.startswith("complex") for leaf in leaves(types[name])):
@@ -176,7 +176,7 @@ class Tapes:
         return BlockTape(number, fields, linear, pointers)
 
     def _more_fields(self, number: int) -> dict[str, TensorType]:
-        """Fields that the rows of a block have for what it does with other lanes."""
+        """Return the fields in a block's rows for its dealings with other lanes."""
         return {}
 
     def _linear(self, piece: Piece) -> Linear:
@@ -278,7 +278,7 @@ class Tapes:
         return [*self.specs(None)]
 
     def specs(self, lanes: int | None) -> dict[str, Spec]:
-        """The dtypes and shapes of what `keys` says."""
+        """The dtypes and shapes of the arrays of `keys`."""
         found: dict[str, Spec] = {}
         for tape in self.blocks.values():
             count = None if lanes is None else self.length(tape, lanes)

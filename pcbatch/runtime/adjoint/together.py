@@ -75,7 +75,7 @@ class Together:
         return {**end, **dict(zip(staying, found, strict=False))}, {**totals, **after}
 
     def _given(self, each: Beside, shared: Mapping[str, Leaves]) -> tuple[list[str], list[Leaves], list[int]]:
-        """The keys of gradients by what a piece shares, that itself, and the numbers of deltas that stay rows."""
+        """Return the gradients' keys for a piece's shared operands, these, and the numbers of deltas that stay rows."""
         piece = self.program.blocks[each.number].body[each.place]
         assert isinstance(piece, Piece)
         names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
@@ -84,7 +84,7 @@ class Together:
     def pulled_back(
         self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
     ) -> Totals:
-        """`totals` with what a piece that is not late gives of all rows of the segment."""
+        """Add to `totals` the contributions of a piece that is not late, from all rows of the segment."""
         backend, linear = self.backend, each.linear
         names, operands, left_out = self._given(each, shared)
         sums, lanes = [end[key] for key in each.sums], backend.lanes_of(sound)
@@ -168,7 +168,7 @@ class Together:
 
 
 def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:
-    """A total with what rows add to it; `[lanes, ...]` if it is `by_lane`, and several rows may be of one lane."""
+    """Return a total plus the rows; `[lanes, ...]` if `by_lane`, where several rows may be of one lane."""
     if by_lane:
         assert rows.lanes is not None
         return total + backend.sums_of_rows(part, rows.mask, rows.lanes, backend.lanes_of(total))

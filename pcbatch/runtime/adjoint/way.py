@@ -65,7 +65,7 @@ class Undoes(Protocol):
 
 @dataclass(frozen=True)
 class Taped:
-    """A taped run: what made it, what it gave, and what it left for the way back.
+    """A taped run: its maker, its outcome, and its records for the backward pass.
 
     `aside` is what has been put aside of so many `segments`; `pointers` are those at which the results lie. It had so
     many lanes, examples and idle ones: `room`.
@@ -209,7 +209,7 @@ class Way:
         return [self._count(self.capacity)]
 
     def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
-        """`taped` with what the way back needs of the arrays that the run was given."""
+        """Return `taped` with the run's inputs that the backward pass needs."""
         return taped
 
     def _count(self, number: Any) -> Array:
@@ -313,7 +313,7 @@ class Way:
         return [*first, *(after[key] for key in self.replay.totals)]
 
     def _alone(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
-        """The compiled program of the whole way back through one segment; what is looked up comes last.
+        """Return the compiled program of the backward pass through one segment; lookups come last.
 
         Where gradients begin is made inside, for XLA copies all that changes of what is made outside.
         """

@@ -129,7 +129,7 @@ class Arrays(Protocol):
     def with_added(
         self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
     ) -> Array:
-        """`array` with `value[row]` added to what `masked_store` would write over; rows may be of the same lane."""
+        """Return `array` with `value[row]` added where `masked_store` would write; rows may be of the same lane."""
 
     def with_row(self, array: Array, place: Array, row: Array) -> Array:
         """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""

@@ -1,4 +1,4 @@
-"""The call frame of XLA's foreign function interface, version 0: where a handler finds what it is called with.
+"""The call frame of XLA's foreign function interface, version 0, by which a handler is called.
 
 Offsets in bytes into the structures of `xla/ffi/api/c_api.h`; pointers and lengths are words of 64 bits. A handler gets
 the address of a frame, and returns that of an error, or 0.

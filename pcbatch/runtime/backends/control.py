@@ -1,4 +1,4 @@
-"""Control: what runs under a condition, again and again, or compiled; and the program of a caller's around it."""
+"""Control: conditionals, loops, compilation, and the caller's program around a run."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Control(Protocol):
         function: Callable[[Array, list[Array]], tuple[Array, list[Array]]],
         before: Sequence[Array],
     ) -> list[Array]:
-        """`while predicate: predicate, before = function(predicate, before)`: what `before` is then.
+        """Run `while predicate: predicate, before = function(predicate, before)`; return the last `before`.
 
         Shapes stay. `function` may read the predicate, which holds.
         """
@@ -186,7 +186,7 @@ class Control(Protocol):
         """
 
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
-        """Raise what running it would raise at first: trace what `compile` gave, have it compiled if `jit`, no more."""
+        """Raise the errors of a first run: trace the result of `compile`, and have it compiled if `jit`."""
 
     def targeting(self, place: str) -> AbstractContextManager[None]:
         """Trace programs inside for a "CPU" or a "GPU", whatever the machine has."""
@@ -256,7 +256,7 @@ class Control(Protocol):
         """Return whether a gradient is traced only to be saved: it sees its run's arrays, but not its records."""
 
     def refused_gradients(self, error: Exception, arrays: Sequence[Array]) -> Sequence[Array | None]:
-        """Raises `error`, as `arrays` have no gradients; or, where one `is_saved`, what raises once it is used."""
+        """Raise `error`, as `arrays` have no gradients; or, where one `is_saved`, make an operation that raises it."""
 
     def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         """Return the result of `compile` such that no tape sees its calls; the first call still traces as usual."""
@@ -270,7 +270,7 @@ class Control(Protocol):
     def differentiable(
         self, function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]], arrays: Sequence[Array], name: str
     ) -> list[Array]:
-        """The results of `function(arrays)`, which nobody watches inside; gradients through it are what it says.
+        """Return the results of `function(arrays)`, hidden from tapes inside; it defines their gradients.
 
         It gives its results and how to come from gradients by these to those by `arrays`; None stands for none. That
         is not differentiated in turn: GradientError PCB604, naming `name`, if somebody asks for it.

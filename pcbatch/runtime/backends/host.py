@@ -29,7 +29,7 @@ class Host(Protocol):
         """Return whether a captured array is mutable, so that pieces depend on its identity."""
 
     def held_by(self, value: Any) -> Any:
-        """The array that a captured one has inside, as its `value`: what an object of Keras' is to TensorFlow."""
+        """Return the array inside a captured object, its `value`, as in objects of Keras'."""
 
     def takes_gradients(self, value: Any) -> bool:
         """Return whether a captured object is a gradient tape's class, or a function whose code names one."""

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 State = Callable[[], tuple[Any, ...]]
-"""A function that gives what was read as it is now, to be compared."""
+"""A function that returns a state's present value, to be compared."""
 
 _note: ContextVar[Callable[[State], None] | None] = ContextVar("note", default=None)
 

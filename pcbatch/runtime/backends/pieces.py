@@ -35,7 +35,7 @@ Note = Callable[[Span | None, str], None]
 
 @dataclass(frozen=True)
 class Signature:
-    """The types of what a piece reads, of what all lanes share, and of what it writes, in the piece's order."""
+    """The types of a piece's reads, of its shared operands, and of its writes, in the piece's order."""
 
     reads: Sequence[Type]
     shared: Sequence[Type]
@@ -117,7 +117,7 @@ class Hlo:
 
 
 class Linear(Protocol):
-    """A piece and its derivative: what it keeps of each row, and what the way back makes of that.
+    """A piece and its derivative: the residuals of each row, and the backward pass from them.
 
     A gradient by a value that all lanes share is never made row by row where that can be helped. Where such a value
     meets one of a lane in a product, or is looked up in, a row gives a *delta*, and all rows of many runs are pulled
@@ -141,7 +141,7 @@ class Linear(Protocol):
     """The leaves of shared operands to which gradients come in another way than by lookups."""
 
     reads_of: Sequence[int]
-    """The leaves of what the piece reads, by number, to which gradients flow whole."""
+    """The leaves of the piece's reads, by number, to which gradients flow whole."""
 
     elements: Sequence[Element]
     """The arrays of which the piece reads elements alone: gradients go to these, not to the array."""
@@ -225,7 +225,7 @@ class Pieces(Protocol):
     """Full name of the module that generated code knows as `ops`."""
 
     def equivalent(self, function: Any) -> str | None:
-        """The path in `ops` of what stands for a function of Python, `math` or NumPy that takes no such arrays.
+        """Return the path in `ops` for a function of Python, `math` or NumPy that takes no such arrays.
 
         It is "without_equivalent" where nothing does, None for every other function.
         """
@@ -234,7 +234,7 @@ class Pieces(Protocol):
         """Return a tracer of single operations' types; `tapes` tells whether the user's code may take gradients."""
 
     def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
-        """The code, the message and the advice for what an operation has raised while it was tried.
+        """Return the code, the message and the advice for an error raised while an operation was tried.
 
         `handed` says that pcbatch's own code has called the user's, such as a density.
         """
@@ -279,7 +279,7 @@ class Pieces(Protocol):
         """Trace pieces, which are of blocks with these labels, inside `tracing_once`."""
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
-        """A digest of what `piece` does with such types, the same in every process, whatever it has read to get there.
+        """Return a digest of the computation of `piece` for such types, equal in every process.
 
         None where there is none, as where it runs code of the user's for all lanes at once.
         """

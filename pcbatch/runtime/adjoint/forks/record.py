@@ -17,7 +17,7 @@ from pcbatch.runtime.machine.rows import Rows
 
 
 class TapedForkedExecution(TapedExecution, ForkedExecution):
-    """One run of a block for a chunk of lanes, `count` of them, which keeps what undoing it needs.
+    """One run of a block for a chunk of lanes, `count` of them, which is recorded.
 
     Lanes of examples that are given up are kept with the others: their rows are left out with their examples. Where
     lanes can lack room on their stacks, those that do are not kept: `may_wait`.

@@ -120,7 +120,7 @@ class ForkedReverse:
         return Parts(**{**vars(_taped(runs[0])), "outcome": outcome}, parts=runs)
 
     def _at_once(self, arrays: Sequence[Array], lanes: int) -> tuple[ForkedTaped, Told]:
-        """The same, of examples that run at once; and what is to be told of it."""
+        """Do the same for examples that run at once, and return the statistics, too."""
         backend, most = self.backend, self.pools.most
         room = lanes if self.rooms is None else self.rooms.of(lanes)
         room = room if most is None else max(lanes, min(room, most))

@@ -127,7 +127,7 @@ class ForkedSegments(Segments):
         return self.backend.lanes_of(inputs[0]) if self.layout.inputs else examples
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
-        """See `Segments`; `lacking` says how many lanes and what capacity of stacks the next one is to have."""
+        """See `Segments`; `lacking` is the number of lanes and the capacity of stacks of the next one."""
         backend, legs = self.backend, self.legs
         lanes, state = self.lanes(snapshot), {key: snapshot.state[key] for key in self.keys}
         told = state.pop(TOLD)

@@ -71,7 +71,7 @@ class Meeting:
 
 
 class Anatomy:
-    """The operations of a trace before gradients are added to it, and which of them depend on what."""
+    """The operations of a trace before gradients are added to it, and their dependences."""
 
     def __init__(self, traced: Trace, outputs: Sequence[tf.Tensor], wanted: Collection[int]):
         """`wanted` are the places among `traced.shared` of which gradients are wanted."""
@@ -115,7 +115,7 @@ class Anatomy:
     def _cut(
         self, targets: Sequence[tf.Tensor], given: Collection[int], *, reads_only: bool = False, costly: bool = False
     ) -> dict[int, tf.Tensor]:
-        """`costly`: what is costly is kept, too."""
+        """Return a cut; with `costly`, costly results are kept, too."""
         kept: dict[int, tf.Tensor] = {}
         pending, seen = [*targets], set[int]()
         while pending:
@@ -130,7 +130,7 @@ class Anatomy:
         return kept
 
     def _with_costly(self, targets: Sequence[tf.Tensor], given: Collection[int]) -> dict[int, tf.Tensor]:
-        """The same, with what is costly kept where it cannot be computed from what else is kept.
+        """Return the same, and costly results where they cannot be computed from the rest.
 
         64 small TreeLSTMs of 128 cells take 0.965 of a training step by that, LSTMs of 256 0.98.
         """

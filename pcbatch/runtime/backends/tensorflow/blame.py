@@ -72,7 +72,7 @@ _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) wit
 
 
 def failure(error: Exception, handed: bool = False) -> tuple[str, str, str]:
-    """The code, the message and the advice for what one operation has raised while it was tried.
+    """Return the code, the message and the advice for an error raised while an operation was tried.
 
     `handed` says that pcbatch's own code has called the user's, such as a density.
     """
@@ -88,7 +88,7 @@ def failure(error: Exception, handed: bool = False) -> tuple[str, str, str]:
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:
-    """`error`, raised while `piece` was traced: PCB401, or what pcbatch itself refuses inside pieces.
+    """Return the error for `error`, raised while `piece` was traced: PCB401, or pcbatch's own refusal.
 
     It has no diagnostics where an earlier piece has refused the same.
     """
@@ -153,7 +153,7 @@ def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> 
 
 
 def _of_handed(found: Diagnostic, operation: Any) -> Diagnostic:
-    """A diagnostic about an operation; at the line of what pcbatch's own code was handed, where that code is meant."""
+    """Return a diagnostic about an operation, moved from pcbatch's own code to the line of its operands."""
     if found.span is None or not found.span.file.startswith(OWN):
         return found
     return replace(
@@ -162,7 +162,7 @@ def _of_handed(found: Diagnostic, operation: Any) -> Diagnostic:
 
 
 def _made_at(operation: Any) -> Span | None:
-    """The line of the user's code that made an operation, or what it is computed from: a gradient has no line."""
+    """Return the line of the user's code that made an operation, or its inputs: a gradient has no line."""
     pending, seen = deque([operation]), {operation.name}
     while pending:
         each = pending.popleft()

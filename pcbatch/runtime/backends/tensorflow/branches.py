@@ -1,4 +1,4 @@
-"""Conditionals and loops of programs that XLA compiles: TensorFlow's operations, without what surrounds them.
+"""Conditionals and loops of programs that XLA compiles: TensorFlow's operations, without their wrappers.
 
 `tf.cond` and `tf.while_loop` trace a function for each arm, prepare a gradient, count turns, check and copy: 3 to 5 ms
 for each block of a program before anything is in it. These take a third of that. Nothing in them has a gradient, and no

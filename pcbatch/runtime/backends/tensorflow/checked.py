@@ -100,7 +100,7 @@ def _all_known(y: tf.Tensor, good: Callable[[Any], Any]) -> bool:
 
 
 def power(a: Any, b: Any, site: int) -> Any:
-    """`a ** b`; what has no such power fails the lane: an int to a negative exponent, unless this is a literal, and 0.
+    """Return `a ** b`; a negative power of 0 fails the lane, and of an int unless the exponent is a literal.
 
     Of floats only Python's own 0.0, as in `divide`; tensors follow TensorFlow.
     """

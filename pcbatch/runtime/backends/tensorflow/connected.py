@@ -156,7 +156,7 @@ class Connected:
         )
 
     def kept_through(self, operation: Any, gradient: tf.Tensor) -> tf.Tensor:
-        """The same of a gradient that comes through an operation to what lanes share."""
+        """Return the same of a gradient that comes through an operation to shared values."""
         terms = frozenset[frozenset[int]]().union(*(self._reach.get(id(each), ()) for each in operation.outputs))
         is_safe = frozenset() in terms or not self._may_bend(operation)
         return gradient if is_safe else _where(self._predicate(terms), gradient)

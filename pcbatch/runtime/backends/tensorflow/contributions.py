@@ -77,7 +77,7 @@ class Contributions:
         left_out: Collection[int] = (),
         apart: Apart | None = None,
     ) -> list[tf.Tensor | None]:
-        """See `pieces.Linear.pull_back`; `kept` are the residuals, each with what it stands for."""
+        """See `pieces.Linear.pull_back`; `kept` are the residuals, each with its tensor."""
         by_tensor: dict[int, list[tf.Tensor]] = {}
         for tensor, total in zip(self.summed, sums, strict=True):
             by_tensor.setdefault(id(tensor), []).append(total)
@@ -165,7 +165,7 @@ def _pulled(
     shape: tf.TensorShape,
     apart: Apart | None,
 ) -> tf.Tensor:
-    """The gradient by the shared input of a meeting, of all rows: one product, or one sum by what was looked up.
+    """Return the gradient by a meeting's shared input, of all rows: one product, or one sum by looked-up rows.
 
     Of each lane `apart` it is a product for each row, and sums of these.
     """

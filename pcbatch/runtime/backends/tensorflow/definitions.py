@@ -20,7 +20,7 @@ _CALLS = """
 Assert Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While XlaCallModule
 """
 CALLS = frozenset(_CALLS.split())
-"""Operations of which some are called stateful, and which have no state but that of what they call."""
+"""Operations, some called stateful, whose only state is that of the functions that they call."""
 
 COMPILED = "_XlaMustCompile"
 """Attribute of functions that XLA compiles, and sometimes of their calls."""
@@ -29,7 +29,7 @@ _ARGUMENT = "pcbatch_argument_"
 
 
 class NotPortableError(Exception):
-    """A program that depends on something of this process: its text says on what."""
+    """Raised for a program that depends on something of this process, which the message names."""
 
 
 def portable(main: str, definitions: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -21,7 +21,7 @@ from pcbatch.runtime.backends.tensorflow.traces import Trace
 
 @dataclass(frozen=True)
 class Taken:
-    """`tensor`, the element that scalar `indices` say, of the array at `place` among what is read, its only `leaf`."""
+    """An element `tensor`, at scalar `indices` of the array that is read at `place`, its only `leaf`."""
 
     place: int
     leaf: int

@@ -75,7 +75,7 @@ def named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
 
 
 def equivalent(function: Any) -> str | None:
-    """The path in `ops` of what stands for `function`; "without_equivalent" if nothing does though it takes no tensors.
+    """Return the path in `ops` for `function`; "without_equivalent" if it takes no tensors and has none.
 
     None for every other function.
     """
@@ -105,7 +105,7 @@ def _path(function: Any) -> str:
 
 
 def without_equivalent(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` for static values; what differs by lane is refused by the function's name."""
+    """Return `function` for static values; values of a lane are refused by the function's name."""
     path = _path(function)
     varies = is_lane_value if path in TAKE_STRUCTURES else _varies
 

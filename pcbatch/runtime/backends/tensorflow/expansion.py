@@ -1,4 +1,4 @@
-"""Operations that run functions, put in the place of which is what the functions do: before a trace is differentiated.
+"""The inlining of functions that operations run, before a trace is differentiated.
 
 TensorFlow differentiates a conditional by running the gradients of both arms under a conditional, and a loop by another
 loop, with lists of what was computed in between: nobody can vectorise that for lanes, least of all under XLA. So a call
@@ -43,7 +43,7 @@ class Expansion:
     def __init__(
         self, graph: Any, reads: Sequence[tf.Tensor], results: Sequence[tf.Tensor], *, arms_only: bool = False
     ):
-        """`reads` are what a lane has of its own, `results` what the graph is for.
+        """Expand a graph; `reads` are a lane's own tensors, `results` those of the graph.
 
         With `arms_only` it is the conditionals of which lanes may take different arms, and what is in these.
         """
@@ -72,7 +72,7 @@ class Expansion:
         return self._replaced.get(id(tensor), tensor)
 
     def _expand(self, operation: Any) -> None:
-        """Let those who read what an operation gives read what is made here, if that can be."""
+        """Rewire the readers of an operation's outputs to the tensors made here, if possible."""
         has_lists = any(tensor.dtype == tf.variant for tensor in (*operation.inputs, *operation.outputs))
         if operation.type not in (*_CONTROL, *_OURS, "ResourceGather") and not has_lists:
             return

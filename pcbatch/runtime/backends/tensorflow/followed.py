@@ -1,4 +1,4 @@
-"""Python's floats of one example that a gradient tape follows: what `math.sin(x)` and `float(x)` give under a tape.
+"""Floats of one example that a gradient tape follows: the results of `math.sin(x)` and `float(x)` under a tape.
 
 To Python and to all decisions such a number is the float that it would be without a tape, `number`, to the bit; beside
 it goes a tensor, which the tape has seen come about. Arithmetic does both; what knows of tensors takes the tensor.
@@ -225,7 +225,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     for name in math_equivalents.NAMES
     if name != "prod" and hasattr(math, name)
 }
-"""The functions of `math` that give floats, with what `single` calls instead."""
+"""The functions of `math` that return floats, with the functions that `single` calls instead."""
 
 
 def marked(value: Any, *made_of: Any) -> Any:

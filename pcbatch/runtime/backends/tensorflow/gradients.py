@@ -1,4 +1,4 @@
-"""Gradients: what takes them, how they go through a run, and what asking for one is where there is none."""
+"""Gradients: code that takes them, their way through a run, and errors where there are none."""
 
 from __future__ import annotations
 

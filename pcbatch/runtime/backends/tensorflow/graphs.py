@@ -39,7 +39,7 @@ def in_outer_xla() -> bool:
 
 
 def may_be_in_xla() -> bool:
-    """The same; True where TensorFlow cannot be asked, for what is right without XLA, too."""
+    """The same, but True where TensorFlow cannot be asked: for code that is right without XLA, too."""
     return _in_xla() is not False
 
 

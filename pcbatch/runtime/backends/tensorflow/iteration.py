@@ -1,4 +1,4 @@
-"""Sequences taken apart: what a loop goes over, patterns of `match`, unpacking, starred arguments."""
+"""Sequences taken apart: iterables of loops, patterns of `match`, unpacking, starred arguments."""
 
 from __future__ import annotations
 

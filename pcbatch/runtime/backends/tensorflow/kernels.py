@@ -126,7 +126,7 @@ def _convolution(image: Callable[[Any], int | None], kernel: Callable[[Any], int
 
 
 def _channels(operation: Any, at: int, sizes: int) -> int | None:
-    """The size at place `at` of what an operation gives: of its shape, or as operand `sizes` has it."""
+    """Return the size at place `at` of an operation's result: of its shape, or as operand `sizes` has it."""
     size: int | None = operation.outputs[0].shape[at]
     return _size(operation.inputs[sizes], at) if size is None else size
 

@@ -93,7 +93,7 @@ class Linearized:
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
     def _differentiate(self, outputs: Sequence[tf.Tensor], reads: Sequence[int]) -> None:
-        """Add to the trace's graph what the way back needs.
+        """Add the tensors of the backward pass to the trace's graph.
 
         `read_gradients` by place of a leaf; `taken`, elements of arrays, each with its gradient; `contributions` of
         meetings that are pulled back for many rows, each with a delta; `parts`, the gradients of a row by other tensors

@@ -1,4 +1,4 @@
-"""Lists of arrays, in which loops inside opaque calls collect what each turn gives: what XLA compiles of them."""
+"""Lists of arrays, in which loops inside opaque calls collect their turns' results: their form in XLA."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Run:
         return self.taped(inputs, call.arguments)[1]
 
     def taped(self, inputs: Any, count: int) -> tuple[tf.GradientTape, list[tf.Tensor], list[tf.Tensor]]:
-        """The run on the first `count` of `inputs`: a tape, what it gives, `[lanes, ...]`, and what is watched."""
+        """Run on the first `count` of `inputs`: return a tape, the results, `[lanes, ...]`, and the watched tensors."""
         graph, given, lanes = tf.compat.v1.get_default_graph(), inputs.inputs[:count], private.lanes_of(inputs)
         key = tuple(id(tensor) for tensor, _, _ in given)
         known = self._taped.setdefault(graph, {})
@@ -177,7 +177,7 @@ Rule = Whole | Loop | Run | Undone
 
 @dataclass(frozen=True)
 class _Function:
-    """A traced function of `arguments` tensors and of what it captures."""
+    """A traced function of `arguments` tensors and of its captures."""
 
     concrete: Any
     arguments: int
@@ -332,7 +332,7 @@ def _captured_gradients(
     rule: Rule | None,
     name: str,
 ) -> list[tf.Tensor | None]:
-    """Gradients with respect to what the function captures: variables, and values of the lane from around it."""
+    """Return gradients with respect to the function's captures: variables, and values of the lane around it."""
     captured = concrete.captured_inputs
     variables = {id(variable.handle): variable for variable in private.trainable_variables(concrete)}
     places = [i for i, tensor in enumerate(captured) if id(tensor) in variables or _differentiable(tensor)]

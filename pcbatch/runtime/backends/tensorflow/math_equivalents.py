@@ -34,7 +34,7 @@ def _wide(arguments: tuple[Any, ...]) -> bool:
 
 
 def _static(name: str, arguments: tuple[Any, ...], site: int, junk: Any) -> Any:
-    """Python's own function; what it raises for numbers fails the lane, not the compilation."""
+    """Return Python's own function; its errors for numbers fail the lane, not the compilation."""
     try:
         return getattr(math, name)(*arguments)
     except (ValueError, OverflowError, ZeroDivisionError):

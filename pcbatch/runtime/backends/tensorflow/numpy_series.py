@@ -109,7 +109,7 @@ def _unwrap(p: Any) -> tf.Tensor:
 
 
 def _transform(function: Callable[..., tf.Tensor], *, is_real: bool = False) -> Equivalent:
-    """A Fourier transform along the last axis, of all that is there; `is_real` of what takes real numbers."""
+    """Return a Fourier transform along the whole last axis; `is_real` if it takes real numbers."""
 
     def transformed(a: Any) -> tf.Tensor:
         x = inexact(array(a))

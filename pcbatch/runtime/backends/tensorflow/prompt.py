@@ -83,7 +83,7 @@ class _Acting(threading.local):
 
 
 _acting = _Acting()
-"""The mark that stops what a thread does for another one; see `stoppable`."""
+"""The mark that stops a thread's work for another one; see `stoppable`."""
 
 
 def reader() -> Callable[[tf.Tensor], tf.Tensor] | None:

@@ -1,4 +1,4 @@
-"""Operations must be pure: what would happen once for all lanes, or differ by batch, is refused by its type."""
+"""Purity: operations that would happen once for all lanes, or differ by batch, are refused by their type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcbatch.runtime.backends.tensorflow import private
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Operations whose type matches `pattern`: what is wrong with them and what to write instead."""
+    """The refusal of operations whose type matches `pattern`: message and help."""
 
     code: str
     pattern: re.Pattern[str]

@@ -69,7 +69,7 @@ def ragged(rows: Any) -> Ragged:
 
 
 def padded(value: Any, axes: Any) -> Any:
-    """An argument with a `Ragged` in the place of all rows of unequal length in it; TypeError for what cannot be.
+    """Return an argument with a `Ragged` for all rows of unequal length in it; TypeError if impossible.
 
     `axes` are its axes of lanes: what all lanes share has no rows.
     """

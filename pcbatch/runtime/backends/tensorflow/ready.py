@@ -1,4 +1,4 @@
-"""Operations made of ready tensors: what the machine makes for every block, in a third of the time.
+"""Operations on ready tensors, which the machine makes for every block, in a third of the time.
 
 TensorFlow's functions look at every argument (what is it, has somebody a dispatcher for it, which dtype has the other
 one), for three times as long as it takes to make the operation. Here dtypes agree, or TensorFlow's own check of the
@@ -91,7 +91,7 @@ def numbers(count: int) -> tf.Tensor:
 
 
 def array(value: Any, dtype: str) -> tf.Tensor:
-    """`tf.convert_to_tensor`, which looks for 20 us what NumPy's arrays and variables are, by the way that it takes."""
+    """Convert as `tf.convert_to_tensor`, without its 20 us of checks for NumPy's arrays and variables."""
     if type(value) is np.ndarray:
         return tf.constant(value, dtype)
     if isinstance(value, tf.Variable) and value.dtype == dtype:

@@ -1,4 +1,4 @@
-"""Errors that TensorFlow or XLA raise while a whole program is compiled or run: what is wrong, and in which block."""
+"""Errors of TensorFlow or XLA while a whole program is compiled or run: the reason, and the block."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def masked(array: tf.Tensor, mask: tf.Tensor, element: tf.Tensor) -> tf.Tensor:
 
 
 def _element_of(array: tf.Tensor, value: Any) -> tf.Tensor:
-    """`value` with the dtype of `array`; TensorFlow's error for what does not fit."""
+    """Convert `value` to the dtype of `array`; TensorFlow's error where it does not fit."""
     if isinstance(value, (tf.Tensor, np.ndarray, np.generic)):
         found = tf.convert_to_tensor(value)
         if casts_into(found.dtype.name, array.dtype.name):

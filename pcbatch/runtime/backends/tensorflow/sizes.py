@@ -29,7 +29,7 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank"}
 
 
 def check(made: Iterable[Any]) -> None:
-    """SizeError where an operation takes a lane's number for what says the shape of its outputs."""
+    """Raise SizeError where an operation takes a lane's number for a size of its outputs."""
     for operation in made:
         if operation.type in PLACES and not _is_known(operation):
             for place in PLACES[operation.type]:

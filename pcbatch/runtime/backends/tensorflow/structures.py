@@ -42,7 +42,7 @@ def spelling(operation: str) -> str:
 
 
 def joined_type(a: Any, b: Any) -> Type:
-    """The type that holds two values; TypeError, with what to write, where there is none."""
+    """Return the type that holds two values; TypeError, with a help, where there is none."""
     try:
         type_ = join(type_of(a), type_of(b))
     except ConflictError as error:

@@ -64,7 +64,7 @@ PRODUCTS = frozenset((
     "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D", "Conv3D", "Conv2DBackpropInput",
     "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
 ))  # fmt: skip
-"""Operations that read what all lanes share once for several rows."""
+"""Operations that read shared values once for several rows."""
 
 EXACT = frozenset((
     "Abs", "BroadcastTo", "Ceil", "ConcatV2", "Const", "EnsureShape", "ExpandDims", "Fill", "Floor", "Gather",

@@ -52,7 +52,7 @@ class Trace:
 
     @property
     def handles(self) -> Pairs:
-        """The handles of variables, as the graph has them by now, each with the placeholder for what is read from it.
+        """The graph's present handles of variables, each with the placeholder for its value.
 
         Results that are variables as they are, `h = H0`, are read where `leaves` makes tensors of them.
         """
@@ -216,7 +216,7 @@ def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> l
 
 
 def _variables(given: Sequence[Sequence[Any]], shared: Sequence[Sequence[tf.Tensor]]) -> Pairs:
-    """The handles of the variables among what a piece is handed, with the placeholders in place of which they are."""
+    """Return the handles of variables among a piece's operands, each with the placeholder that it replaces."""
     pairs = zip(chain(*given), chain(*shared), strict=True)
     return [(array.handle, leaf) for array, leaf in pairs if isinstance(array, tf.Variable)]
 

@@ -23,7 +23,7 @@ _sites: ContextVar[tuple[int, int] | None] = ContextVar("sites", default=None)
 
 
 def checking(function: Callable[..., Any], division: int, index: int) -> Callable[..., Any]:
-    """`function`, in which what Python raises for is the lane's fault at these sites."""
+    """Return `function` with Python's errors in it as the lane's faults at these sites."""
 
     def checked(*arguments: Any, **options: Any) -> Any:
         token = _sites.set((division, index))
@@ -54,7 +54,7 @@ def base(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _sound(x: tf.Tensor, checked: tf.Tensor, is_bad: Callable[[Any], Any], instead: int) -> tf.Tensor:
-    """`x`, or another number where what is `checked` of it is bad."""
+    """Return `x`, or another number where the `checked` condition is bad."""
     sites, known = _sites.get(), tf.get_static_value(checked)
     if sites is None or not recorder.can_fault() or (known is not None and not is_bad(known)):
         return x

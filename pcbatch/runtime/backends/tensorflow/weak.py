@@ -61,7 +61,7 @@ def carrier(value: Any) -> tf.Tensor:
 
 
 def scalar(value: Any, what: str) -> tf.Tensor:
-    """`carrier` of a lane value that is one number; TypeError for arrays, which says that `what` takes none."""
+    """Return the `carrier` of a lane value that is one number; TypeError, in the name of `what`, for arrays."""
     tensor = carrier(value)
     if tensor.shape.rank != 0:
         raise TypeError(f"{what} takes a scalar, not an array of shape {tensor.shape.as_list()}")
@@ -253,12 +253,12 @@ class Weak:
 
     @property
     def dtype(self) -> tf.DType:
-        """tf.int32 or tf.float32: what the number is where nothing else decides."""
+        """The dtype of the number where nothing else decides: tf.int32 or tf.float32."""
         return INT if self.value.dtype == INT else FLOAT
 
     @property  # type: ignore[misc] # typeshed's can be written
     def __class__(self) -> type:
-        """A helper of the user's that asks `isinstance(i, int)` is told what it is told of one example."""
+        """Answer `isinstance(i, int)` in a user's helper as for one example."""
         frame = inspect.currentframe()
         asking = frame.f_back.f_globals.get("__name__") if frame and frame.f_back else None
         is_known = (asking or "").partition(".")[0] in _LIBRARIES

@@ -48,7 +48,7 @@ class UntypedBackend:
         return operation
 
     def failure(self, error: Exception) -> tuple[str, str, str]:
-        """Code, message and help for what an operation has raised."""
+        """Return code, message and help for an error of an operation."""
         return "PCB401", f"{type(error).__name__}: {error}", ""
 
     def is_size(self, error: Exception) -> bool:
@@ -84,7 +84,7 @@ class _Symbols:
         return False
 
     def type_of(self, value: Any) -> Type | None:
-        """The type of what an operation has given; None where that is none of its values."""
+        """Return the type of an operation's result; None where it is none of its values."""
         return value.type if isinstance(value, Symbol) else None
 
     @contextlib.contextmanager

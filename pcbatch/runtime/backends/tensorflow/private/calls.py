@@ -17,7 +17,7 @@ _TELLS = all(hasattr(TENSOR_NOW, name) for name in ("_datatype_enum", "_shape_tu
 
 
 def call(concrete: Any, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
-    """The result of a concrete function on tensors of exactly its signature, and perhaps of what it has `captured`.
+    """Return the result of a concrete function on tensors of exactly its signature, and perhaps of its `captured` ones.
 
     TensorFlow's public call looks at the arguments once more, for half of the time.
     """
@@ -63,7 +63,7 @@ def direct(concrete: Any, compiled: bool = False) -> Direct | None:
 def _at_once(
     context: Any, name: str, count: int, compiled: bool
 ) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]]:
-    """`call_defined` of this function in 0.7 of the time: what that looks up is only compared.
+    """Return a faster `call_defined` of this function (0.7 of the time): it compares instead of looking up.
 
     It is `call_defined` itself where this version has no such way, where somebody replaces TensorFlow's way to execute,
     and where somebody may cancel what runs. The options of a call are about how TensorFlow's own kernels run; XLA does

@@ -1,4 +1,4 @@
-"""Graphs of functions: made, watched, asked for what they capture, read and run, and written with operations."""
+"""Graphs of functions: made, watched, asked for captures, read and run, and written with operations."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def is_stateful(graph: Any) -> bool:
 
 
 def captures(graph: Any) -> list[tuple[Any, tf.Tensor]]:
-    """The tensors from outside that a function's graph uses, each with what stands for it there."""
+    """Return the tensors from outside that a function's graph uses, each with its stand-in there."""
     return list(graph.captures) if isinstance(graph, lookup.needed(lookup.FUNC_GRAPH)) else []
 
 

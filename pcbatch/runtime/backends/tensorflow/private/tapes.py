@@ -1,4 +1,4 @@
-"""Gradient tapes: what they see, what stands for one operation, gradients and inputs of operations."""
+"""Gradient tapes: their view, recording of operations, gradients and inputs of operations."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def registered_rules() -> Mapping[str, Converter]:
 
 @functools.cache
 def copy_of_pfor(register: Callable[[MutableMapping[str, Converter], Any], None]) -> Any:
-    """A copy of TensorFlow's vectoriser, in whose registry `register(registry, wrap)` has put what it wants.
+    """Return a copy of TensorFlow's vectoriser with the rules that `register(registry, wrap)` adds.
 
     pfor looks for rules in a registry that is a global of its module, and nested conversions (the body of a loop, of a
     conditional, of a function that is called) are started by rules that look there, too. So does all that TensorFlow

@@ -26,7 +26,7 @@ USES: tuple[Use, ...] = (
 
 @dataclass(frozen=True)
 class Probe:
-    """A use of TensorFlow's insides: whether it does what we rely on, and what pcbatch does where it does not."""
+    """A use of TensorFlow's insides: whether it works as we rely on, and pcbatch's fallback where not."""
 
     name: str
     works: bool

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Use:
-    """A use that can be tried: `check()` raises, or gives something false, where it does not do what we rely on."""
+    """A use that can be tried: `check()` raises, or returns something false, where it works otherwise."""
 
     name: str
     check: Callable[[], Any]

@@ -79,7 +79,7 @@ READS = {"ReadVariableOp", *elements.READS}
 """Operations on a variable's handle that can do with its value in place of the handle."""
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
-"""Tensors of a graph that is vectorised, and what stands for each in the present one."""
+"""Tensors of a graph that is vectorised, each with its conversion in the present one."""
 
 
 Looped = Callable[[Any], None]
@@ -291,7 +291,7 @@ class Conversion:
         return not any(each.is_stacked for each in inputs) and functions.has_corrections(operation)
 
     def _inlined(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-        """A call of a function in which something is made otherwise, as what the function does.
+        """Inline a call of a function that needs corrections.
 
         pfor would take what no lane's value goes into as it is.
         """

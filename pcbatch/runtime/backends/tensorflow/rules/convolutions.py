@@ -125,7 +125,7 @@ def _forward(depthwise: bool) -> Rule:
 
 
 def _to_image(depthwise: bool) -> Rule:
-    """The gradient with respect to the image, which is what transposed convolutions are."""
+    """Return the gradient with respect to the image: a transposed convolution."""
 
     def rule(inputs: Any) -> tf.Tensor:
         inputs.stack_inputs(stack_indices=[1, 2])

@@ -1,4 +1,4 @@
-"""Functions that an operation runs which is taken as it is: what XLA gets wrong is made otherwise inside, too.
+"""Corrections of XLA's errors inside functions of operations that are taken as they are.
 
 An arm of `tf.cond`, a turn of `tf.while_loop` and of `tf.map_fn`, a `tf.function` that is called: where they are
 vectorised, pfor goes through them. For one lane, and where no lane's value goes in, they would run as they were traced.
@@ -72,7 +72,7 @@ def _known(operation: Any, function: Any) -> tuple[Any, list[tf.Tensor]] | None:
 
 
 def _converted(operation: Any, function: Any, convert: Convert) -> Any:
-    """The name of what stands for a function: itself where its graph is not known."""
+    """Return the name of a function's replacement: itself where its graph is not known."""
     known = _known(operation, function)
     if known is None:
         return function

@@ -43,7 +43,7 @@ class Group:
     inputs: list[tf.Tensor]
     outputs: list[tf.Tensor]
     after: set[int]
-    """The tensors, by `id`, that are made of what it gives."""
+    """The tensors, by `id`, that are made of its results."""
 
     @property
     def is_bounded(self) -> bool:

@@ -59,7 +59,7 @@ _LN2 = 355 / 512, -2.121944400546905827679e-4
 
 
 def _exponential(x: tf.Tensor) -> tf.Tensor:
-    """`exp(x)` for `x` from 0 to infinity: a power of 2, whose bits are known, times a series of what is left."""
+    """Return `exp(x)` for `x` from 0 to infinity: a power of 2, whose bits are known, times a series of the rest."""
     kind = np.finfo(x.dtype.as_numpy_dtype)
     x = tf.minimum(x, (kind.maxexp + 0.1) * math.log(2))  # beyond all that is finite
     power = tf.round(x / math.log(2))
