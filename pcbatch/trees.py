@@ -113,7 +113,7 @@ class Children:
 
 
 class Parsed:
-    """A node of a tree that was a text: its `children`, and what the text says of it.
+    """A node of a tree that was a text: its `children`, and its properties in the text.
 
     Of Newick that is `name` and `length`; of CoNLL-U `id`, `form`, `lemma`, `upos`, `xpos`, `feats`, `deprel`.
     """
@@ -169,7 +169,7 @@ def pack(trees: Any, children: Any = None, value: Any = None) -> Tree:
 
 
 def unpack(trees: Tree, results: Any) -> list[Any]:
-    """Results by node as trees: for each tree nested tuples `(result, [subtrees])`, of the shape of what was packed.
+    """Return results by node as trees: for each tree nested tuples `(result, [subtrees])`, as packed.
 
     `results` is `[trees, nodes, ..]`, in the order of `Tree.node`: what a function gives that stores its result for
     each node. A child that is None is None here, too.

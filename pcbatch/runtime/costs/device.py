@@ -227,11 +227,11 @@ class Device:
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
     native_shared: float
-    """The same of a sampler's gradient with a product by what all chains share, from `shared_rows` chains on. Of native
-    code's time the mixed form takes 1.0 at 1,700 (46 x 7, 64 chains), 0.82 at 6,600 (195 x 5, 64 chains; 0.87 of 8
-    chains) and 0.58 at 12,700 (434 x 4, 64 chains)."""
+    """The same of a sampler's gradient with a product by shared data, from `shared_rows` chains on. Of native code's
+    time the mixed form takes 1.0 at 1,700 (46 x 7, 64 chains), 0.82 at 6,600 (195 x 5, 64 chains; 0.87 of 8 chains) and
+    0.58 at 12,700 (434 x 4, 64 chains)."""
     shared_rows: int
-    """Minimal number of rows for which a product by what all share is clearly cheaper than one for each."""
+    """Minimal number of rows for which a product by shared data is clearly cheaper than one for each."""
 
     compiled_convolution: float
     """Factor between XLA's code for a convolution and TensorFlow's own kernels, or its gradient with respect to images,

@@ -53,7 +53,7 @@ def _of_pieces(program: Program, backend: Backend) -> Obstacle | None:
 
 
 def signature_of(program: Program, piece: Piece) -> Signature:
-    """The types of what a piece of the program reads and writes."""
+    """Return the types of a program piece's reads and writes."""
     return Signature(
         reads=[program.types[name] for name in piece.reads],
         shared=[program.shared_types[name] for name in piece.shared],

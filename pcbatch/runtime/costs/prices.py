@@ -30,7 +30,7 @@ class Prices:
 
     @property
     def rows(self) -> list[float]:
-        """The rows of one execution of each block, without what is fixed."""
+        """The rows of one execution of each block, without fixed costs."""
         return [self.lanes * cost for cost in self.row_costs]
 
     @property

@@ -1,4 +1,4 @@
-"""The file of an exported program: its texts, what it takes and gives, and what its messages say.
+"""The file of an exported program: its texts, its inputs and outputs, and its messages.
 
 The container is that of saved runs: NumPy's npz with a checksum of all bytes, an array for each text.
 """
@@ -25,7 +25,7 @@ from pcbatch.version import __version__
 
 WHAT = "exported program"
 FORMAT = 1
-"""The version of what a file holds. It goes up with every change of the header or of the arrays' names."""
+"""The version of the file's contents. It goes up with every change of the header or of the arrays' names."""
 
 FORM = {
     "format": int,
@@ -91,7 +91,7 @@ class Contents:
 
 
 def write(path: str | os.PathLike[str], contents: Contents) -> None:
-    """Write a file, whole or not at all; OSError where it cannot be written, UsageError PCB595 for what is no path."""
+    """Write a file, whole or not at all; OSError where it cannot be written, UsageError PCB595 for no path."""
     program = contents.program
     shown = dict.fromkeys(name for site in program.faults for name in site.arguments)
     header = {

@@ -51,7 +51,7 @@ def plain(text: str) -> str:
 
 
 def custom_calls(text: str) -> list[str]:
-    """The names of what a module calls that is no operation of StableHLO."""
+    """Return the names of a module's custom calls, which are no operations of StableHLO."""
     return [*dict.fromkeys(name.strip('"') for name in _CALLED.findall(text))]
 
 

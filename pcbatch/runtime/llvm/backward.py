@@ -88,7 +88,7 @@ class BackwardTranslation(Translation):
 
     @cached_property
     def derivatives(self) -> dict[tuple[int, int], Linear]:
-        """The derivatives of pieces, by block and place; `UnsupportedError` for what needs all rows together."""
+        """The derivatives of pieces, by block and place; `UnsupportedError` if one needs all rows together."""
         found = {(number, at): each for number, tape in self.tapes.blocks.items() for at, each in tape.linear.items()}
         if any(each.deltas for each in found.values()):
             raise UnsupportedError("the gradient by an array that all lanes multiply by, or look up in")

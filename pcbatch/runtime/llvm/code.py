@@ -70,7 +70,7 @@ def scalar(number: Number, value: Any) -> Array:
 
 
 def untyped(address: Any) -> Any:
-    """An address as LLVM has them, which llvmlite types by what it was made for."""
+    """Return an address as LLVM has them; llvmlite types it by its use."""
     address.type = ir.PointerType()
     return address
 

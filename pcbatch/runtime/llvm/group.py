@@ -236,7 +236,7 @@ class Groups:
         return self.group.memory[leaf] if sizes else self._spilled(number, self.group.top(leaf, number, sizes).value)
 
     def _hand_out(self, done: Any) -> None:
-        """Write what lanes have found to their rows of the results."""
+        """Write the results of lanes to their rows."""
         group, builder, code, given = self.group, self.builder, self.code, self.arguments
         codes = builder.load(group.failure, typ=group.few.type)
         few = by_dtype("int32")

@@ -29,8 +29,7 @@ SLOTS = 8
 MOST, FIRST_SLOT = 0, 1
 """Places of the `desk`, int64: up to how many lanes a run is for one thread; then the slots, 0 where nothing lies."""
 INTERRUPTED, DONE, FAILED = range(3)
-"""The first word behind the addresses that `rest` is handed: what has become of the run. The second is the address of
-a message."""
+"""The first word behind the addresses in `rest`: the outcome of the run. The second is the address of a message."""
 
 STOPPED = "the run was stopped by Ctrl-C"
 """TensorFlow's message then, until Python raises its KeyboardInterrupt."""

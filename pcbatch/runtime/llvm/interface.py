@@ -93,7 +93,7 @@ class Interface:
 
     @property
     def types(self) -> list[ir.Type]:
-        """The types of what the function takes, each of 64 bits."""
+        """The types of the function's parameters, each of 64 bits."""
         arrays = len(self.storage.frames) + len(self.given) + len(self.shared) + 2
         arrays += len(self.results) + len(self.shown) + self.counts
         return [POINTER, INT64, INT64, INT64, POINTER, POINTER] + [POINTER] * arrays

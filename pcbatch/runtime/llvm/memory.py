@@ -74,7 +74,7 @@ class Workspace:
     # -- the tape ------------------------------------------------------------------------------------------------------
 
     def lengthen(self, most: int | None) -> bool:
-        """Make the tape longer, which loses what is on it; False where it would have more than `most` bytes."""
+        """Make the tape longer, which loses its contents; False where it would have more than `most` bytes."""
         size = max(FIRST_TAPE, (self._tape.size - ALIGNED) * GROWTH)
         if most is not None and size > most:
             return False

@@ -34,7 +34,7 @@ from pcbatch.runtime.machine.whole import WholeRuns
 
 
 class LlvmProgram(WholeRuns):
-    """Runs the program of a machine as native code; what that cannot do, the machine does.
+    """Runs the program of a machine as native code; the machine does the rest.
 
     These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which
     no native code is made.

@@ -114,7 +114,7 @@ def _iota(evaluation: Evaluation, instruction: Instruction) -> Array:
 
 
 def _pad(evaluation: Evaluation, instruction: Instruction) -> Array:
-    """Each axis has `low_high` or `low_high_interior`; what is negative cuts off. A number has no axes."""
+    """Pad each axis by `low_high` or `low_high_interior`; negative numbers cut off. A number has no axes."""
     code, sizes = evaluation.code, instruction.array.sizes
     array, filling = (evaluation.array(name) for name in instruction.operands)
     if not sizes:

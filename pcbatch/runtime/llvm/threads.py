@@ -61,7 +61,7 @@ class LaneCost:
         self._lanes, self._seconds = self._lanes / 2 + lanes, self._seconds / 2 + seconds
 
     def measured(self, call: Call, part: Part) -> None:
-        """Run a part in this thread, and note what it takes; not where it was long and only the wall's clock ran."""
+        """Run a part in this thread, and note its time; not where it was long and only the wall's clock ran."""
         was_short = self._is_short
         clock = perf_counter if was_short else thread_time
         began = clock()

@@ -29,7 +29,7 @@ BETWEEN_POLLS = 1 << 15
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels for lanes that are to stop, of blocks, and of what comes after each."""
+    """Labels of the exit for lanes that are to stop, of blocks, and of each block's successor."""
 
     stopped: Any
     blocks: Mapping[int, Any]
@@ -108,7 +108,7 @@ class Group(State):
 
 
 def emit(group: Group, labels: Labels) -> None:
-    """All blocks, and what comes after each."""
+    """Emit all blocks, and the way from each to the next."""
     builder = group.builder
     for number in group.order:
         builder.position_at_end(labels.following[number])

@@ -35,7 +35,7 @@ class BackCode:
 
     first: int
     reads: Mapping[int, str]
-    """The gradients by leaves of what it reads, by number."""
+    """The gradients by leaves of its reads, by number."""
     elements: Sequence[tuple[Sequence[str], str]]
     parts: Sequence[str]
 
@@ -64,7 +64,7 @@ def active_leaves(tapes: Tapes, storage: Storage, name: str) -> Iterator[tuple[L
 
 
 class Adjoints:
-    """The gradients of a lane by the leaves of its variables, and what is summed for shared operands."""
+    """The gradients of a lane by the leaves of its variables, and the sums for shared operands."""
 
     def __init__(self, code: Code, tapes: Tapes, storage: Storage):
         self.code, self.builder = code, code.builder

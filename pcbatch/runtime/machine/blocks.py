@@ -62,7 +62,7 @@ class BlockRunner:
 
     @property
     def _tested_stacks(self) -> dict[str, int]:
-        """The variables whose stacks can be full though that of program counters is not, and what the block pushes."""
+        """The pushed variables whose stacks can be full though that of program counters is not, with their pushes."""
         is_call = isinstance(self.block.terminator, PushJump)
         return {} if is_call and self.context.layout.is_framed else effects.growth(self.block)
 
@@ -80,7 +80,7 @@ class BlockRunner:
         return room | (state["depth"] > self.context.limits.max_depth) if is_call else room
 
     def ready(self, state: State, chosen: Array) -> Array:
-        """The lanes that wait at the block and have room for what it pushes: bool `[lanes]`.
+        """Return the lanes that wait at the block and have room for its pushes: bool `[lanes]`.
 
         `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the
         state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.

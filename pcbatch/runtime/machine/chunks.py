@@ -9,7 +9,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.rows import Rows
 
 RunRows = Callable[[Rows, Sequence[Array]], list[Array]]
-"""`run(rows, arrays)`: what the arrays are once these rows have been computed."""
+"""A function `run(rows, arrays)` that returns the arrays after these rows have been computed."""
 
 
 def in_chunks(backend: Backend, mask: Array, chunks: Chunks, run: RunRows, before: Sequence[Array]) -> list[Array]:

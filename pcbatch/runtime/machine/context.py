@@ -19,7 +19,7 @@ from pcbatch.runtime.schedules.trip import Schedule
 
 @dataclass(frozen=True)
 class Context:
-    """A program's layout, where its arrays are, what its lanes may use, and how its blocks are chosen and run.
+    """A program's layout, the array library, the limits of its lanes, and the choice and running of its blocks.
 
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
@@ -54,5 +54,5 @@ class Context:
         return self.layout.program
 
     def note(self, span: Span | None, text: str) -> None:
-        """Keep what is worth knowing of a place in the source, once."""
+        """Note a remark about a place in the source, once."""
         self.notes[span, text] = None

@@ -1,4 +1,4 @@
-"""One run of one block: what it pops, computes, pushes and writes, for the rows that take part."""
+"""One run of one block: its pops, computations, pushes and writes, for the rows that take part."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Execution(Values):
         return self.moving & holds
 
     def chosen(self, mask: Array, new: Sequence[Array], name: str) -> list[Array]:
-        """`new` for the rows of `mask`, what `name` was before for the others, or zeros if it never had a value."""
+        """Return `new` for the rows of `mask`, and for the others the old value of `name`, or zeros without one."""
         if name in self.values or self.layout.storage(name) is not None:
             before = self.read(name)
         else:
@@ -150,7 +150,7 @@ class Execution(Values):
         return self.grouped(found, piece)
 
     def apart(self, run: RunPiece, piece: Piece) -> Computed:
-        """Run a piece in a loop of one turn: what a compiler makes of it then does not depend on what is around it.
+        """Run a piece in a loop of one turn: a compiler's code for it then does not depend on its surroundings.
 
         There are the arrays of all lanes, from which rows are gathered: gathering that is fused with the piece could
         round otherwise in another batch.
@@ -161,7 +161,7 @@ class Execution(Values):
         return self.grouped(found, piece)
 
     def blank(self, piece: Piece) -> list[Array]:
-        """Zeros for all leaves of what a piece gives, and no fault site."""
+        """Return zeros for all leaves of a piece's results, and no fault site."""
         lanes = self.backend.lanes_of(self.moving)
         types = [*(type_ for group in self.given(piece) for type_ in group), TensorType("int32")]
         return [self.backend.zeros(lanes, type_) for type_ in types]
@@ -268,7 +268,7 @@ class Execution(Values):
         return self.backend.where(chosen, self.backend.constant(target.true), self.backend.constant(target.false))
 
     def write(self) -> None:
-        """Push what is to be saved, then give the written variables their new tops."""
+        """Push the saved values, then give the written variables their new tops."""
         entries = self.entries()  # all are read before the first push writes a stack
         for name, pushed in entries.items():
             for place, entry in enumerate(pushed):

@@ -129,7 +129,7 @@ class ForkedMachine:
         return replace(self.program, blocks=tuple(chunked))
 
     def check(self, lanes: int) -> None:
-        """Compile for `lanes` examples without running; raises what `run` would raise before it runs."""
+        """Compile for `lanes` examples without running; raises the errors of `run` before it runs."""
         with self.compiling():
             size = self.pools.of(lanes)
             examples = self.legs.legs.example_specs(size.pool.examples)
@@ -218,7 +218,7 @@ class ForkedMachine:
     def _ended(
         self, size: Size, found: Sequence[Array], given: Sequence[Array], examples: int
     ) -> tuple[Standing, Told]:
-        """The end of a run that has come so far, on larger and larger pools where that is needed; and what to tell."""
+        """Complete a run from here, on larger and larger pools if needed; return its statistics, too."""
         now = self.legs.standing(size, found)
         report, lanes_so_far, growth = now.report, [size.pool.lanes], MOST_GROWTH
         while now.report.stuck or now.report.paused:
@@ -244,7 +244,7 @@ class ForkedMachine:
         return None if examples == now.size.pool.examples else examples
 
     def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: Told) -> tuple[Outcome, Told]:
-        """The outcome with what becomes of the examples that were left, and that told too."""
+        """Complete the outcome with the examples that were left, and their statistics."""
         left = left_over(outcome)
         return completed(outcome, left, self._sequel, arrays), replace(told, left=left.size)
 
@@ -256,5 +256,5 @@ class ForkedMachine:
 
 
 def noted(outcome: Outcome, told: Told) -> Outcome:
-    """The outcome, with what is to be told of its calls."""
+    """Return the outcome, with the statistics of its calls."""
     return replace(outcome, notes=(*outcome.notes, (None, str(told))))

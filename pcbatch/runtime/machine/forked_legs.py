@@ -40,7 +40,7 @@ class Standing:
 
 
 class ForkedLegs:
-    """The programs of one program that forks; `programs` counts them, and knows what they are called on disk."""
+    """The programs of one program that forks; `programs` counts them, and names them on disk."""
 
     def __init__(self, context: Context, programs: Programs, jit: bool):
         self.context, self.programs, self.jit = context, programs, jit
@@ -135,7 +135,7 @@ class ForkedLegs:
 
     @cached_property
     def _numbers(self) -> list[str]:
-        """The keys of what is an int32 scalar of each lane."""
+        """The keys of the int32 scalars of each lane."""
         held = self.legs.layout.arrays
         return [k for k, h in held.items() if not h.stacked and h.type.dtype == "int32" and not h.type.shape]
 

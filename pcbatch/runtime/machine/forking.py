@@ -189,7 +189,7 @@ class Forking:
     # -- trips ---------------------------------------------------------------------------------------------------------
 
     def keys(self, number: int) -> list[str]:
-        """The keys of what a run of a block changes."""
+        """Return the keys of the arrays that a run of a block changes."""
         layout, found = self.layout, {*self.runners[number].changes, *OWN}
         if number in layout.joins:
             found.add("steps")

@@ -25,12 +25,12 @@ MOST_TURNS = 64
 
 
 MakeRunner = Callable[[Context, int], BlockRunner]
-"""Makes what runs the block of a number."""
+"""A function that makes the runner of the block of a number."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A block at which `lanes` lanes wait (a scalar), and what is asked when it runs for them."""
+    """A block at which `lanes` lanes wait (a scalar), and the requests for its run."""
 
     number: int
     lanes: Array
@@ -51,7 +51,7 @@ that their program counters are those of no block: bool `[lanes]`. `go` holds.""
 
 
 class GuardedBlocks:
-    """The blocks of one program, each to be run by a guard that keeps what it does not change out of it."""
+    """The blocks of one program, each under a guard that carries only its changes."""
 
     def __init__(self, context: Context, flow: Flow, runner: MakeRunner = BlockRunner):
         self.context = context

@@ -62,7 +62,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Arrived:
-    """The end of a leg: where the run stands, whose `outputs` are what the user gets to see of it so far.
+    """The end of a leg: the standing of the run, whose `outputs` are the user's so far.
 
     Two scalar bools: `can_run`, some lane could go on or begin, the budget is used up; `paused`, none can, and some
     lanes want room on their stacks.
@@ -218,7 +218,7 @@ class Legs:
         return found
 
     def snapshot(self, remaining: Iterator[Array], pool: Pool) -> Snapshot:
-        """The inverse of `flat`; takes from `remaining` what belongs to the snapshot."""
+        """Invert `flat`; take the snapshot's arrays from `remaining`."""
         state = {key: next(remaining) for key in self.layout.carried}
         counters = {key: next(remaining) for key in self.loop.counter_specs}
         if pool.whole:
@@ -230,7 +230,7 @@ class Legs:
         return Snapshot(pool, state, counters, inputs, outputs, queue)
 
     def specs(self, pool: Pool, capacity: int | None) -> list[Spec]:
-        """The dtypes and shapes of a flat snapshot; None for what is known only when it runs."""
+        """Return the dtypes and shapes of a flat snapshot; None for those known only when it runs."""
         lanes = self.lane_specs(pool.static.lanes, capacity)
         found = [*(lanes[key] for key in self.layout.carried), *self.loop.counter_specs.values()]
         if not pool.whole:

@@ -274,7 +274,7 @@ class Loop:
         return state, {**counters, "executions": executions}
 
     def _of_one_lane(self, counters: Counters) -> Counters:
-        """`counters` where what runs elsewhere runs for one lane at a time, one row each."""
+        """Correct `counters` for blocks that run elsewhere, for one lane at a time, one row each."""
         if self.context.elsewhere is None:
             return counters
         backend, lockstep = self.backend, self.context.elsewhere.lockstep

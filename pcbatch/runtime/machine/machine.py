@@ -143,7 +143,7 @@ class Machine:
         capacity: int | None = None,
         idle: bool = False,
     ) -> Outcome:
-        """A whole run on stacks of some `capacity` at first, else of what runs before it had in the end.
+        """Run as a whole on stacks of an initial `capacity`, else of the final one of earlier runs.
 
         One that does not count from the beginning is made again for those who ask. In an `idle` one no lane has an
         example: it ends at once.
@@ -202,7 +202,7 @@ class Machine:
         return [*(self.backend.extended(array, room) for array in arrays[:count]), *arrays[count:]]
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these, which `arrays_given` gave: what can be known before, is known.
+        """Return a run of `lanes` lanes on arrays like these, from `arrays_given`, with all preparations made.
 
         To be run only where the backend `runs_unseen`.
         """
@@ -241,7 +241,7 @@ class Machine:
         self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes, idle=True)
 
     def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        """Compile for `lanes` lanes without running; raises the errors of `run` before it runs."""
         with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
             pool, legs = self.pool_for(lanes), self._versions.usual
             if legs.limits.roomy:
@@ -257,7 +257,7 @@ class Machine:
 
     @property
     def function_specs(self) -> list[Spec]:
-        """The dtypes and shapes of what `as_function` takes."""
+        """Return the dtypes and shapes of the arguments of `as_function`."""
         examples = self.legs.example_specs(None)
         inputs = (examples[key] for key in self.legs.layout.inputs)
         return [("bool", (None,)), *inputs, *self.programs.operand_specs]

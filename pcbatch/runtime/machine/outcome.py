@@ -168,7 +168,7 @@ class Statistics:
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:
-        """Count what is compiled inside, and the seconds beyond tracing."""
+        """Count compilations inside, and the seconds beyond tracing."""
         known, started, traced = self.compilations, time.perf_counter(), self.trace_seconds
         with notice.perhaps_compiling():
             yield

@@ -1,4 +1,4 @@
-"""A pool of lanes: a lane is a place to run in, an example is what runs there.
+"""A pool of lanes: an example runs in a lane.
 
 How many lanes there are, and which examples they hold, is a matter of the pool alone. Inputs, results, status and steps
 lie by example, so whatever a pool does with its lanes, an example gives the same.

@@ -92,7 +92,7 @@ class Pools:
         return Size(pool, capacity)
 
     def after(self, now: Lesson, first: Size, last: Size, report: Report, examples: int) -> Lesson:
-        """The lesson with what a run could have used besides, which began with one size and ended with another.
+        """Return the lesson of a run, which began with one size and ended with another: the size that it needed.
 
         One that was short of lanes would have needed one for each call at most; where that is hardly more than it had,
         the next one has as many. Where there are to be few lanes many runs are short; fewer examples are run at once if

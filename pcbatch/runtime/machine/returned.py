@@ -40,7 +40,7 @@ class Returned:
 
     @cached_property
     def vectors(self) -> dict[str, list[str]]:
-        """The keys of what is packed, by dtype."""
+        """The keys of the packed arrays, by dtype."""
         found: dict[str, list[str]] = {}
         for key, (dtype, _) in self.specs.items():
             found.setdefault(dtype, []).append(key)

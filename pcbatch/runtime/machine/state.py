@@ -142,7 +142,7 @@ class Layout:
         return [f"top {name} {i}" for i, _ in enumerate(self.leaves(name))] if is_apart else []
 
     def stacks(self, name: str) -> list[str]:
-        """The keys of the stacks of `name`; none for what has none."""
+        """Return the keys of the stacks of `name`; none for a variable without stacks."""
         has_some = self.storage(name) in STACKED
         return [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))] if has_some else []
 

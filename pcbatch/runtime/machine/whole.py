@@ -46,7 +46,7 @@ class WholeRuns(ABC):
         """Return the program executed for `lanes` lanes."""
 
     def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        """Compile for `lanes` lanes without running; raises the errors of `run` before it runs."""
         if lanes == 0:
             self.machine.check(lanes)
         else:
@@ -101,7 +101,7 @@ class WholeRuns(ABC):
             yield
 
     def _explained(self, run: Run) -> Run:
-        """`run`, of which what fails is explained, at no cost for what does not."""
+        """Return `run` with its failures explained, at no cost otherwise."""
 
         def explained(given: Sequence[Array]) -> Any:
             try:

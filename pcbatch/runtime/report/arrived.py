@@ -1,4 +1,4 @@
-"""A run in a pickle: values, what became of each lane, errors and counts. The program stays in its process.
+"""A run in a pickle: values, the status of each lane, errors and counts. The program stays in its process.
 
 What is left of the program is what a report names: its blocks without their code, and the structure of results.
 """
@@ -20,7 +20,7 @@ from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 KEPT = ("values", "status", "site", "place", "steps", "stack_entries", "can_fail", "native_lanes", "notes")
-"""The fields of an outcome that are kept; arrays become NumPy's, but the values stay what they are."""
+"""Return the kept fields of an outcome; arrays become NumPy's, but the values keep their type."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class StayedBehind:
         raise self.refused("what its blocks did, which was not counted before it was pickled,")
 
     def refused(self, what: str) -> UsageError:
-        """The error of somebody who has asked for `what`."""
+        """Return the error for a request of `what`."""
         return UsageError(
             "PCB576",
             f"this run of {self.name} comes out of {self.origin}, which has {self.has}: {what} "

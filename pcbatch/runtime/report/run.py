@@ -240,7 +240,7 @@ class Run:
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has values, statuses, errors and counts; the program stays behind, and what needs it says so.
+        """Pickle values, statuses, errors and counts; the program stays behind, and its methods say so.
 
         What blocks did is counted now, where it was not (in native code): by another run.
         """

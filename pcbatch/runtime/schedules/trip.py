@@ -194,4 +194,4 @@ class Schedule(Protocol):
         """The name by which options choose it."""
 
     def trip(self, trip: Trip, memory: Memory) -> Memory:
-        """Ask `trip` to run blocks, at least one of those at which lanes wait; what is to be remembered."""
+        """A function that asks `trip` to run blocks, at least one at which lanes wait; it returns its memory."""

@@ -28,7 +28,7 @@ KIND = ".pb"
 """The end of the names of XLA's finished files."""
 WEEK = 7 * 24 * 3600.0
 ROOM = 1 << 26
-"""Bytes that must be free: what is compiled of a program takes one to ten million."""
+"""Bytes that must be free: a compiled program takes one to ten million."""
 MOVED = "pcbatch-running-"
 """The beginning of the names of folders that take the place of the processes' own."""
 
@@ -122,7 +122,7 @@ class Executables:
 
 
 def sweep(root: str) -> None:
-    """Remove what processes left behind that have ended."""
+    """Remove the remains of processes that have ended."""
     try:
         names = [name for name in os.listdir(root) if name.startswith(RUNNING)]
     except OSError:
