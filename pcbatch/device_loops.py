@@ -14,7 +14,7 @@ FLAGS = {
     "--xla_gpu_enable_command_buffer": "+CONDITIONAL,+WHILE",
     "--xla_gpu_graph_min_graph_size": "1",
 }
-"""With the second alone left away, a program whose top level is a few loops gets no graph at all."""
+"""The flags; with the first alone, a program whose top level is a few loops gets no graph at all."""
 
 
 def gpu(*, device_loops: bool = False) -> None:
@@ -61,7 +61,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def use_environment() -> None:
-    """As the environment variable PCBATCH_DEVICE_LOOPS says; a warning where that cannot be."""
+    """Follow the environment variable PCBATCH_DEVICE_LOOPS; warn where that is impossible."""
     try:
         gpu(device_loops=os.environ.get(VARIABLE, "") not in ("", "0"))
     except UsageError as error:

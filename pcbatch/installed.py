@@ -25,13 +25,13 @@ _REWRITTEN = "__autograph_generated_file"
 
 
 def is_rewritten(file: str) -> bool:
-    """Tell whether `file` holds user code as rewritten by AutoGraph: lines that the user never saw."""
+    """Return whether `file` holds user code as rewritten by AutoGraph: lines that the user never saw."""
     return Path(file).name.startswith(_REWRITTEN)
 
 
 @lru_cache(maxsize=4096)
 def is_installed(file: str) -> bool:
-    """Tell whether `file` belongs to Python itself or to an installed package."""
+    """Return whether `file` belongs to Python itself or to an installed package."""
     if file.startswith("<frozen"):
         return True
     parts = Path(file).parts
@@ -39,12 +39,12 @@ def is_installed(file: str) -> bool:
 
 
 def is_users_class(cls: type) -> bool:
-    """Tell whether a class was defined in the user's code."""
+    """Return whether a class was defined in the user's code."""
     return is_users_module(cls.__module__)
 
 
 def is_users_module(name: object) -> bool:
-    """Tell whether the module of this name is the user's."""
+    """Return whether the module of this name is the user's."""
     if not isinstance(name, str) or name in sys.builtin_module_names:
         return False
     if name == "__main__":  # also where a notebook's kernel is the program that runs
