@@ -29,8 +29,8 @@ class Sizes(NamedTuple):
 
 THROUGHPUT = (
     "The paper's figure 6 is this experiment: the same sizes in 32 bits, {leapfrogs} leapfrog steps to a leaf, and "
-    "warm runs only. It counts gradients that chains needed, without what synchronisation wastes. The table has what its "
-    "section 4 says, beside what is measured here. Chains between two measured numbers are interpolated."
+    "warm runs only. It counts gradients that chains needed, without what synchronisation wastes. The table has "
+    "what its section 4 says, beside what is measured here. Chains between two measured numbers are interpolated."
 )
 
 LINEAR = "On a GPU throughput grows linearly with the number of chains until the GPU is full, at thousands of chains."

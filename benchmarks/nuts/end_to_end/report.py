@@ -16,8 +16,8 @@ INTRODUCTION = """\
 # From nothing to an effective size
 
 {chains} chains start anywhere in (-2, 2), where scales are logarithms, warm up for {warmup} trajectories and draw.
-Each chain makes {draws} draws, then twice as many, and so on, until the least effective size is {enough:.0f}. The least is
-taken over all numbers, of x and of the squared distance to the mean ("x^2").
+Each chain makes {draws} draws, then twice as many, and so on, until the least effective size is {enough:.0f}. The
+least is taken over all numbers, of x and of the squared distance to the mean ("x^2").
 
 Each sampler warms up by its own method to an acceptance of 0.8, with a diagonal metric, in float32 and on all cores:
 
