@@ -88,9 +88,9 @@ def page(sizes: paper.Sizes, cells: Cells, measured: str) -> list[str]:
             'waits. It masks the other lanes, and a row is counted for every lane. `schedule="switch"` is its figure '
             f"5 as written. It was run up to {MOST_SWITCHED} chains only, since XLA copies the state. *As pcbatch "
             'runs it* (`form="lockstep"`): the schedule weighs lanes against costs, and where few lanes wait at an '
-            "expensive block it computes their rows only. By default this density does not run in lockstep at all, since "
-            "its gradient is cheap. It runs chain after chain in native code, where every row is of use. *Local* has calls "
-            "on the host's stack. *Lockstep* is TensorFlow Probability's iterative `NoUTurnSampler`."
+            "expensive block it computes their rows only. By default this density does not run in lockstep at all, "
+            "since its gradient is cheap. It runs chain after chain in native code, where every row is of use. *Local* "
+            "has calls on the host's stack. *Lockstep* is TensorFlow Probability's iterative `NoUTurnSampler`."
         ),
         *(["What is missing:", pages.points(missing)] if missing else []),
         "## What is seen",
