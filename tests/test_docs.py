@@ -115,7 +115,7 @@ def test_frequent_refusals_and_what_to_write(bad, code, good, tmp_path):
     check_row(good, "", tmp_path / "written_by_the_page.py")
 
 
-@pytest.mark.parametrize("page", (*PAGES, ROOT / "CHANGELOG.md"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_sentences_are_short(page):
     """At most 25 words; code counts as one word."""
     long = [each for each in sentences(page) if len(each.split()) > 25]
