@@ -423,7 +423,7 @@ class Arrays(Sharing):
 
 
 def _fits(given: TensorType, own: TensorType) -> bool:
-    """Whether NumPy stores such values without losing what they are."""
+    """Return whether NumPy stores such values without changing their kind."""
     order = {"bool": 0, "int": 1, "uint": 1, "float": 2, "bfloat": 2, "complex": 3}
     kinds = [order["".join(filter(str.isalpha, each.dtype))] for each in (given, own)]
     return kinds[0] <= kinds[1]
