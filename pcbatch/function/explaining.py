@@ -37,7 +37,7 @@ LOCAL = OptionValues(
 
 
 def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """How a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
+    """Explain how a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
 
     The batch is run as it always is, with calls forked if there are some that can be, and by local static autobatching,
     several times, so this takes many times as long
@@ -89,7 +89,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
 
 @dataclass(frozen=True)
 class _Measured:
-    """A warm run: what was run, its seconds, the estimated work of a row of each block."""
+    """A warm run: its pipeline, its seconds, the estimated work of a row of each block."""
 
     pipeline: Pipeline
     run: Run
@@ -98,11 +98,11 @@ class _Measured:
 
     @property
     def form(self) -> str:
-        """In which form it ran."""
+        """The form in which it ran."""
         return self.pipeline.machine.form
 
     def way(self, name: str, blocks: Sequence[Expensive]) -> Way:
-        """Its figures, of some blocks."""
+        """Return its figures for some blocks."""
         executions, utilization = self.run.executions, self.run.utilization
         work = {
             block.label: utilization.executed[block.label] * cost
@@ -167,7 +167,7 @@ def _watched(function: Batched[..., Any], args: Any, kwargs: Any) -> tuple[_Meas
 
 
 def _blocks(local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int]]) -> list[Expensive]:
-    """What is to be known of the chosen blocks whatever runs them."""
+    """Return the data of the chosen blocks that do not depend on what runs them."""
     program = local.pipeline.executed(len(ways))
     graphs = [nodes(program, way, chosen) for way in ways]
     by_depth, by_agenda = launches_by_depth(graphs), launches_by_agenda(graphs)

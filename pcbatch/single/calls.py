@@ -216,13 +216,7 @@ def _taken(array: Any, indices: Any, axis: Any = None, **options: Any) -> Any:
 def _watched(function: Callable[..., Any], equivalent: Any, given: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     if equivalent is None:
         return shown(function(*plain_numbers(given), **plain_numbers(options)))
-    return shown(followed.marked(equivalent(*given, **options), *_leaves([*given, *options.values()])))
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, (tuple, list)):
-        return [leaf for each in value for leaf in _leaves(each)]
-    return [value]
+    return shown(followed.marked(equivalent(*given, **options), *followed.leaves([*given, *options.values()])))
 
 
 def plain_numbers(value: Any) -> Any:
@@ -244,11 +238,16 @@ def _of_math(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        if seen_by_tapes is not None and any(isinstance(each, (Watched, Followed)) for each in given):
-            return seen_by_tapes(*map(_scalar, given))
+        if seen_by_tapes is not None and any(map(_is_followed, followed.leaves(given))):
+            return seen_by_tapes(*plain(given, operand))
         return function(*given, **options)
 
     return call
+
+
+def _is_followed(value: Any) -> bool:
+    """Tell whether a tape may follow a value of an argument."""
+    return isinstance(value, (Watched, Followed)) or (isinstance(value, Array) and value.watched() is not None)
 
 
 def _scalar(value: Any) -> Any:

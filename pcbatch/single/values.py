@@ -305,7 +305,7 @@ class Array(Value):
         at = index if kind is int else index.value if kind is Number else self._at(index)
         owner, what = self if self.owner is None else self.owner, operand(value)
         if what is NotImplemented:
-            what = np.asarray(value)
+            what = operand(self.applied(np.array)(value))  # of a list, in which a tape may follow values
         if owner.tensor is not None or isinstance(what, (*TENSORS, Followed)):
             self._store_watched(at, what, owner)
         else:

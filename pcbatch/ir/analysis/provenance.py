@@ -1,4 +1,4 @@
-"""On whose results a block's results depend, along one example's way through a program.
+"""The dependences of a block's results on those of others, along one example's way through a program.
 
 The way is the numbers of the blocks that the example ran, in order. Nothing is computed: each variable's stack has, in
 place of each value, the results of chosen blocks that it was made of. An array is one value: who reads an element of it
@@ -48,12 +48,12 @@ def nodes(program: Program, way: Iterable[int], chosen: Collection[int]) -> list
 
 
 class _Body:
-    """What each name depends on after a block's body, statement by statement."""
+    """The dependences of each name after a block's body, statement by statement."""
 
     def __init__(self, types: Mapping[str, Type], block: Block, before: Mapping[str, Results]):
         self.now: dict[str, Results] = dict(before)
         self._computed: set[str] = set()
-        """What was made of anything but integers in this block."""
+        """Names computed from anything but integers in this block."""
         for reads, writes, may_stay in (each for item in block.body for each in _statements(item)):
             sources = NOTHING.union(*(self.now.get(name, NOTHING) for name in reads))
             of_floats = any(name in self._computed or _has_floats(types.get(name)) for name in reads)
@@ -77,7 +77,7 @@ def _has_floats(type_: Type | None) -> bool:
 
 
 def _statements(item: Item) -> Iterator[tuple[Sequence[str], Sequence[str], bool]]:
-    """What each statement reads and gives, and whether what it gives may stay as it was."""
+    """Yield the reads and writes of each statement, and whether the writes may leave values as they were."""
     asked = () if item.predicate is None else (item.predicate,)
     match item:
         case Store(array=array, indices=indices, value=value):
