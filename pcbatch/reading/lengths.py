@@ -18,7 +18,7 @@ from pcbatch.reading.arrays import LISTED
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.kinds import is_value
 from pcbatch.reading.lists_in_python import Dict, List, Set
-from pcbatch.reading.rows import Elements, ElementsInRows
+from pcbatch.reading.rows import Elements, ElementsInRows, LoosenError
 from pcbatch.reading.state import CellKind
 from pcbatch.reading.values import NONE, Generator, Host, Lane, Lazy, OneOf, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
@@ -35,6 +35,13 @@ class Lengths(ElementsInRows):
         return cell is not None and cell.cls is List
 
     def differs_in_length(self, value: Value) -> bool:
+        return self.is_list(value)
+
+    def differs_or_may(self, value: Value) -> bool:
+        cell = self.cell(value)
+        may_differ = self.loops and cell is not None and cell.kind == "list" and cell.site is not None
+        if may_differ and cell.site not in self.widths.fixed:
+            raise LoosenError(cell.site)
         return self.is_list(value)
 
     # -- making them ---------------------------------------------------------------------------------------------------

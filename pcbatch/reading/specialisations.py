@@ -107,6 +107,15 @@ class Widths:
     """The elements of containers whose length differs by lane, by the place where these are made; see `lengths`."""
     room: int = ROOM
     """How many elements these have room for, if no more are there when they are made."""
+    loose: set[Any] = field(default_factory=set)
+    """Where lists are made that are among these though they could be of one length."""
+    fixed: set[Any] = field(default_factory=set)
+    """Where lists are made that are of one length: as `loose` ones, they were refused."""
+
+    def fix(self) -> None:
+        """Have the lists that could be of one length be so."""
+        self.fixed |= self.loose
+        self.loose, self.types, self.containers = set(), {}, {}
 
     def forget(self, sites: Collection[Any]) -> None:
         """Forget of which kind elements are that have containers in them which are made at some places."""
