@@ -38,11 +38,14 @@ class Lengths(ElementsInRows):
         return self.is_list(value)
 
     def differs_or_may(self, value: Value) -> bool:
-        cell = self.cell(value)
-        may_differ = self.loops and cell is not None and cell.kind == "list" and cell.site is not None
-        if may_differ and cell.site not in self.widths.fixed:
-            raise LoosenError(cell.site)
+        if self.loops and self.kind(value) == "list":
+            self.loosen(value)
         return self.is_list(value)
+
+    def loosen(self, whole: Value) -> None:
+        cell = self.cell(whole)
+        if cell is not None and cell.site is not None and cell.site not in self.widths.fixed:
+            raise LoosenError(cell.site)
 
     # -- making them ---------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class LengthenError(Exception):
 
 
 class LoosenError(Exception):
-    """A list of one length is put in order in a loop, which takes less code if it is of any: the program is read anew."""
+    """Containers of one length take less code if they are of any: the program is read anew."""
 
     def __init__(self, site: Any):
         self.site = site
