@@ -277,6 +277,8 @@ class Calls(Libraries):
             return self.in_place(function, given)
         if tree in self._parts:
             return self.call_of_program(function, given, frozenset())
+        if function.live in in_python.ONCE and self.differs_or_may(self.known(arguments[0])):
+            return self._unless_refused(function, given)
         if any(frame.function.tree is tree for frame in self.frames[1:]):
             raise RecursionFoundError(tree)
         if any(spec.is_busy and spec.function.tree is tree for spec in self.specialisations.values()):
@@ -319,19 +321,21 @@ class Calls(Libraries):
             return found
         if not self._gives_values(found, before, arrays):
             return found
-        after = self.mark()
         self.back_to(mark)
-        try:
-            result = self.call_of_program(function, given, frozenset())
-        except RefusedError:
-            self.back_to(after)
-            return self._again_in_place(mark, function, given)
-        self._parts.add(function.tree)
+        result = self._unless_refused(function, given)
+        if function.tree not in self._in_place:
+            self._parts.add(function.tree)
         return result
 
-    def _again_in_place(self, mark: Any, function: Function, given: dict[str, Value]) -> Value:
-        self.back_to(mark)
-        self._in_place.add(function.tree)
+    def _unless_refused(self, function: Function, given: dict[str, Value]) -> Value:
+        """A call of a part of the program, if it can be one; else in place, as all others of the function then are."""
+        mark = self.mark()
+        if function.tree not in self._in_place:
+            try:
+                return self.call_of_program(function, given, frozenset())
+            except RefusedError:
+                self.back_to(mark)
+                self._in_place.add(function.tree)
         return self._unless_recursive(function, given)
 
     def _crosses(self, given: Mapping[str, Value]) -> bool:

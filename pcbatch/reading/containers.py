@@ -126,6 +126,10 @@ class Containers(Entries):
         """Tell whether a value is a list of which lanes have more or fewer elements; see `lengths`."""
         raise NotImplementedError
 
+    def differs_or_may(self, value: Value) -> bool:
+        """Tell whether a list is of a length that differs by lane, or had better be; see `lengths`."""
+        raise NotImplementedError
+
     def generated(self, value: Generator) -> list[Value]:
         """The items of a generator; see `comprehensions`."""
         raise NotImplementedError

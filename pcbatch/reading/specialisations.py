@@ -107,6 +107,15 @@ class Widths:
     """The elements of containers whose length differs by lane, by the place where these are made; see `lengths`."""
     room: int = ROOM
     """Room of these, if no more elements are there when they are made."""
+    loose: set[Any] = field(default_factory=set)
+    """The places where lists are made that are among these though they could be of one length."""
+    fixed: set[Any] = field(default_factory=set)
+    """The places where lists are made that are of one length: as `loose` ones, they were refused."""
+
+    def fix(self) -> None:
+        """Make the lists that could be of one length such."""
+        self.fixed |= self.loose
+        self.loose, self.types, self.containers = set(), {}, {}
 
     def forget(self, sites: Collection[Any]) -> None:
         """Forget of which kind elements are that have containers in them which are made at some places."""
