@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from pcbatch.errors import CompileError, Diagnostic, UsageError
 from pcbatch.function.from_jax import from_jax, is_of_jax
-from pcbatch.nuts.parameters.bijectors import Bijector, Transform
 from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
@@ -49,7 +49,7 @@ def sample(
     leapfrogs_per_leaf: int = 1,
     adapt: Literal["per_chain", "pooled"] | None = "per_chain",
     kernel: Literal["multinomial", "slice"] = "multinomial",
-    bijectors: Mapping[str, Bijector] | None = None,
+    bijectors: Mapping[str, Any] | None = None,
     thin: int = 1,
     save_warmup: bool = False,
     dtype: Any = None,
@@ -81,7 +81,7 @@ def sample(
         step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
             one (else it must be given).
         inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
-            of the parameters in `initial`; ones by default.
+            of the parameters in `initial`, before bijectors; ones by default.
         metric: "diag", a scale for each coordinate, or "dense".
         target_accept: the mean acceptance probability that the step size is adapted to.
         max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
@@ -89,8 +89,11 @@ def sample(
         adapt: "per_chain", each chain from its own draws; "pooled", all from the draws of all, so that chains are no
             longer independent of each other in the warm-up; None leaves step size and metric as they are given.
         kernel: "multinomial" (Betancourt 2017, as Stan has it) or "slice" (Hoffman and Gelman 2014).
-        bijectors: by the name of a parameter, where it may be: `nuts.positive`, `nuts.interval(low, high)`,
-            `nuts.ordered`. The density is that of the constrained parameters; Jacobians are added here.
+        bijectors: by the name of a parameter, where it may be: `nuts.positive`, `nuts.lower(low)`, `nuts.upper(high)`,
+            `nuts.interval(low, high)`, `nuts.ordered`, `nuts.simplex`, `nuts.unit_vector`, `nuts.zero_sum`,
+            `nuts.cholesky_corr`, `nuts.cholesky_cov`, or an object with the methods `forward`, `inverse` and
+            `forward_log_det_jacobian`, such as a bijector of TensorFlow Probability. The density is that of the
+            constrained parameters; Jacobians are added here.
         thin: trajectories from one draw to the next.
         save_warmup: whether the draws of the warm-up are given back, too.
         dtype: of the computation; by default float64 if `initial` has a float64 array, else float32.
@@ -117,7 +120,7 @@ def sample(
     log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
     programs.check_call(log_density, data is not None)
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
-    transform = Transform.of(layout_of(initial), bijectors)
+    transform = Transform.of(layout_of(initial), bijectors, dtype)
     settings = Settings(
         chains=chains,
         warmup=warmup,
@@ -136,7 +139,7 @@ def sample(
         jit=jit,
         schedule=schedule,
         strategy=strategy,
-        chunk=chunk_size(chains, transform.layout.size) if chunk is None else chunk,
+        chunk=chunk_size(chains, transform.size) if chunk is None else chunk,
     )
     data = None if data is None else cast(data, settings.dtype, "data")
     places, keys = starts.starts_of(settings, transform, initial, initial_per_chain)
@@ -169,7 +172,7 @@ def export(
     leapfrogs_per_leaf: int = 1,
     adapt: Literal["per_chain"] | None = "per_chain",
     kernel: Literal["multinomial", "slice"] = "multinomial",
-    bijectors: Mapping[str, Bijector] | None = None,
+    bijectors: Mapping[str, Any] | None = None,
     thin: int = 1,
     dtype: Any = None,
     platforms: Sequence[str] = ("cpu", "cuda"),
@@ -209,7 +212,7 @@ def export(
     """
     log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
     dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
-    transform = Transform.of(layout_of(initial), bijectors)
+    transform = Transform.of(layout_of(initial), bijectors, dtype)
     settings = Settings(
         chains=1,
         warmup=warmup,
@@ -247,6 +250,7 @@ def resume(
     *,
     draws: int | None = None,
     log_density: Callable[..., Any] | None = None,
+    bijectors: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> Samples:
     """Go on with samples that `Samples.save` wrote, exactly as if they had not been interrupted.
@@ -256,6 +260,7 @@ def resume(
         draws: how many more draws of each chain; by default what is left of those that were asked for.
         log_density: the density, in a process that has not sampled it yet. Nothing is imported or run for a name in a
             file: classes of the data and the parameters must be loaded, too.
+        bijectors: by the name of a parameter, those of them that are none of pcbatch's own.
         progress: whether a bar is shown.
 
     Returns:
@@ -264,7 +269,8 @@ def resume(
     Raises:
         OSError: if the file cannot be read.
         UsageError: PCB590 for a file that is damaged or something else, PCB591 for one of another version, PCB592 if
-            the density is not what it was or the arrays are not those of the settings, PCB595 for what is no path.
+            density or bijectors are not what they were or the arrays are not those of the settings, PCB595 for what is
+            no path.
     """
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
@@ -272,7 +278,7 @@ def resume(
     if log_density is not None:
         log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
         savefile.hand_over(log_density)
-    samples = resuming.samples_of(saved, saved.density(log_density))
+    samples = resuming.samples_of(saved, saved.density(log_density), bijectors)
     if draws is not None:
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
     return _told(Course.after(samples).run(progress))

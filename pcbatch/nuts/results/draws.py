@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.nuts.parameters.bijectors import Transform
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.settings import Settings
 
 GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")

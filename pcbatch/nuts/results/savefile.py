@@ -21,17 +21,20 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from pcbatch import saving
 from pcbatch.errors import UsageError
-from pcbatch.nuts.parameters import bijectors
+from pcbatch.nuts.parameters.bijectors import BUILT_IN
+from pcbatch.nuts.parameters.foreign import Foreign
 from pcbatch.nuts.parameters.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results.draws import GROUPS, Draws
 from pcbatch.runtime.resume import headers
 from pcbatch.runtime.resume.checkpoint import python_version
 from pcbatch.version import __version__
 
-KIND, FORMAT = "samples", 2
+KIND, FORMAT = "samples", 3
 """The version goes up with every change of the header or of the arrays' names."""
 FORM = {
     "format": str,
@@ -107,10 +110,31 @@ class Saved:
             raise self.refusal("PCB592", f"the arrays of their data are not {wanted!r:.200}")
         return self._filled(layout, iter(arrays.values()))
 
-    def transform(self) -> bijectors.Transform:
-        """The parameters' structure and bijectors."""
+    def transform(self, dtype: str, given: Mapping[str, Any] | None = None) -> Transform:
+        """The parameters' structure and bijectors; those that are not pcbatch's are `given`.
+
+        UsageError PCB558 where one of these does not fit, PCB592 where one is missing.
+        """
         layout = self.read_layout(self.header["parameters"])
-        return bijectors.Transform(layout, tuple(_read_bijector(each) for each in self.header["bijectors"]))
+        try:
+            handed = Transform.of(layout, given, tf.as_dtype(dtype)).bijectors
+        except UsageError as error:
+            raise self.refusal("PCB592", error.message) from None
+        found = []
+        for (name, _), written, other in zip(leaves(layout), self.header["bijectors"], handed, strict=True):
+            own = other if written == [FOREIGN] else _read_bijector(written)
+            if written == [FOREIGN] and not isinstance(other, Foreign):
+                raise self.refusal(
+                    "PCB592",
+                    f"the bijector of {name!r:.60} is none of pcbatch's, and the file does not have it",
+                    f"hand it over: nuts.resume(path, bijectors={{{name!r:.60}: ..}})",
+                )
+            if other not in (None, own):
+                raise self.refusal("PCB592", f"the bijector of {name!r:.60} is {own!r}, not {other!r:.100}")
+            found.append(own)
+        transform = Transform(layout, tuple(found))
+        _ = transform.free  # ValueError where a bijector does not fit
+        return transform
 
     def read_layout(self, written: Mapping[str, Any]) -> Layout:
         """A layout from what `written_layout` wrote."""
@@ -232,14 +256,20 @@ def written_layout(layout: Layout) -> dict[str, Any]:
     return {"kind": kind, "names": list(layout.names), "parts": [written_layout(part) for part in layout.layouts]}
 
 
+FOREIGN = "foreign"
+"""The name in a file of bijectors that are not pcbatch's."""
+
+
 def _written_bijector(bijector: Any) -> list[Any] | None:
     if bijector is None:
         return None
+    if isinstance(bijector, Foreign):
+        return [FOREIGN]
     return [type(bijector).__name__, *(getattr(bijector, field.name) for field in fields(bijector))]
 
 
 def _read_bijector(written: Sequence[Any] | None) -> Any:
-    kinds = {kind.__name__: kind for kind in (bijectors.Positive, bijectors.Interval, bijectors.Ordered)}
+    kinds = {kind.__name__: kind for kind in BUILT_IN}
     if written is None:
         return None
     name, *numbers = written

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import cast, layout_of, leaves, ravel
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import ChainState, fresh_state
 from pcbatch.nuts.settings import Settings
 from pcbatch.random import host
