@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from pcbatch.errors import CompileError, Diagnostic, UsageError
 from pcbatch.function.from_jax import from_jax, is_of_jax
+from pcbatch.nuts.parameters import models
 from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import reports, savefile
@@ -32,7 +33,7 @@ _FLOATS = re.compile(r"\bb?float\d+\b")
 
 def sample(
     log_density: Callable[..., Any],
-    initial: Any,
+    initial: Any = None,
     *,
     data: Any = None,
     chains: int = 4,
@@ -65,8 +66,10 @@ def sample(
     Args:
         log_density: `log_density(params)` or, with `data`, `log_density(params, data)`: TensorFlow code for one
             example that returns a scalar, up to a constant, or code of JAX (see `pcbatch.from_jax`). The same function
-            object compiles once for each structure of arguments.
-        initial: parameters of one example in any structure of dicts, tuples, dataclasses and arrays.
+            object compiles once for each structure of arguments. Or a model of TensorFlow Probability, with its
+            observed values pinned, such as `joint.experimental_pin(y=y)`, which brings its bijectors with it.
+        initial: parameters of one example in any structure of dicts, tuples, dataclasses and arrays; of a model those
+            at which the unconstrained ones are zero, by default.
         data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
             Floats are cast to `dtype`, ints stay ints.
         chains: how many; a chain's random numbers depend on `seed` and its own number alone.
@@ -117,9 +120,10 @@ def sample(
             find no point to start at, or where the one that they are given has no finite density.
         ValueError: if every chain failed, since the posterior is improper.
     """
-    log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
+    log_density, initial, initial_per_chain, bijectors, dtype = _read(
+        log_density, initial, initial_per_chain, bijectors, data, dtype
+    )
     programs.check_call(log_density, data is not None)
-    dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
     transform = Transform.of(layout_of(initial), bijectors, dtype)
     settings = Settings(
         chains=chains,
@@ -158,7 +162,7 @@ def sample(
 def export(
     path: str | os.PathLike[str],
     log_density: Callable[..., Any],
-    initial: Any,
+    initial: Any = None,
     *,
     data: Any = None,
     warmup: int = 1000,
@@ -210,8 +214,7 @@ def export(
         UsageError: PCB551 and PCB558 as `sample`, PCB582 as `Batched.export`.
         OSError: the file cannot be written.
     """
-    log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
-    dtype = tf.as_dtype(dtype) if dtype is not None else dtype_of(initial)
+    log_density, initial, _, bijectors, dtype = _read(log_density, initial, None, bijectors, data, dtype)
     transform = Transform.of(layout_of(initial), bijectors, dtype)
     settings = Settings(
         chains=1,
@@ -276,12 +279,35 @@ def resume(
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
     saved = savefile.read(path)
     if log_density is not None:
-        log_density = from_jax(log_density) if is_of_jax(log_density) else log_density
+        if models.is_model(log_density):
+            model = models.read(log_density)
+            log_density, bijectors = model.density, model.bijector if bijectors is None else bijectors
+        elif is_of_jax(log_density):
+            log_density = from_jax(log_density)
         savefile.hand_over(log_density)
     samples = resuming.samples_of(saved, saved.density(log_density), bijectors)
     if draws is not None:
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
     return _told(Course.after(samples).run(progress))
+
+
+def _read(
+    log_density: Any, initial: Any, initial_per_chain: Any, bijectors: Any, data: Any, dtype: Any
+) -> tuple[Any, Any, Any, Any, tf.DType]:
+    """The density as a function of TensorFlow, with what a model brings along where nothing else is given."""
+    if models.is_model(log_density):
+        if data is not None:
+            raise UsageError("PCB551", "a model has its data pinned: model.experimental_pin(y=..), without data=")
+        model = models.read(log_density)
+        if dtype is not None and tf.as_dtype(dtype) != model.dtype:
+            raise UsageError("PCB551", f"dtype must be that of the model, {model.dtype.name}, or be left away")
+        given = [None if each is None else model.named(each) for each in (initial, initial_per_chain)]
+        initial = model.initial if given[0] is None else given[0]
+        return model.density, initial, given[1], model.bijector if bijectors is None else bijectors, model.dtype
+    if initial is None:
+        raise UsageError("PCB551", "initial must be parameters of one example; only a model has some of its own")
+    function = from_jax(log_density) if is_of_jax(log_density) else log_density
+    return function, initial, initial_per_chain, bijectors, tf.as_dtype(dtype) if dtype else dtype_of(initial)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import tensorflow as tf
 from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import BUILT_IN, Bijector
 from pcbatch.nuts.parameters.foreign import METHODS, Foreign, is_foreign
+from pcbatch.nuts.parameters.models import Joint
 from pcbatch.nuts.parameters.parameters import Layout, Leaf, leaves, split
 
 CLOSE = 1e-4
@@ -29,14 +30,20 @@ class Transform:
 
     layout: Layout
     bijectors: tuple[Bijector | None, ...]
+    whole: bool = False
+    """True if there is one bijector only, of the vector of all parameters."""
 
     @classmethod
-    def of(cls, layout: Layout, bijectors: Mapping[str, Any] | None, dtype: tf.DType = tf.float64) -> Transform:
+    def of(cls, layout: Layout, bijectors: Mapping[str, Any] | Joint | None, dtype: tf.DType = tf.float64) -> Transform:
         """The transform of the arrays that `bijectors` names; the name of a structure stands for all arrays inside.
+
+        A model's own bijector maps all of them together.
 
         Raises UsageError PCB558 for a name that is no parameter's, for what is no bijector and for one that does not
         fit the array.
         """
+        if isinstance(bijectors, Joint):
+            return cls(layout, (_fitting("x", Leaf((layout.size,)), bijectors, dtype),), whole=True)
         given = dict(bijectors or {})
         found = []
         for name, leaf in leaves(layout):
@@ -81,8 +88,9 @@ class Transform:
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = self._map(lambda bijector, part: bijector.inverse(part), values, ends, np)
         back = split(self.values(moved), self._leaves)
-        parts = zip(leaves(self.layout), self.bijectors, split(moved, self.free), strict=True)
-        for ((name, _), bijector, part), wanted, found in zip(parts, split(values, self._leaves), back, strict=True):
+        names = ["parameters"] if self.whole else [name for name, _ in leaves(self.layout)]
+        parts = zip(names, self.bijectors, split(moved, self.free), strict=True)
+        for (name, bijector, part), wanted, found in zip(parts, split(values, self._leaves), back, strict=True):
             if bijector is None:
                 continue
             scale = np.maximum(1, np.abs(wanted).max(initial=0))
@@ -98,7 +106,7 @@ class Transform:
 
     @property
     def _leaves(self) -> tuple[Leaf, ...]:
-        return tuple(leaf for _, leaf in leaves(self.layout))
+        return (Leaf((self.layout.size,)),) if self.whole else tuple(leaf for _, leaf in leaves(self.layout))
 
     def _map(
         self,

@@ -16,12 +16,14 @@ from pcbatch import saving
 from pcbatch.nuts.adaptation.adaptation import restarted
 from pcbatch.nuts.adaptation.pooling import Pool
 from pcbatch.nuts.parameters.foreign import Foreign
+from pcbatch.nuts.parameters.models import Joint
 from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.results.savefile import Saved, named_arrays
 from pcbatch.nuts.running.chain import fresh_state
 from pcbatch.nuts.running.driver import Course, Standing, row_bytes
+from pcbatch.nuts.running.programs import density_of_vector
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.schedules import schedule_named
 
@@ -32,7 +34,7 @@ LARGEST_CHUNK = 2**34
 Shapes = list[tuple[str, np.dtype[Any], tuple[int, ...]]]
 
 
-def samples_of(saved: Saved, density: Any, bijectors: Mapping[str, Any] | None = None) -> Samples:
+def samples_of(saved: Saved, density: Any, bijectors: Mapping[str, Any] | Joint | None = None) -> Samples:
     """The samples that were saved, of the density that they were drawn from.
 
     UsageError PCB590 where a file says what no run says, PCB592 where its arrays are not those of its settings.
@@ -120,7 +122,7 @@ def _check_draws(saved: Saved, settings: Settings, origin: Origin) -> None:
 
 
 def _check_values(saved: Saved, origin: Origin) -> None:
-    """PCB592 where the bijectors do not lead from where the chains stand to the last draws."""
+    """PCB592 where bijectors do not lead from where the chains stand to the last draws, or a model is another one."""
     transform = origin.transform
     parts = [saved.group(group) for group in ("posterior", "warmup_posterior")]
     posterior = next((part for part in parts if part and next(iter(part.values())).shape[1]), None)
@@ -130,6 +132,11 @@ def _check_values(saved: Saved, origin: Origin) -> None:
     for name, values in found.items():
         if not np.allclose(values, posterior[name][:, -1], rtol=1e-3, atol=1e-6, equal_nan=True):
             raise saved.refusal("PCB592", f"the bijector of {name!r} gives other values than their draws")
+    chains = [chain for chain in range(len(origin.keys)) if str(chain) not in saved.header["failed"]][:1]
+    if transform.whole and chains:  # of a model the digest has the class alone
+        point, density = origin.state.point, density_of_vector(origin.density, transform, False)
+        if not np.allclose(density(tf.constant(point.q[chains[0]]), None), point.lp[chains[0]], rtol=1e-3, atol=1e-3):
+            raise saved.refusal("PCB592", "the model is another one, or its data are: its density is not what it was")
 
 
 def _check(saved: Saved, group: str, arrays: Mapping[str, np.ndarray], wanted: Shapes) -> None:

@@ -29,6 +29,8 @@ class Symbols:
         """Whether an operation that may be impure, or takes sizes, has been made since the last one was checked."""
         self._checked = 0
         """How many operations of the graph have been checked."""
+        self._draws: list[Any] = []
+        """Draws of random numbers of which nothing is made so far."""
 
     def _watch(self, kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
         self._is_suspect = self._is_suspect or kind in sizes.PLACES or purity.is_suspect(kind)
@@ -63,7 +65,9 @@ class Symbols:
                 if self._is_suspect:
                     made = self._graph.get_operations()[self._checked :]
                     self._is_suspect, self._checked = False, self._checked + len(made)
-            purity.check(made)
+            if self._draws:
+                purity.check_used(self._draws, found)
+            self._draws += purity.check(made, found)
             sizes.check(made)
         return found, bool(recorder.sites)
 
