@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import tensorflow as tf
@@ -20,7 +21,7 @@ from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import programs, resuming, shards, starts
+from pcbatch.nuts.running import diagnosis, programs, resuming, shards, starts
 from pcbatch.nuts.running.chain import LANES
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.running.exporting import whole_chain
@@ -278,14 +279,15 @@ def resume(
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, int) or draws < 0):
         raise UsageError("PCB551", f"draws must be None or an int of at least 0, not {draws!r}")
     saved = savefile.read(path)
+    given: Any = bijectors
     if log_density is not None:
         if models.is_model(log_density):
             model = models.read(log_density)
-            log_density, bijectors = model.density, model.bijector if bijectors is None else bijectors
+            log_density, given = model.density, model.bijector if bijectors is None else bijectors
         elif is_of_jax(log_density):
             log_density = from_jax(log_density)
         savefile.hand_over(log_density)
-    samples = resuming.samples_of(saved, saved.density(log_density), bijectors)
+    samples = resuming.samples_of(saved, saved.density(log_density), given)
     if draws is not None:
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
     return _told(Course.after(samples).run(progress))
@@ -330,6 +332,8 @@ def _with_dtype(found: Diagnostic, dtype: str) -> Diagnostic:
 def _told(samples: Samples) -> Samples:
     """The samples, after warnings about them at the line that asked for them; ValueError if every chain failed."""
     if len(samples.failed) == samples.chains:
-        raise ValueError(f"all {samples.chains} chains failed, the first with: {samples.failed[0]}")
-    reports.warn(samples, stacklevel=3)
+        why = samples.failed[0]
+        where = diagnosis.faults(samples.origin) if reports.IMPROPER in why else ""
+        raise ValueError(f"all {samples.chains} chains failed, the first with: {why}{where and f' ({where})'}")
+    reports.warn(samples, stacklevel=3, faults=partial(diagnosis.faults, samples.origin))
     return samples

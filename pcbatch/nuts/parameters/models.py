@@ -72,7 +72,7 @@ def read(model: Any) -> Model:
     start = tf.nest.pack_sequence_as(model.dtype, tf.nest.flatten(bijector.forward(origin)))
     initial = tf.nest.map_structure(np.asarray, named(start))
     joint = Joint(bijector, names, model.dtype, layout_of(initial), free)
-    return Model(functools.partial(_density, model), joint, initial, *dtypes, named)
+    return Model(functools.partial(_density, model), joint, initial, next(iter(dtypes)), named)
 
 
 class Joint:
@@ -118,8 +118,8 @@ def _names(model: Any) -> tuple[str, ...]:
     match model.dtype:
         case dict() as parts:
             return tuple(parts)
-        case tuple(_fields=fields):
-            return tuple(fields)
+        case tuple() as parts if hasattr(parts, "_fields"):
+            return tuple(parts._fields)
         case list() | tuple() as parts:
             whole = getattr(model, "distribution", model)
             pins = getattr(model, "pins", {})

@@ -124,6 +124,15 @@ def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: 
     return gradient
 
 
+def values_and_gradients(
+    log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log densities `[n]` and gradients `[n, size]` at some unconstrained positions `[n, size]`."""
+    operand = np.zeros((0,), positions.dtype) if data is None else data
+    value, gradient = _gradient(log_density, transform, data is not None)(positions, operand)
+    return np.asarray(value), np.asarray(gradient)
+
+
 class Work(NamedTuple):
     """The work of one chain's gradient, in the unit of `runtime.costs`."""
 
