@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pcbatch.nuts.parameters.bijectors import Transform
+from pcbatch.nuts.parameters.transform import Transform
+from pcbatch.nuts.results import diagnostics
 from pcbatch.nuts.settings import Settings
 
 GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
@@ -101,6 +103,11 @@ class Draws(Mapping[str, np.ndarray]):
     def healthy(self) -> np.ndarray:
         """A mask of the chains that did not fail, bool `[chains]`."""
         return np.array([chain not in self.failed for chain in range(self.chains)], bool)
+
+    @cached_property
+    def r_hats(self) -> Mapping[str, np.ndarray]:
+        """R-hat of each number, by parameter, of the chains that did not fail; NaN for fewer than 4 draws."""
+        return {name: diagnostics.r_hat(draws[self.healthy]) for name, draws in self.items()}
 
     def utilizations(self) -> dict[str, float]:
         """Useful share of the gradients computed: here, and for two other ways to run the same draws.

@@ -22,7 +22,8 @@ def table(samples: Draws) -> Any:
     """`Samples.summary`."""
     arviz = _arviz()
     healthy = {name: draws[samples.healthy] for name, draws in samples.items() if draws.size}
-    return arviz.summary(_converted({"posterior": healthy}), round_to="none")[list(COLUMNS)]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of numbers that are the same in every draw
+        return arviz.summary(_converted({"posterior": healthy}), round_to="none")[list(COLUMNS)]
 
 
 def to_arviz(samples: Draws) -> Any:

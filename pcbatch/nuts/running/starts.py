@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import cast, layout_of, leaves, ravel
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import ChainState, fresh_state
 from pcbatch.nuts.settings import Settings
 from pcbatch.random import host
@@ -69,12 +69,12 @@ class Starts:
         noise = NOISE[settings.init] * (2 * host.uniforms(keys, self.point.shape, settings.dtype) - 1)
         return (self.point if settings.init == "jitter" else 0 * self.point) + noise
 
-    def refused(self, failed: Mapping[int, str], attempts: int) -> UsageError:
+    def refused(self, failed: Mapping[int, str], attempts: int, diagnosis: str = "") -> UsageError:
         """PCB557: at none of so many points the density of the chains that `failed` is finite."""
         chains = sorted(failed)
         listed = ", ".join(map(str, chains[:SHOWN])) + (", .." if len(chains) > SHOWN else "")
         who = f"{len(chains)} of {self.settings.chains} chains ({listed}) cannot start"
-        why = failed[chains[0]].removeprefix("AssertionError: ")
+        why = diagnosis or failed[chains[0]].removeprefix("AssertionError: ")
         if self.are_given:
             return UsageError(
                 "PCB557",

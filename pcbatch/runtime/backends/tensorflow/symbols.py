@@ -29,6 +29,8 @@ class Symbols:
         """True if an operation that may be impure, or takes sizes, was made since the last check."""
         self._checked = 0
         """Number of the graph's operations that have been checked."""
+        self._draws: list[Any] = []
+        """Draws of random numbers that nothing has used yet."""
 
     def _watch(self, kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
         self._is_suspect = self._is_suspect or kind in sizes.PLACES or purity.is_suspect(kind)
@@ -63,7 +65,9 @@ class Symbols:
                 if self._is_suspect:
                     made = self._graph.get_operations()[self._checked :]
                     self._is_suspect, self._checked = False, self._checked + len(made)
-            purity.check(made)
+            if self._draws:
+                purity.check_used(self._draws, found)
+            self._draws += purity.check(made, found)
             sizes.check(made)
         return found, bool(recorder.sites)
 
