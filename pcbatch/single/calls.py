@@ -320,12 +320,14 @@ def power(base: Any, exp: Any, mod: Any = None) -> Any:
 # -- TensorFlow and all others -----------------------------------------------------------------------------------------
 
 
-def of_library(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of TensorFlow, or of another library, that gets tensors."""
-    called = _OF_TENSORFLOW.get(id(function), function)
+def of_library(
+    function: Callable[..., Any], take: Callable[[Any], Any] | None = None, show: Callable[[Any], Any] = shown
+) -> Callable[..., Any]:
+    """A function of TensorFlow, or of another library, that gets tensors: what `take` makes of arguments."""
+    called, taken = _OF_TENSORFLOW.get(id(function), function), take or _given
 
     def call(*given: Any, **options: Any) -> Any:
-        return shown(called(*_given(given), **_given(options)))
+        return show(called(*taken(given), **taken(options)))
 
     try:
         return functools.wraps(function, updated=())(call)

@@ -1,0 +1,152 @@
+"""Runs of one example: on proxies, or bare once that has taken a while and the typed program agrees with NumPy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.errors import PcbatchError
+from pcbatch.function.readings import ReadProgram
+from pcbatch.ir import records
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.single.agreement import Agreement
+from pcbatch.single.bare import Bare, UnfitError
+from pcbatch.single.running import Singly
+from pcbatch.single.surroundings import Surroundings
+
+PATIENCE = 0.2
+"""So many seconds runs on proxies take, of examples of one kind, before the function is read for bare runs."""
+MOST_KINDS, MOST_READINGS, MOST_FAILURES = 64, 8, 3
+"""How many kinds of examples are told apart, how often one is read, and after how many failed runs it is left."""
+
+running: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
+"""Those of the function that runs one example right now."""
+
+
+@dataclass
+class _Kind:
+    """Examples of the same types."""
+
+    seconds: float = 0.0
+    """How long they have taken on proxies."""
+    program: ReadProgram | None = None
+    captured: Any = None
+    """The types of captured arrays when the program was read."""
+    divides: bool = False
+    readings: int = 0
+    failures: int = 0
+
+
+class Examples:
+    """Runs one example at a time of one batched function."""
+
+    def __init__(
+        self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any], backend: Backend
+    ):
+        self._made = function, plain_of, empty
+        self._backend = backend
+        self._kinds: dict[Any, _Kind] = {}
+
+    @cached_property
+    def on_proxies(self) -> Singly:
+        """What runs any example."""
+        return Singly(*self._made)
+
+    @cached_property
+    def _bare(self) -> Singly | None:
+        try:
+            return Singly(*self._made, Bare)
+        except UnfitError:
+            return None
+
+    def run(self, receiver: Any, args: Any, kwargs: Any, read: Callable[[], ReadProgram]) -> Any:
+        """What the function makes of one example; `read` gives the typed program for such."""
+        kind = self._kind(args, kwargs) if self._backend.runs_unseen() else None
+        if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
+            assert self._bare is not None
+            try:
+                return self._within(self._bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
+            except Exception:  # proxies know better, or raise it as the user is to see it
+                kind.failures += 1
+        started = time.perf_counter()
+        try:
+            return self._within(self.on_proxies, receiver, args, kwargs)
+        finally:
+            if kind is not None:
+                kind.seconds += time.perf_counter() - started
+
+    def _within(self, singly: Singly, receiver: Any, args: Any, kwargs: Any, *divide: Any) -> Any:
+        token = running.set(singly.around)
+        try:
+            return singly(receiver, args, kwargs, *divide)
+        finally:
+            running.reset(token)
+
+    def _kind(self, args: Any, kwargs: Mapping[str, Any]) -> _Kind | None:
+        """The kind of an example; None where it has something that cannot be told apart."""
+        try:
+            key = _glance(args), _glance(kwargs)
+            found = self._kinds.get(key)
+        except TypeError:
+            return None
+        if found is None:
+            if len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            found = self._kinds[key] = _Kind()
+        return found
+
+    def _is_bare(self, kind: _Kind, read: Callable[[], ReadProgram]) -> bool:
+        """Whether examples of a kind may run bare, as things are now."""
+        if kind.failures > MOST_FAILURES or self._bare is None:
+            return False
+        if kind.program is not None:
+            captured = kind.program.captured(self._backend)
+            if captured is not None and captured.types == kind.captured:
+                return kind.captured is not None
+        if kind.readings >= MOST_READINGS:
+            return False
+        kind.readings += 1
+        token = running.set(None)
+        try:
+            program = read()
+        except PcbatchError:
+            kind.readings = MOST_READINGS
+            return False
+        finally:
+            running.reset(token)
+        captured = program.captured(self._backend)
+        if captured is None:
+            return False
+        values = {name: each.value for name, each in program.reading.operands.items()}
+        agreement = Agreement(program.reading.program, {**program.reading.names, **values})
+        kind.program, kind.captured = program, captured.types
+        kind.divides = agreement.divides
+        if not agreement.holds:
+            kind.readings = MOST_READINGS
+            kind.program = None
+        return agreement.holds
+
+
+def _glance(value: Any) -> Any:
+    """A key of the types in a value, and of whatever is no array."""
+    if isinstance(value, tf.Tensor):
+        return value.dtype.as_datatype_enum, tuple(value.shape)
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(map(_glance, value))
+    if isinstance(value, dict):
+        return tuple((key, _glance(each)) for key, each in value.items())
+    fields = records.fields_of(value)
+    if fields is not None:
+        return type(value), _glance(fields)
+    hash(value)
+    return type(value), value
