@@ -292,7 +292,9 @@ class Calls(Linkable, Generic[P, R]):
         """The typed program that runs a batch of such examples."""
         axes = self._options.axes(tuple(self.__signature__.parameters))
         given = as_batch(
-            backend_named(self._options.backend), examples, {name: each for name, each in axes.items() if name in examples}
+            backend_named(self._options.backend),
+            examples,
+            {name: each for name, each in axes.items() if name in examples},
         )
         return self.session.read((), given)
 

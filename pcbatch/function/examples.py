@@ -10,22 +10,21 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
 from pcbatch.errors import PcbatchError
 from pcbatch.function.readings import ReadProgram
-from pcbatch.ir import records
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.single.agreement import Agreement
-from pcbatch.single.bare import Bare, UnfitError
+from pcbatch.single.bare import Bare, UnfitError, kind_of
 from pcbatch.single.running import Singly
 from pcbatch.single.surroundings import Surroundings
 
 PATIENCE = 0.2
 """So many seconds runs on proxies take, of examples of one kind, before the function is read for bare runs."""
 MOST_KINDS, MOST_READINGS, MOST_FAILURES = 64, 8, 3
-"""How many kinds of examples are told apart, how often one is read, and after how many failed runs it is left."""
+"""Limits: of kinds of examples that are told apart, of readings of one, and of its bare runs that fail.
+
+More may fail where they are a quarter of its runs at most.
+"""
 
 running: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
 """Those of the function that runs one example right now."""
@@ -42,7 +41,9 @@ class _Kind:
     """The types of captured arrays when the program was read."""
     divides: bool = False
     readings: int = 0
+    runs: int = 0
     failures: int = 0
+    """How many bare runs there were, and how many of them had to be done again on proxies."""
 
 
 class Examples:
@@ -72,6 +73,7 @@ class Examples:
         kind = self._kind(args, kwargs) if self._backend.runs_unseen() else None
         if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
             assert self._bare is not None
+            kind.runs += 1
             try:
                 return self._within(self._bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
             except Exception:  # proxies know better, or raise it as the user is to see it
@@ -93,7 +95,7 @@ class Examples:
     def _kind(self, args: Any, kwargs: Mapping[str, Any]) -> _Kind | None:
         """The kind of an example; None where it has something that cannot be told apart."""
         try:
-            key = _glance(args), _glance(kwargs)
+            key = kind_of(args), kind_of(kwargs)
             found = self._kinds.get(key)
         except TypeError:
             return None
@@ -105,7 +107,7 @@ class Examples:
 
     def _is_bare(self, kind: _Kind, read: Callable[[], ReadProgram]) -> bool:
         """Whether examples of a kind may run bare, as things are now."""
-        if kind.failures > MOST_FAILURES or self._bare is None:
+        if kind.failures > max(MOST_FAILURES, kind.runs // 4) or self._bare is None:
             return False
         if kind.program is not None:
             captured = kind.program.captured(self._backend)
@@ -125,28 +127,10 @@ class Examples:
         captured = program.captured(self._backend)
         if captured is None:
             return False
-        values = {name: each.value for name, each in program.reading.operands.items()}
-        agreement = Agreement(program.reading.program, {**program.reading.names, **values})
+        agreement = Agreement(program.reading.program, {**program.reading.names, **captured.values})
         kind.program, kind.captured = program, captured.types
         kind.divides = agreement.divides
         if not agreement.holds:
             kind.readings = MOST_READINGS
             kind.program = None
         return agreement.holds
-
-
-def _glance(value: Any) -> Any:
-    """A key of the types in a value, and of whatever is no array."""
-    if isinstance(value, tf.Tensor):
-        return value.dtype.as_datatype_enum, tuple(value.shape)
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.shape
-    if isinstance(value, (list, tuple)):
-        return type(value), tuple(map(_glance, value))
-    if isinstance(value, dict):
-        return tuple((key, _glance(each)) for key, each in value.items())
-    fields = records.fields_of(value)
-    if fields is not None:
-        return type(value), _glance(fields)
-    hash(value)
-    return type(value), value

@@ -21,6 +21,7 @@ from pcbatch.ir.expressions import (
     Apply,
     Attribute,
     Constant,
+    Delayed,
     Expression,
     Input,
     Items,
@@ -30,7 +31,7 @@ from pcbatch.ir.expressions import (
     Starred,
 )
 from pcbatch.ir.payload import CAST, Copy, expression_of, pattern_of
-from pcbatch.ir.types import StructType, TensorType, Type
+from pcbatch.ir.types import StructType, TensorType, Type, leaves
 from pcbatch.ir.values import flatten, pack
 
 
@@ -39,12 +40,32 @@ class ApartError(Exception):
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv},
-    **{"%": operator.mod, "**": operator.pow, "@": operator.matmul, "<<": operator.lshift, ">>": operator.rshift},
-    **{"&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le},
-    **{">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne},
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "@": operator.matmul,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
-_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.inv, "not": operator.not_}
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.inv,
+    "not": operator.not_,
+}
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _STRUCTURAL = frozenset({"__element__", "__with_field__", "__with_item__", "__length__", "__index__", "__axis__"})
 """Pseudo-builtins of which Python's structures know nothing: there the user's code has lists and objects."""
@@ -60,8 +81,9 @@ class Agreement:
         self.names = names
         self.divides = False
         try:
-            for function in program.functions:
-                self._check(function)
+            with np.errstate(all="ignore"):
+                for function in program.functions:
+                    self._check(function)
             self.holds = True
         except Exception:  # whatever an operation raises for ones
             self.holds = False
@@ -112,6 +134,8 @@ class Agreement:
                 found = value(arguments[0])
                 _require_cast(found, [str(each.value) for each in arguments[1:] if isinstance(each, Constant)])
                 return found
+            case Apply(Name("__guarded__"), (_, Delayed(inner))):
+                return value(inner)
             case Apply(function, arguments, keywords):
                 return self._called(function, arguments, keywords, given)
         raise ApartError
@@ -138,12 +162,10 @@ class Agreement:
     def _called(self, function: Any, arguments: Any, keywords: Any, given: list[Any]) -> Any:
         called = self._value(function, given)
         name = getattr(called, "__name__", "")
-        if isinstance(function, Attribute) and isinstance(getattr(called, "__self__", None), (np.ndarray, np.generic)):
+        module = getattr(called, "__module__", None) or ("numpy" if isinstance(called, np.ufunc) else "")
+        owner = getattr(called, "__self__", None) if isinstance(function, Attribute) else None
+        if isinstance(owner, (np.ndarray, np.generic)) or (isinstance(function, Name) and function.name in _STRUCTURAL):
             module = "numpy"
-        elif isinstance(function, Name) and function.name in _STRUCTURAL:
-            module = "numpy"
-        else:
-            module = getattr(called, "__module__", None) or ("numpy" if isinstance(called, np.ufunc) else "")
         is_random = module.startswith("pcbatch.random")
         if name in _OTHERWISE or not (module.partition(".")[0] in _LIBRARIES or is_random):
             raise ApartError
@@ -164,7 +186,7 @@ class Agreement:
         found = [self._value(each, given) for each in arguments]
         if symbol == "if":
             return found[1]
-        if symbol == "and" or symbol == "or":
+        if symbol in ("and", "or"):
             return found[-1]
         if len(found) == 1:
             return _UNARY[symbol](found[0])
@@ -183,14 +205,7 @@ def _example(type_: Type) -> Any:
     """A value of a type."""
     if isinstance(type_, TensorType):
         return _one(type_)
-    return pack(type_, [_one(leaf) for leaf in flatten_types(type_)])
-
-
-def flatten_types(type_: StructType) -> list[TensorType]:
-    """The types of the arrays of a structure."""
-    from pcbatch.ir.types import leaves
-
-    return [*leaves(type_)]
+    return pack(type_, [_one(leaf) for leaf in leaves(type_)])
 
 
 @functools.lru_cache(maxsize=4096)
@@ -198,7 +213,10 @@ def _one(type_: TensorType) -> Any:
     if type_.weak:
         return 1 if type_.dtype == "int32" else 1.0
     if type_.shape:
-        return np.ones(type_.shape, type_.dtype)
+        found = np.ones(type_.shape, type_.dtype)
+        if len(type_.shape) > 1 and type_.shape[-1] == type_.shape[-2] and type_.dtype != "bool":
+            found += np.eye(type_.shape[-1], dtype=type_.dtype)  # of which there is an inverse
+        return found
     return np.dtype(type_.dtype).type(1)
 
 
@@ -254,7 +272,7 @@ def _parts(found: Any, pattern: Any) -> list[Any]:
 def _require(found: Any, type_: Type) -> None:
     """ApartError for a value that is not of a type."""
     if isinstance(type_, StructType):
-        for each, leaf in zip(flatten(type_, found), flatten_types(type_), strict=True):
+        for each, leaf in zip(flatten(type_, found), leaves(type_), strict=True):
             _require(each, leaf)
         return
     if isinstance(found, (np.ndarray, np.generic)):

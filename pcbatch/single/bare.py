@@ -12,17 +12,18 @@ import dis
 import functools
 import math
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single.boundaries import codes
-from pcbatch.single.calls import of_library, power
-from pcbatch.single.meeting import within
+from pcbatch.single.calls import gives_pythons, of_library, power
+from pcbatch.single.meeting import rounded, within
 from pcbatch.single.surroundings import Surroundings, super_
 from pcbatch.single.values import constant
 
@@ -66,7 +67,7 @@ def round_(number: Any, digits: Any = None) -> Any:
     if not isinstance(number, np.generic):
         return round(number, digits)
     if digits is not None:
-        raise UnfitError("round")
+        return rounded(number, digits)
     return number if number.dtype.kind in "iu" else within(round(float(number)))
 
 
@@ -90,7 +91,11 @@ def sorted_(xs: Any, *, key: Any = None, reverse: Any = False) -> list[Any]:
 _MATH = {function: _of_math(function) for function in (math.floor, math.ceil, math.trunc)}
 _BUILTINS: Mapping[str, Any] = {
     **vars(builtins),
-    **{"pow": power, "super": super_, "int": int_, "round": round_, "sorted": sorted_},
+    "pow": power,
+    "super": super_,
+    "int": int_,
+    "round": round_,
+    "sorted": sorted_,
 }
 
 
@@ -104,6 +109,12 @@ class Bare(Surroundings):
         unfit = (lanes.bounded, maps.map, tf.GradientTape, tf.autodiff.ForwardAccumulator, tf.case)
         return {**dict.fromkeys(unfit, _unfit), **_MATH}
 
+    def shadow(self, value: Any) -> Any:
+        """An object of the user's; members of an IntEnum are no ints of Python's to NumPy."""
+        if isinstance(value, (int, float)) and type(value) not in (bool, int, float):
+            raise UnfitError(type(value).__name__)
+        return super().shadow(value)
+
     def argument(self, value: Any) -> Any:
         """An array or a number among the arguments."""
         return bare(value) if isinstance(value, tf.Tensor) else bare(tf.convert_to_tensor(value))
@@ -111,22 +122,18 @@ class Bare(Surroundings):
     def substitute(self, value: Any) -> Any:
         """What the user's code gets for a value that a name leads to."""
         match value:
-            case np.ndarray() | np.generic() | np.ufunc():
+            case np.ndarray() | np.generic():
                 return value
             case tf.Tensor() | tf.Variable():
                 return self.argument(value)
-            case ModuleType() if value.__name__.partition(".")[0] == "numpy":
-                return value
-            case BuiltinFunctionType() if value not in _MATH:
-                return value
-            case FunctionType() if (value.__module__ or "").partition(".")[0] == "numpy":
+            case BuiltinFunctionType() if value not in _MATH and (value.__module__ or "").partition(".")[0] != "numpy":
                 return value
             case type() if value is float or issubclass(value, np.generic):
                 return value
+            case type() if issubclass(value, (int, float)) and value.__module__ != "builtins":
+                raise UnfitError(value.__name__)
         if isinstance(getattr(value, "value", None), tf.Variable):  # Keras's own
             return self.argument(value.value)
-        if type(value).__module__ == "numpy" and callable(value):
-            return value
         return super().substitute(value)
 
     def library(self, function: Any) -> Callable[..., Any]:
@@ -159,7 +166,19 @@ def _arrays(value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _library(function: Any) -> Callable[..., Any]:
+    if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy":
+        return _of_numpy(function)
     return of_library(function, _arrays, bare)
+
+
+def _of_numpy(function: Any) -> Callable[..., Any]:
+    """A function of NumPy's, which gives a number of Python's for such."""
+
+    def call(*given: Any, **options: Any) -> Any:
+        found = function(*given, **options)
+        return found.item() if gives_pythons(found, given) else found
+
+    return call
 
 
 @functools.cache
@@ -174,3 +193,20 @@ def asks(code: CodeType) -> bool:
                 return True
             before = instruction
     return False
+
+
+def kind_of(value: Any) -> Any:
+    """A key of the types in a value, and of whatever is no array."""
+    if isinstance(value, tf.Tensor):
+        return value.dtype.as_datatype_enum, tuple(value.shape)
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(map(kind_of, value))
+    if isinstance(value, dict):
+        return tuple((key, kind_of(each)) for key, each in value.items())
+    fields = records.fields_of(value)
+    if fields is not None:
+        return type(value), kind_of(fields)
+    hash(value)
+    return type(value), value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +19,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents, tensorflow_equivalents
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import OPERATORS, together
+from pcbatch.single.meeting import OPERATORS, is_pythons, together
 from pcbatch.single.operating import operate
 from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor
 
@@ -159,7 +159,7 @@ def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*(_dtype(each) for each in raw), **raw_options)
         if name in _KEEP_DTYPE and "dtype" not in options and getattr(raw[0], "dtype", None) == np.int32:
             found = found.astype(np.int32)
-        if isinstance(found, np.generic) and not _has_dtype([*raw, *raw_options.values()]):
+        if gives_pythons(found, raw):
             return found.item()
         made = sharing(found, *given, *options.values())
         if isinstance(made, Array) and not _has_values([*given, *options.values()]):
@@ -199,11 +199,9 @@ def _has_values(value: Any) -> bool:
     return isinstance(value, Number) or (isinstance(value, Array) and not value.is_constant)
 
 
-def _has_dtype(value: Any) -> bool:
-    """Whether there is an array, or a number with a dtype, among arguments: else numbers are Python's."""
-    if isinstance(value, (tuple, list)):
-        return any(map(_has_dtype, value))
-    return isinstance(value, (np.ndarray, np.generic, type, np.dtype))
+def gives_pythons(found: Any, given: Sequence[Any]) -> bool:
+    """Whether a number that NumPy gives is Python's: a float of 64 bits, of Python's numbers alone."""
+    return type(found) is np.float64 and all(map(is_pythons, given))
 
 
 def _taken(array: Any, indices: Any, axis: Any = None, **options: Any) -> Any:
