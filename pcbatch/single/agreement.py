@@ -155,6 +155,8 @@ class Agreement:
             if hasattr(found, "numpy") and hasattr(found, "dtype"):
                 return np.asarray(found)
             return found
+        if name == "__axis__":
+            return lambda array, axis: np.arange(np.shape(array)[axis], dtype=np.int32)
         if name in _STRUCTURAL:
             return MEANINGS[name]
         return getattr(builtins, name)
