@@ -14,7 +14,7 @@ from pcbatch.errors import PcbatchError
 from pcbatch.function.readings import ReadProgram
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.single.agreement import Agreement
-from pcbatch.single.bare import Bare, UnfitError, kind_of
+from pcbatch.single.bare import Bare, Frozen, UnfitError, kind_of
 from pcbatch.single.running import Singly
 from pcbatch.single.surroundings import Surroundings
 
@@ -40,6 +40,8 @@ class _Kind:
     captured: Any = None
     """The types of captured arrays when the program was read."""
     divides: bool = False
+    changes: bool = True
+    """Whether ints are divided, and arrays changed."""
     readings: int = 0
     runs: int = 0
     failures: int = 0
@@ -55,27 +57,31 @@ class Examples:
         self._made = function, plain_of, empty
         self._backend = backend
         self._kinds: dict[Any, _Kind] = {}
+        self._bare_ones: dict[bool, Singly | None] = {}
 
     @cached_property
     def on_proxies(self) -> Singly:
         """What runs any example."""
         return Singly(*self._made)
 
-    @cached_property
-    def _bare(self) -> Singly | None:
-        try:
-            return Singly(*self._made, Bare)
-        except UnfitError:
-            return None
+    def _bare(self, changes: bool) -> Singly | None:
+        """What runs an example bare, of a program that may change arrays or that changes none."""
+        if changes not in self._bare_ones:
+            try:
+                found = Singly(*self._made, Bare if changes else Frozen)
+            except UnfitError:
+                found = None
+            self._bare_ones[changes] = found
+        return self._bare_ones[changes]
 
     def run(self, receiver: Any, args: Any, kwargs: Any, read: Callable[[], ReadProgram]) -> Any:
         """What the function makes of one example; `read` gives the typed program for such."""
         kind = self._kind(args, kwargs) if self._backend.runs_unseen() else None
         if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
-            assert self._bare is not None
             kind.runs += 1
             try:
-                return self._within(self._bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
+                bare = self._bare(kind.changes)
+                return self._within(bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
             except Exception:  # proxies know better, or raise it as the user is to see it
                 kind.failures += 1
         started = time.perf_counter()
@@ -85,7 +91,8 @@ class Examples:
             if kind is not None:
                 kind.seconds += time.perf_counter() - started
 
-    def _within(self, singly: Singly, receiver: Any, args: Any, kwargs: Any, *divide: Any) -> Any:
+    def _within(self, singly: Singly | None, receiver: Any, args: Any, kwargs: Any, *divide: Any) -> Any:
+        assert singly is not None
         token = running.set(singly.around)
         try:
             return singly(receiver, args, kwargs, *divide)
@@ -107,7 +114,7 @@ class Examples:
 
     def _is_bare(self, kind: _Kind, read: Callable[[], ReadProgram]) -> bool:
         """Whether examples of a kind may run bare, as things are now."""
-        if kind.failures > max(MOST_FAILURES, kind.runs // 4) or self._bare is None:
+        if kind.failures > max(MOST_FAILURES, kind.runs // 4):
             return False
         if kind.program is not None:
             captured = kind.program.captured(self._backend)
@@ -129,8 +136,8 @@ class Examples:
             return False
         agreement = Agreement(program.reading.program, {**program.reading.names, **captured.values})
         kind.program, kind.captured = program, captured.types
-        kind.divides = agreement.divides
-        if not agreement.holds:
+        kind.divides, kind.changes = agreement.divides, agreement.changes
+        if not agreement.holds or self._bare(kind.changes) is None:
             kind.readings = MOST_READINGS
             kind.program = None
-        return agreement.holds
+        return kind.program is not None

@@ -75,11 +75,11 @@ _LIBRARIES = ("numpy", "math", "tensorflow", "keras", "builtins")
 
 
 class Agreement:
-    """Whether a program agrees, and whether ints are divided in it, which raises for zero."""
+    """Whether a program agrees (`holds`), divides ints, which raises for zero, and may change an array in place."""
 
     def __init__(self, program: ir.Program, names: Mapping[str, Any]):
         self.names = names
-        self.divides = False
+        self.divides = self.changes = False
         try:
             with np.errstate(all="ignore"):
                 for function in program.functions:
@@ -103,7 +103,10 @@ class Agreement:
                         parts = [found] if pattern is None else _parts(found, pattern)
                         for name, part in zip(outputs, parts, strict=True):
                             _require(part, types[name])
-                    case ir.Store() | ir.Call():
+                            self.changes |= any(leaf.shape for leaf in leaves(types[name]))
+                    case ir.Store():
+                        self.changes = True
+                    case ir.Call():
                         pass
                     case _:
                         raise ApartError

@@ -147,6 +147,13 @@ class Bare(Surroundings):
         return super().copy(function)
 
 
+class Frozen(Bare):
+    """Those of one whose program changes no array, whatever its code looks like: calls copy nothing."""
+
+    def _now_changes(self) -> None:
+        pass
+
+
 def _unfit(*given: Any, **options: Any) -> Any:
     raise UnfitError
 
