@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -18,10 +17,12 @@ from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.frontend import FunctionSource
 from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
+from pcbatch.function.examples import Examples, running
 from pcbatch.function.inside import compiling, noting
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.mapped import as_batch, asking, empty_map
 from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.readings import ReadProgram
 from pcbatch.function.session import Session
 from pcbatch.function.whole import Whole
 from pcbatch.ir.machine import Program
@@ -35,7 +36,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
 from pcbatch.runtime.report.results import as_numpy, require_numbers
 from pcbatch.runtime.report.run import LaneError, Run
-from pcbatch.single.running import Singly, as_tensor
+from pcbatch.single.running import as_tensor
 from pcbatch.single.running import result as as_results
 from pcbatch.single.surroundings import Surroundings
 
@@ -46,9 +47,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Number = TypeVar("Number", bound=complex)
 """A type of numbers that a function of one example returns: `int`, `float`, `bool` or `complex`."""
-
-_running_singly: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
-"""The surroundings of the function that runs one example right now."""
 
 
 class Array(Protocol):
@@ -115,7 +113,7 @@ class Calls(Linkable, Generic[P, R]):
         `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
         """
         try:
-            around = _running_singly.get()
+            around = running.get()
             if around is not None:
                 return around.called(self.function, self.receiver)(*args, **kwargs)
             if compiling() is not None:
@@ -255,11 +253,10 @@ class Calls(Linkable, Generic[P, R]):
         require_numbers(f"{self.__name__}.single", backend, self._output)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.arguments = self._as_examples(bound.arguments)
-        singly, examples = self.singly, dict(bound.arguments)
-        token = _running_singly.set(singly.around)
+        examples = dict(bound.arguments)
         try:
             with asking(lambda: self._maps(examples)):
-                found = singly(self.receiver, bound.args, bound.kwargs)
+                found = self.examples.run(self.receiver, bound.args, bound.kwargs, lambda: self._read(examples))
             found = as_results(found, as_tensor)
             if self._output == "numpy":
                 found = backend.mapped(lambda leaf: as_numpy(self.__name__, backend, [leaf])[0], found)
@@ -270,8 +267,6 @@ class Calls(Linkable, Generic[P, R]):
             if known is error:
                 raise
             raise known.with_traceback(error.__traceback__) from None
-        finally:
-            _running_singly.reset(token)
 
     def as_example(self, parameter: str, value: Any, floats: str | None = None) -> Any:
         """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are.
@@ -293,21 +288,28 @@ class Calls(Linkable, Generic[P, R]):
             return found
         return {name: self.as_example(name, value, floats) for name, value in given.items()}
 
+    def _read(self, examples: Mapping[str, Any]) -> ReadProgram:
+        """The typed program that runs a batch of such examples."""
+        axes = self._options.axes(tuple(self.__signature__.parameters))
+        given = as_batch(
+            backend_named(self._options.backend),
+            examples,
+            {name: each for name, each in axes.items() if name in examples},
+        )
+        return self.session.read((), given)
+
     def _maps(self, examples: Mapping[str, Any]) -> Mapping[Span, Type]:
         """Return the result types of maps in the program that runs a batch of such examples."""
-        axes = self._options.axes(tuple(self.__signature__.parameters))
-        backend = backend_named(self._options.backend)
-        given = as_batch(backend, examples, {name: each for name, each in axes.items() if name in examples})
-        token = _running_singly.set(None)
+        token = running.set(None)
         try:
-            return self.session.pipeline((), given)[1].read.reading.maps
+            return self._read(examples).reading.maps
         finally:
-            _running_singly.reset(token)
+            running.reset(token)
 
     @cached_property
-    def singly(self) -> Singly:
+    def examples(self) -> Examples:
         """The runner of one example."""
-        return Singly(self.function, _plain_of, empty_map)
+        return Examples(self.function, _plain_of, empty_map, backend_named(self._options.backend))
 
 
 def _plain_of(value: Any) -> tuple[Any, Any] | None:
@@ -317,4 +319,4 @@ def _plain_of(value: Any) -> tuple[Any, Any] | None:
 
 def running_singly() -> Surroundings | None:
     """Return the surroundings of a function of one example, while one runs."""
-    return _running_singly.get()
+    return running.get()

@@ -24,7 +24,7 @@ from pcbatch.function.inside import pieces_of
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.pipeline import Pipeline, beginning
 from pcbatch.function.plan import Plan
-from pcbatch.function.readings import read_program
+from pcbatch.function.readings import ReadProgram, read_program
 from pcbatch.function.specs import plain_leaf, plain_spec, specs_of
 from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
@@ -109,6 +109,17 @@ class Session:
         arguments = self.bind(args, kwargs)
         pipeline, captured = self.compiled_for(arguments)
         return pipeline.read.flat(arguments), pipeline, captured
+
+    def read(self, args: Any, kwargs: Any) -> ReadProgram:
+        """The typed program for these arguments: of one that is compiled, or read for whoever asks."""
+        arguments = self.bind(args, kwargs)
+        key = (self._backend.place(), arguments.signature, max(ROOM, arguments.longest_row))
+        with self._lock, collector.paused():
+            known = self.compiled.peek(key)
+            if known is not None and known.captured_now() is not None:
+                return known.read
+            with pieces_of(self._function.__name__):
+                return read_program(self._function, arguments, self._backend, room=key[-1])
 
     def compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         """The program for these arguments, and the values of its captured arrays."""

@@ -6,7 +6,6 @@ import importlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -219,15 +218,11 @@ class Core:
             del row[length:]
         self.guard, self.straight, self.file, self.node, self.frames[:] = here.context
 
-    @contextmanager
-    def kept(self, values: Iterable[Value] = ()) -> Iterator[Row]:
+    def kept(self, values: Iterable[Value] = ()) -> Row:
         """Values that have been evaluated and are in nobody's variable yet, while more is evaluated."""
         slot = (0, f" row {next(self._rows)}")
         self.state.names[slot] = Tuple(tuple(values))
-        try:
-            yield Row(self, slot)
-        finally:
-            self.state.names.pop(slot, None)
+        return Row(self, slot)
 
     def each(self, values: Iterable[Value]) -> Iterator[Value]:
         """Values one after the other, each as it is when its turn comes."""
@@ -273,6 +268,8 @@ class Core:
 
     def known(self, value: Value) -> Value:
         """`value`, which must be there; refused where it is undefined."""
+        if type(value) is Lane or type(value) is Host:
+            return value
         if value is LOST:
             raise LostError
         if isinstance(value, Undefined):
@@ -318,6 +315,8 @@ class Core:
 
     def read(self, value: Value) -> Value:
         """The value that an array or a view holds now; everything else is its own."""
+        if type(value) is Lane or type(value) is Host:
+            return value
         if isinstance(value, Ref) and self.kind(value) == "array":
             return self.read(self.state.cell(value).items[0])
         if isinstance(value, View):

@@ -25,6 +25,10 @@ class Ends:
     false: list[End]
 
 
+_PLAIN = (gast.Constant, gast.Name)
+"""Expressions whose values come about without any change of what there is."""
+
+
 class Expressions(Operators):
     """Python's expressions."""
 
@@ -41,6 +45,8 @@ class Expressions(Operators):
 
     def evaluated(self, nodes: Sequence[Any]) -> list[Value]:
         """The values of expressions, one after the other; starred ones give their items."""
+        if all(type(node) in _PLAIN for node in nodes):
+            return [self.expression(node) for node in nodes]
         with self.kept() as row:
             for node in nodes:
                 if isinstance(node, gast.Starred):

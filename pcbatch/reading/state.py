@@ -200,6 +200,12 @@ class Row:
     reader: HasState
     slot: Name
 
+    def __enter__(self) -> Row:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.reader.state.names.pop(self.slot, None)
+
     def __len__(self) -> int:
         return len(self._items)
 

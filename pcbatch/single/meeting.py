@@ -122,6 +122,12 @@ def wrapped(number: int, dtype: np.dtype) -> Any:
     return dtype.type(number - (1 << bits) if dtype.kind == "i" and number >> (bits - 1) else number)
 
 
+def rounded(value: Any, digits: Any) -> Any:
+    """A number of NumPy's to so many digits, as Python rounds."""
+    found = round(value.item(), operator.index(digits))
+    return wrapped(found, value.dtype) if value.dtype.kind in "iu" else type(value)(found)
+
+
 def stored(value: Any, dtype: np.dtype) -> Any:
     """A raw value as NumPy stores it into an array of `dtype`: an int that is too large wraps."""
     is_int = type(value) is int and dtype.kind in "iu"

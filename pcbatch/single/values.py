@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import PYTHONS, as_tensor, stored, within, wrapped
+from pcbatch.single.meeting import PYTHONS, as_tensor, rounded, stored, within
 from pcbatch.single.shapes import Shape, is_basic, places, resolved
 from pcbatch.single.windows import refuse_cut
 
@@ -110,11 +110,9 @@ class Number(Value):
         return complex(self.value)
 
     def __round__(self, digits: int | None = None) -> Any:
-        value, is_int = self.value, self.value.dtype.kind in "iu"
         if digits is None:
-            return self if is_int else within(round(float(value)))
-        rounded = round(value.item(), operator.index(digits))
-        return Number(wrapped(rounded, value.dtype) if is_int else type(value)(rounded))
+            return self if self.value.dtype.kind in "iu" else within(round(float(self.value)))
+        return Number(rounded(self.value, digits))
 
     def __trunc__(self) -> int:
         return within(math.trunc(self.value.item()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -68,18 +69,25 @@ def unparse(node: Any) -> str:
 def children(node: Any) -> list[Any]:
     """Return the children of a node, in order, without mere marks: operators, and the contexts of names."""
     found: list[Any] = []
-    for name in node._fields:
-        if name in _MARKS:
-            continue
+    for name in _parts(type(node)):
         value = getattr(node, name, None)
         if type(value) is list:
             found += [each for each in value if isinstance(each, ast.AST)]
-        elif isinstance(value, ast.AST):
+        elif value is not None and isinstance(value, ast.AST):
             found.append(value)
     return found
 
 
-_MARKS = frozenset({"ctx", "op", "ops"})
+_NO_PARTS = frozenset({"ctx", "op", "ops", "id", "attr", "type_comment", "kind"})
+"""Fields with marks and with texts."""
+
+
+@functools.cache
+def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that may have nodes in them."""
+    if issubclass(kind, (gast.Constant, ast.Constant)):
+        return ()
+    return tuple(name for name in kind._fields if name not in _NO_PARTS)
 
 
 def walk(node: Any) -> Iterator[Any]:
