@@ -79,6 +79,8 @@ class Outcome:
     notes: Sequence[tuple[Span | None, str]] = ()
     tape: Mapping[int, Mapping[Span, int]] = field(default_factory=dict)
     """Of a run that was taped how many bytes it has kept of each row of a block, by the source that they come from."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Of a run that was batched on the fly the seconds of building graphs, of scheduling, and of executing."""
 
     @property
     def arrays(self) -> list[Array]:
