@@ -174,7 +174,7 @@ class _Seen:
             if isinstance(item, Store) and kept:
                 yield item
             elif isinstance(item, Piece) and isinstance(kept, list) and kept:
-                given = {name for each in kept for name in each.op.outputs}  # type: ignore[union-attr]
+                given = {name for each in kept for name in each.op.outputs}
                 writes = tuple(name for name in item.writes if name in given and not self.is_late(name))
                 sites = checked_sites(kept)
                 piece = replace(item, statements=tuple(kept), writes=writes, sites=sites)
@@ -284,6 +284,8 @@ def inputs_of(body: Sequence[Item]) -> tuple[str, ...]:
     given: set[str] = set()
     for item in body:
         asked = () if item.predicate is None else (item.predicate,)
+        reads: tuple[str, ...]
+        writes: tuple[str, ...]
         if isinstance(item, Store):
             reads, writes = (item.array, *item.indices, item.value, *asked), (item.array,)
         else:

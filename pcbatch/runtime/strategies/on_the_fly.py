@@ -14,20 +14,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis.effects import is_step
-from pcbatch.ir.machine import Block, Branch, Fault, Piece, Program, PushJump, Return
+from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves, with_leaves
 from pcbatch.ir.verify.machine import validate
-from pcbatch.optimize.machine.nodes import Nodes, Use
+from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import Prices
@@ -44,81 +42,10 @@ from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.batches import Batches, by_agenda, by_depth
+from pcbatch.runtime.strategies.graphs import Builder, Failure, Lane, Leaves, Node, Value
 from pcbatch.runtime.strategies.on_host import require_host
 
 STRATEGIES: dict[str, Batches[Any]] = {"depth": by_depth, "agenda": by_agenda}
-AHEAD = 10_000
-"""How many blocks a lane goes on while it is not known whether a check has failed it: it might go on for ever."""
-
-Leaves = Sequence[np.ndarray]
-Value = tuple["Node", int]
-"""What a node gives: the how manieth of its results."""
-
-
-@dataclass(eq=False)
-class Node:
-    """A run of some code for one lane, at its `visit`th block; when it has run, `row` of `results` are its own."""
-
-    signature: Hashable = None
-    heavy: bool = False
-    use: Use | None = None
-    lane: Lane | None = None
-    block: int = 0
-    order: int = 0
-    operands: Sequence[Value] = ()
-    visit: int = 0
-    steps: int = 0
-    shown: Mapping[str, Value] = field(default_factory=dict)
-    results: Sequence[Leaves] | None = None
-    row: int = 0
-
-    @property
-    def needs(self) -> list[Node]:
-        """The nodes whose results it takes."""
-        return [node for node, _ in self.operands]
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Tell whether its lane has failed before it came to this block."""
-        failure = self.lane.failure if self.lane is not None else None
-        return failure is not None and failure.visit < self.visit
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Where a lane has failed: at which visit of which block, in what part of it, and what its message shows."""
-
-    visit: int
-    part: int
-    site: int
-    block: int
-    steps: int
-    shown: Mapping[str, Value]
-
-
-@dataclass(eq=False)
-class Lane:
-    """One example on its way: stacks of values, a variable's top the newest entry, and its calls."""
-
-    variables: dict[str, list[Value]]
-    calls: list[int]
-    next: int = 0
-    visit: int = 0
-    steps: int = 0
-    branch: tuple[Value, Branch] | None = None
-    failure: Failure | None = None
-    unchecked: list[Node] = field(default_factory=list)
-    """Nodes with checks that have not run."""
-
-    def value(self, name: str, now: Mapping[str, Value]) -> Value:
-        """What a name is at the end of a block that has made `now`."""
-        return now[name] if name in now else self.variables[name][-1]
-
-    def fail(self, failure: Failure) -> None:
-        """Note a failure, unless it has failed before that."""
-        known = self.failure
-        if known is None or (failure.visit, failure.part) < (known.visit, known.part):
-            self.failure = failure
 
 
 class Code:
@@ -183,16 +110,6 @@ class OnTheFly:
         self.legs = Legs(Context(backend, self.layout, self.limits, True))
         self.codes = [Code(nodes.of_code(number), backend) for number in range(len(nodes.code.blocks))]
         self.costs = block_costs(nodes.code, backend)
-        faults = program.faults
-        self.shown = [
-            tuple(
-                dict.fromkeys(
-                    name for site in (each.whole.sites if each.whole else ()) for name in faults[site].arguments
-                )
-            )
-            for each in nodes.splits
-        ]
-        """For each block the variables that messages of its body's checks show."""
 
     @cached_property
     def signatures(self) -> list[Hashable]:
@@ -263,10 +180,12 @@ class _Batch:
     """One run: its lanes, what they have built, and what was launched for them."""
 
     def __init__(self, machine: OnTheFly, arguments: Sequence[Array], shared: Sequence[Array], lanes: int):
-        self.machine, self.shared, self.signatures = machine, shared, machine.signatures
+        self.machine, self.shared = machine, shared
         self.program, self.blocks, self.backend = machine.program, machine.program.blocks, machine.backend
-        self.heavy = {*expensive_blocks(Prices(machine.costs, max(lanes, 1)), EXPENSIVE)}
-        self.orders, self.rounds, self.executing, self.scheduling = count(1), 0, 0.0, 0.0
+        heavy = frozenset(expensive_blocks(Prices(machine.costs, max(lanes, 1)), EXPENSIVE))
+        shown = machine.layout.shown
+        self.builder = Builder(machine.program, machine.nodes, machine.limits, shown, machine.signatures, heavy)
+        self.rounds, self.executing, self.scheduling = 0, 0.0, 0.0
         self.executions, self.active = np.zeros(len(self.blocks), np.int64), np.zeros(len(self.blocks), np.int64)
         layout, given = machine.layout, iter(arguments)
         inputs = [[np.asarray(next(given)) for _ in layout.leaves(name)] for name in self.program.parameters]
@@ -282,7 +201,7 @@ class _Batch:
         """Build and run until all lanes have ended; what they leave behind."""
         started, running = time.perf_counter(), self.lanes
         while running:
-            self._execute([node for lane in running for node in self._build(lane)])
+            self._execute([node for lane in running for node in self.builder.build(lane)])
             running = [lane for lane in running if lane.failure is None and lane.next < len(self.blocks)]
         self._execute([node for lane in self.lanes for node in lane.unchecked if not node.is_cancelled])
         ends = [self._end(lane) for lane in self.lanes]
@@ -291,81 +210,6 @@ class _Batch:
         building = time.perf_counter() - started - self.executing - self.scheduling
         phases = {"building": building, "scheduling": self.scheduling, "executing": self.executing}
         return replace(outcome, stack_entries=0, phases=phases)
-
-    # -- building ------------------------------------------------------------------------------------------------------
-
-    def _build(self, lane: Lane) -> list[Node]:
-        """Let a lane go on as far as it can: the nodes that it needs to go on further, none if it has ended."""
-        until = lane.visit + AHEAD
-        while lane.failure is None:
-            if lane.branch is not None:
-                (node, place), branch = lane.branch
-                if node.results is None:
-                    return [node]
-                lane.next, lane.branch = branch.true if node.results[place][0][node.row] else branch.false, None
-            if lane.next == len(self.blocks):
-                break
-            if lane.visit >= until and lane.unchecked:
-                return lane.unchecked
-            self._visit(lane, lane.next)
-        return []
-
-    def _visit(self, lane: Lane, number: int) -> None:
-        """Run a block: note its nodes, move the stacks, and leave it."""
-        block, split, variables = self.blocks[number], self.machine.nodes.splits[number], lane.variables
-        lane.visit += 1
-        shown = {name: variables[name][-1] for name in self.machine.shown[number]}
-        for name in block.pops:
-            variables[name].pop()
-        now: dict[str, Value] = {}
-        for use in (split.whole, split.integers):
-            if use is not None:
-                node = self._node(lane, number, use, shown)
-                now.update((name, (node, place)) for place, name in enumerate(use.writes))
-        now.update({name: variables[source][-1] for name, source in split.moves.items()})
-        tops = {
-            name: variables[name].pop() for name in {*now, *(push.variable for push in block.pushes)} & {*variables}
-        }
-        for push in block.pushes:
-            saved = push.variable if push.saved is None else push.saved
-            kept = tops if push.saved is None or saved not in now else now
-            variables[push.variable].append(kept[saved] if saved in kept else variables[saved][-1])
-        for name, top in tops.items():
-            variables[name].append(now.get(name, top))
-        self._leave(lane, number, block, now)
-
-    def _node(self, lane: Lane, number: int, use: Use, shown: Mapping[str, Value]) -> Node:
-        order, signature = next(self.orders), self.signatures[use.code]
-        heavy, operands = use.late and use.code in self.heavy, [lane.variables[name][-1] for name in use.reads]
-        signature = ("alone", order) if signature is None else signature
-        node = Node(signature, heavy, use, lane, number, order, operands, lane.visit, lane.steps, shown)
-        if use.sites:
-            lane.unchecked.append(node)
-        return node
-
-    def _leave(self, lane: Lane, number: int, block: Block, now: Mapping[str, Value]) -> None:
-        """Follow the terminator, which may fail the lane."""
-        terminator, limits, target = block.terminator, self.machine.limits, getattr(block.terminator, "target", None)
-        failed = terminator.site if isinstance(terminator, Fault) else None
-        if isinstance(terminator, PushJump) and len(lane.calls) > limits.max_depth:
-            failed = terminator.site
-        elif is_step(block):
-            if limits.max_steps is not None and lane.steps >= limits.max_steps:
-                failed = block.steps_site
-            lane.steps += failed is None
-        if failed is not None:
-            shown = {name: lane.value(name, now) for name in self.program.faults[failed].arguments}
-            lane.fail(Failure(lane.visit, 2, failed, number, lane.steps, shown))
-        elif isinstance(terminator, Return):
-            lane.next = lane.calls.pop()
-        elif isinstance(terminator, PushJump):
-            lane.calls.append(terminator.back)
-        if isinstance(terminator, Branch):
-            target = terminator
-        if isinstance(target, Branch):
-            lane.branch = lane.value(target.condition, now), target
-        elif target is not None:
-            lane.next = target
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -393,7 +237,7 @@ class _Batch:
         started = time.perf_counter()
         by_code: dict[int, list[Node]] = {}
         for node in batch:
-            by_code.setdefault(node.use.code, []).append(node)  # type: ignore[union-attr]
+            by_code.setdefault(node.use.code, []).append(node)
         if len(by_code) > 1:
             self._of_components(by_code)
         else:
@@ -451,9 +295,11 @@ class _Batch:
 
     def _end(self, lane: Lane) -> dict[str, Value]:
         """What is wanted of a lane that has ended: its results, or what its message shows."""
+        shown, results = self.machine.layout.shown, self.program.results
         if lane.failure is not None:
             return {f"shown {name}": value for name, value in lane.failure.shown.items()}
-        return {f"result {name}": lane.variables[name][-1] for name in self.program.results}
+        tops = [*((f"shown {name}", name) for name in shown), *((f"result {name}", name) for name in results)]
+        return {key: lane.variables[name][-1] for key, name in tops}
 
     def _outcome(self, ends: Sequence[Mapping[str, Value]]) -> Outcome:
         layout, backend, failures = self.machine.layout, self.backend, [lane.failure for lane in self.lanes]
