@@ -98,11 +98,10 @@ BATCH = trees((((0, 1), 2), 3), (4, 5), 6, ((7, 8), (1, 2)))
 
 @both
 def test_trees_take_a_launch_for_each_level(strategy: Any) -> None:
-    """The cell of a root and that of a node below are code of two blocks: they run together."""
     function = encode.options(strategy=strategy)
     run = function.run(*BATCH)
     np.testing.assert_allclose(run.value, encode(*BATCH), rtol=1e-5, atol=1e-6)
-    assert launched(function, *BATCH) == [(11, 2), (4, 2), (2, 2), (1, 1)]
+    assert launched(function, *BATCH) == [(11, 1), (4, 1), (2, 1), (1, 1)]
     assert sum(run.utilization.active.values()) == sum(run.utilization.executed.values())
     assert set(run.outcome.phases) == {"building", "scheduling", "executing"}
 
@@ -171,7 +170,7 @@ def test_what_cannot_be_batched_runs_alone() -> None:
     x = tf.constant([[1.0, 1.0, 2.0], [3.0, 4.0, 4.0]])
     function = places.options(strategy="agenda")
     assert np.asarray(function(x, [1, 2])).tolist() == [1, 4]
-    assert [rows for rows, _ in launched(function, x, [1, 2])].count(1) >= 3
+    assert launched(function, x, [1, 2]) == [(1, 1)] * 3
 
 
 @pcbatch.autobatch
@@ -226,14 +225,14 @@ def test_a_lane_that_only_a_late_check_ends_comes_to_an_end(strategy: Any, monke
     monkeypatch.setattr("pcbatch.runtime.strategies.graphs.AHEAD", 50)
 
     @pcbatch.autobatch(strategy=strategy)
-    def endless(a):
+    def endless(a, n):
         total, i = a[0] * 0.0, 0
-        while True:
+        while n > 0:
             total = total + a[i]
             i = i + 1
         return total
 
-    run = endless.run(np.ones((2, 5), np.float32))
+    run = endless.run(np.ones((2, 5), np.float32), [1, 2])
     assert [LaneStatus(int(each)) for each in np.asarray(run.status)] == [LaneStatus.INDEX] * 2
     assert run.lane_steps.tolist() == [5, 5]
 

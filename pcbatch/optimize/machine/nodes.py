@@ -107,9 +107,16 @@ class _Codes:
         early = [name for name in made if not seen.is_late(name)]
         if not made and not seen.checks:
             return Split(None, None, moves)
-        late = seen.late_checks or len(early) < len(made)
-        integers = self._use(block, tuple(seen.integers()), False) if late and early else None
-        return Split(self._use(block, block.body, late), integers, moves)
+        integers = tuple(seen.integers)
+        if not seen.late_checks and len(early) == len(made):
+            return Split(self._use(block, integers, False), None, moves)
+        # All checks of the block are in it, so that it says which is the first that fails.
+        whole = self._use(block, _for(block.body, {*made}.difference(early)), True)
+        if not early:
+            return Split(whole, None, moves)
+        ahead = self._use(block, integers, False)
+        ahead = replace(ahead, writes=tuple(name if name in early else "" for name in ahead.writes))
+        return Split(whole, ahead, moves)
 
     def _use(self, block: Block, body: tuple[Item, ...], late: bool) -> Use:
         names = _Names(lambda place, own: self._name(place, self.program.types.get(own)), self.program.shared)
@@ -156,9 +163,13 @@ class _Seen:
         self.origin: dict[str, str] = {}
         """Of copies, whose value from before the block it is."""
         self.checks = self.late_checks = False
-        self._kept: list[list[Statement] | bool] = []
+        self.integers: list[Item] = []
+        """The slice of the block's body that makes what is not late."""
         for item in block.body:
-            self._kept.append(self._store(item) if isinstance(item, Store) else self._piece(item))
+            if isinstance(item, Store):
+                self._store(item)
+            else:
+                self._piece(item)
 
     def is_late(self, name: str) -> bool:
         """Tell whether a name's value is not made of integers alone."""
@@ -168,26 +179,14 @@ class _Seen:
         type_ = self.types.get(name)
         return type_ is None or any(not leaf.dtype.startswith(("int", "uint", "bool")) for leaf in leaves(type_))
 
-    def integers(self) -> Iterator[Item]:
-        """The slice of the block's body that makes what is not late."""
-        for item, kept in zip(self.block.body, self._kept, strict=True):
-            if isinstance(item, Store) and kept:
-                yield item
-            elif isinstance(item, Piece) and isinstance(kept, list) and kept:
-                given = {name for each in kept for name in each.op.outputs}
-                writes = tuple(name for name in item.writes if name in given and not self.is_late(name))
-                sites = checked_sites(kept)
-                piece = replace(item, statements=tuple(kept), writes=writes, sites=sites)
-                yield replace(piece, reads=tuple(name for name in item.reads if name in _operands(kept)))
-
-    def _store(self, store: Store) -> bool:
+    def _store(self, store: Store) -> None:
         asked = () if store.predicate is None else (store.predicate,)
         late = any(map(self.is_late, (store.array, *store.indices, store.value, *asked)))
         self._assign((store.array,), late)
         self.checks, self.late_checks = True, self.late_checks or late
-        return not late
+        self.integers += [] if late else [store]
 
-    def _piece(self, piece: Piece) -> list[Statement]:
+    def _piece(self, piece: Piece) -> None:
         together = piece.predicate is not None or any(isinstance(each.op, Enter) for each in piece.statements)
         kept = []
         for each in piece.statements:
@@ -195,7 +194,7 @@ class _Seen:
             if isinstance(op, Exit):
                 continue
             late = together or any(map(self.is_late, op.inputs)) or any(map(self._has_floats, op.outputs))
-            source = self._source(op.inputs[0]) if is_copy(op) and not together else None  # type: ignore[arg-type]
+            source = self._source(op.inputs[0]) if is_copy(op) and not together else None
             self._assign(op.outputs, late)
             if source is not None:
                 self.origin[op.outputs[0]] = source
@@ -203,7 +202,8 @@ class _Seen:
             self.checks, self.late_checks = self.checks or checked, self.late_checks or (checked and late)
             if not late:
                 kept.append(each)
-        return kept
+        if kept:
+            self.integers.append(_of_statements(piece, kept, [name for name in piece.writes if not self.is_late(name)]))
 
     def _source(self, name: str) -> str | None:
         """Whose value from before the block this is; None where it was made in the block, or all lanes share it."""
@@ -258,6 +258,40 @@ class _Names:
 
     def _site(self, own: int) -> int:
         return self.sites.setdefault(own, len(self.sites))
+
+
+def _for(body: Sequence[Item], wanted: set[str]) -> tuple[Item, ...]:
+    """What of a body makes the `wanted` names, and what may fail."""
+    found: list[Item] = []
+    for item in reversed(body):
+        asked = set() if item.predicate is None else {item.predicate}
+        if isinstance(item, Store):
+            found.insert(0, item)
+            wanted = wanted | {item.array, *item.indices, item.value} | asked
+            continue
+        writes = [name for name in item.writes if name in wanted]
+        if asked or any(isinstance(each.op, Enter) for each in item.statements):
+            kept = [*item.statements] if writes or item.sites else []
+            needed = wanted | {*item.reads, *item.writes} | asked
+        else:
+            kept, needed = [], {*wanted}
+            for each in reversed(item.statements):
+                checks = any(site is not None for site in each.sites)
+                if not isinstance(each.op, Exit) and (checks or needed & {*each.op.outputs}):
+                    kept.insert(0, each)
+                    needed = (needed - {*each.op.outputs}) | {*each.op.inputs}
+        if kept:
+            found.insert(0, _of_statements(item, kept, writes))
+            wanted = needed
+    return tuple(found)
+
+
+def _of_statements(piece: Piece, kept: Sequence[Statement], writes: Sequence[str]) -> Piece:
+    """A part of a piece."""
+    given = {name for each in kept if not isinstance(each.op, Exit) for name in each.op.outputs}
+    reads = tuple(name for name in piece.reads if name in _operands(kept))
+    writes = tuple(name for name in writes if name in given)
+    return replace(piece, statements=tuple(kept), reads=reads, writes=writes, sites=checked_sites(kept))
 
 
 def _texts(items: Sequence[Item]) -> Iterator[str]:

@@ -112,7 +112,6 @@ class Builder:
 
     def build(self, lane: Lane) -> list[Node]:
         """Let a lane go on as far as it can: the nodes that it needs to go on further, none if it has ended."""
-        until = lane.visit + AHEAD
         while lane.failure is None:
             if lane.branch is not None:
                 (node, place), branch = lane.branch
@@ -121,7 +120,7 @@ class Builder:
                 lane.next, lane.branch = branch.true if node.results[place][0][node.row] else branch.false, None
             if lane.next == len(self.blocks):
                 break
-            if lane.visit >= until and lane.unchecked:
+            if lane.unchecked and lane.visit >= lane.unchecked[0].visit + AHEAD:
                 return lane.unchecked
             self._visit(lane, lane.next)
         return []

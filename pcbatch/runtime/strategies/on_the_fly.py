@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -110,6 +110,8 @@ class OnTheFly:
         self.legs = Legs(Context(backend, self.layout, self.limits, True))
         self.codes = [Code(nodes.of_code(number), backend) for number in range(len(nodes.code.blocks))]
         self.costs = block_costs(nodes.code, backend)
+        self.watch: Callable[[Sequence[Node]], None] = lambda batch: None
+        """Hears of each batch before it runs."""
 
     @cached_property
     def signatures(self) -> list[Hashable]:
@@ -235,6 +237,7 @@ class _Batch:
     def _launch(self, batch: Sequence[Node]) -> None:
         """Run nodes of one signature; those of the same code together, or components of them all."""
         started = time.perf_counter()
+        self.machine.watch(batch)
         by_code: dict[int, list[Node]] = {}
         for node in batch:
             by_code.setdefault(node.use.code, []).append(node)
