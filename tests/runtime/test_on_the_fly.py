@@ -77,6 +77,20 @@ def encode(left, right, word, node):
     return tf.tanh(tf.linalg.matvec(W, tf.concat([first, encode(left, right, word, right[node])], 0)))
 
 
+@pcbatch.autobatch
+def costly(left, right, word, node):
+    if left[node] < 0:
+        return EMBEDDING[word[node]]
+    first = costly(left, right, word, left[node])
+    return costly_cell(first, costly(left, right, word, right[node]))
+
+
+@pcbatch.autobatch
+@pcbatch.cost(1e6)
+def costly_cell(first, second):
+    return tf.tanh(tf.linalg.matvec(W, tf.concat([first, second], 0)))
+
+
 def trees(*shapes: Any, room: int = 9) -> list[np.ndarray]:
     """Arrays of trees, which are nested pairs, and their roots."""
     arrays = np.full((3, len(shapes), room), -1)
@@ -108,14 +122,13 @@ def test_trees_take_a_launch_for_each_level(strategy: Any) -> None:
 
 @both
 def test_what_explain_says_is_what_is_launched(strategy: Any) -> None:
-    function = pcbatch.autobatch(encode.single, name="encode")
-    found = pcbatch.explain(encode, *BATCH)
-    run = encode.options(strategy=strategy).run(*BATCH)
+    found = pcbatch.explain(costly, *BATCH)
+    run = costly.options(strategy=strategy).run(*BATCH)
     way = next(way for way in found.ways if strategy in way.name)
-    assert function is not encode
-    assert {block.label: way.blocks[block.label].launches for block in found.blocks} == {
-        block.label: run.executions[block.label] for block in found.blocks
-    }
+    assert found.blocks
+    assert [(each.by_depth, each.by_agenda) for each in found.blocks] == [(3, 3)]
+    assert [way.blocks[each.label].launches for each in found.blocks] == [3]
+    assert [run.executions[each.label] for each in found.blocks] == [3]
 
 
 @pcbatch.autobatch
