@@ -14,7 +14,7 @@ TEXT = 60
 LEGEND = (
     "launches: how often a block ran, each time for all lanes that waited at it; rows: computed in all; of use: those"
     "\nof lanes that took part; seconds: the share of the call that its estimated work has. The longest lane has to run"
-    "\nthe block so often by itself. Batching on the fly builds graphs of what every lane runs, as Fold and DyNet do, and"
+    "\nthe block so often by itself. Batching on the fly builds graphs of what lanes run, as Fold and DyNet do, and"
     "\nlaunches them by depth or by agenda; its seconds are those of building and scheduling, too."
 )
 
