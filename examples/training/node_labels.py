@@ -17,7 +17,8 @@ import tensorflow as tf
 
 import pcbatch
 
-TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
+TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ")
+TAGS += ("SYM", "VERB", "X")
 
 
 def examples(random: np.random.Generator, count: int) -> tuple[Any, ...]:
