@@ -14,13 +14,15 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.machine.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
-Strategy = Literal["pc", "local", "hybrid"]
+Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]
 ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "switch"]
 Form = Literal["auto", "native", "lockstep"]
 TapeName = Literal["keep", "replay"]
 BackendName = Literal["tensorflow", "reference"]
 Output = Literal["tensors", "numpy"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
+ON_THE_FLY = ("depth", "agenda")
+"""The strategies that build a graph of what is to run."""
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 FORMS: tuple[str, ...] = get_args(Form)
 TAPES: tuple[str, ...] = get_args(TapeName)
@@ -154,6 +156,7 @@ class Options:
         """Refuse options that the host's frames cannot serve: PCB535."""
         if self.strategy == "pc":
             return
+        kept = "graphs" if self.strategy in ON_THE_FLY else "frames"
         others = {
             "progress": (self.progress, False),
             "resume": (self.resume, None),
@@ -169,8 +172,8 @@ class Options:
             if given is not default and given != default:
                 raise UsageError(
                     "PCB535",
-                    f"strategy={self.strategy!r} keeps its frames on the host and runs the least program counter "
-                    f"first, so {name}={given!r} has no meaning there; leave it away, or strategy='pc' has it",
+                    f"strategy={self.strategy!r} keeps its {kept} on the host, which decides what runs next, "
+                    f"so {name}={given!r} has no meaning there; leave it away, or strategy='pc' has it",
                 )
 
     def _check_trace(self) -> None:

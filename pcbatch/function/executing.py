@@ -16,8 +16,9 @@ from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
+from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.optimize.machine.predication import PREDICATION
-from pcbatch.options import Options
+from pcbatch.options import ON_THE_FLY, Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
@@ -37,6 +38,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
@@ -47,10 +49,12 @@ def make_executable(
     digest: Callable[[], str],
     traces: dict[Any, Any] | None = None,
     lessons: Lessons | None = None,
+    nodes: Callable[[], Nodes] | None = None,
 ) -> Executable:
     """Make the executable of a program, of this `digest`, under the options; it learns from runs under all others.
 
-    It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`.
+    It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`. `nodes` gives what
+    batching on the fly makes nodes of.
     """
     if options.backend == "reference":
         return ReferenceMachine(
@@ -64,13 +68,16 @@ def make_executable(
             pieces = [(item, block.label) for block in blocks for item in block.body if isinstance(item, Piece)]
             backend.trace_ahead((piece, signature_of(program, piece), label) for piece, label in pieces)
         called = called_within(program, backend)
+        limits = {"max_depth": options.max_depth, "max_steps": options.max_steps}
+        if options.strategy in ON_THE_FLY:
+            assert nodes is not None, f"there are no nodes for strategy={options.strategy!r}"
+            return OnTheFly(program, nodes(), backend, options.strategy, **limits)
         if options.strategy != "pc":
             return LocalMachine(
                 program,
                 backend,
                 compiled=options.strategy == "hybrid" and not called,
-                max_depth=options.max_depth,
-                max_steps=options.max_steps,
+                **limits,
             )
         if called and options.form == "native":
             raise UsageError("PCB534", f"{program.name} cannot run in the native form: {_CALLS.format(called[0])}")

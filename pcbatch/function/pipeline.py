@@ -39,6 +39,7 @@ from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.optimize.machine.forks import apart, loss
+from pcbatch.optimize.machine.nodes import Nodes, nodes_of
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
@@ -55,6 +56,7 @@ from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
 from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 APART = "this call is not made at the same time as the one before it"
@@ -261,7 +263,14 @@ class Pipeline:
     def machine(self) -> Executable:
         """The machine that runs the table."""
         digest = partial(program_digest, self.table, ())
-        return make_executable(self.table, self.options, digest, self._traces, self.lessons)
+        return make_executable(self.table, self.options, digest, self._traces, self.lessons, lambda: self.nodes)
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of batching on the fly, with the Python of their code."""
+        found = nodes_of(self.machine_program)
+        code = machine.with_kept(emit(found.code, self.environment).load(), self.environment.kept)
+        return replace(found, code=code)
 
     @once
     def reverse(self) -> Reverse:
@@ -292,7 +301,7 @@ class Pipeline:
     def runs_loops_blindly(self) -> bool:
         """Return whether compiling ahead of time runs loops inside of operations, on whatever is given."""
         machine, backend, program = self.machine, self.environment.backend, self.table
-        if not isinstance(machine, StraightLine | LocalMachine):
+        if not isinstance(machine, StraightLine | LocalMachine | OnTheFly):
             return False
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]

@@ -60,12 +60,13 @@ class Together:
 
     `rounds`: the last bits of a row's floats may depend on it. `shares`: rows are multiplied by something that all
     lanes share, which is cheaper for several at once. `most`: how many numbers the largest array has that is read or
-    computed, as far as that is known.
+    computed, as far as that is known. `componentwise`: every operation does the same to each element of its arrays.
     """
 
     rounds: bool
     shares: bool
     most: int = 0
+    componentwise: bool = False
 
 
 @dataclass(frozen=True)

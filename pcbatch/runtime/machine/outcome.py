@@ -79,6 +79,8 @@ class Outcome:
     notes: Sequence[tuple[Span | None, str]] = ()
     tape: Mapping[int, Mapping[Span, int]] = field(default_factory=dict)
     """The bytes that a taped run has kept of each row of a block, by the source that they come from."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """The seconds of building graphs, scheduling and executing, of a run that was batched on the fly."""
 
     @property
     def arrays(self) -> list[Array]:

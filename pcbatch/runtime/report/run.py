@@ -113,6 +113,14 @@ class Run:
         return sum(self.executions.values())
 
     @property
+    def phases(self) -> Mapping[str, float]:
+        """Seconds of the phases of a run under `strategy="depth"` or `"agenda"`; empty for others.
+
+        "building" the lanes' graphs, "scheduling" their nodes, "executing" these.
+        """
+        return self._concrete.phases
+
+    @property
     def steps(self) -> int:
         """The old name of `block_runs`: a step is a loop turn or a call of one lane, as in `max_steps`."""
         warnings.warn("Run.steps is now Run.block_runs", DeprecationWarning, stacklevel=2)

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.pieces import Together
 from pcbatch.runtime.backends.tensorflow import work
+from pcbatch.runtime.backends.tensorflow.rules.straight import ELEMENTWISE
 
 
 def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) -> Together:
@@ -31,6 +32,7 @@ def _all(found: Sequence[Together]) -> Together:
         rounds=any(each.rounds for each in found),
         shares=any(each.shares for each in found),
         most=max((each.most for each in found), default=0),
+        componentwise=all(each.componentwise for each in found),
     )
 
 
@@ -44,6 +46,8 @@ def _operation(operation: Any, by_lane: set[Any]) -> Together:
         rounds=floats and operation.type not in EXACT,
         shares=shares and operation.type in PRODUCTS,
         most=_most(operation),
+        componentwise=operation.type in COMPONENTWISE
+        and all(tensor.ref() in by_lane or tensor.shape.rank == 0 for tensor in operation.inputs),
     )
 
 
@@ -65,6 +69,19 @@ PRODUCTS = frozenset((
     "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
 ))  # fmt: skip
 """Operations that read shared values once for several rows."""
+
+COMPONENTWISE = ELEMENTWISE | {
+    "Elu",
+    "LeakyRelu",
+    "Maximum",
+    "Minimum",
+    "Relu",
+    "Relu6",
+    "Selu",
+    "Softplus",
+    "Softsign",
+}
+"""Operations that do the same to each element."""
 
 EXACT = frozenset((
     "Abs", "BroadcastTo", "Ceil", "ConcatV2", "Const", "EnsureShape", "ExpandDims", "Fill", "Floor", "Gather",
