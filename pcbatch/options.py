@@ -133,6 +133,12 @@ class Options:
         return self.fork_obstacle is None
 
     @property
+    def may_defer(self) -> bool:
+        """Whether what turns of loops compute may be put off, to be done for all turns at once."""
+        at_once = self.strategy == "pc" and self.schedule != "switch"
+        return at_once and self.backend != "reference" and self.form != "native"
+
+    @property
     def fork_obstacle(self) -> str | None:
         """Why independent calls are not run by lanes of their own; None if they may be."""
         obstacles = {

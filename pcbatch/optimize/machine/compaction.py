@@ -58,13 +58,26 @@ class Compaction:
         None stands for a number that is not known; blocks then keep the chunks that they have, if any are to be chosen
         by it.
         """
+        deferred = self._turns(lanes)
+        blocks = [replace(each, chunks=deferred) if each.deferred is not None else each for each in program.blocks]
+        program = replace(program, blocks=tuple(blocks))
         if lanes is None and not self.always:
             return program
         # No lanes have no rows that a chunk could be filled up with.
         none: list[Chunks | None] = [None] * len(rows)
         chunks = none if lanes == 0 else self.chunks(program, rows, lanes or 0)
-        blocks = zip(program.blocks, chunks, strict=True)
-        return replace(program, blocks=tuple(replace(block, chunks=each) for block, each in blocks))
+        pairs = zip(program.blocks, chunks, strict=True)
+        blocks = [block if block.deferred is not None else replace(block, chunks=each) for block, each in pairs]
+        return replace(program, blocks=tuple(blocks))
+
+    def _turns(self, lanes: int | None) -> Chunks:
+        """The chunks in which turns are run that are put off: more rows at a time than there are lanes."""
+        if self.always or lanes is None:
+            return Chunks(self.device.deferred_least)
+        size = self.device.deferred_most
+        while size > self.device.deferred_least and size > 8 * lanes:
+            size //= 2
+        return Chunks(size)
 
     def chunks(self, program: Program, rows: Sequence[Row], lanes: int) -> list[Chunks | None]:
         """The chunks of each block in a batch of `lanes`; None where it computes a row for every lane."""
