@@ -18,6 +18,7 @@ from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType, Type
 
+_ELEMENT = Compute(operation("[]", Input(0), Input(1)))
 STAYS, DEFERRED, EACH = "stays", "deferred", "each"
 
 
@@ -220,6 +221,8 @@ class _Splitting:
         self.taken = {*self.program.types, *self.program.storage, *self.program.shared, *externs}
         self.held: dict[str, str] = {}
         """The names by which values are kept that variables have at this place."""
+        self.again: dict[str, str] = {}
+        """The names of what is looked up again, by what they were."""
         self.types: dict[str, Type] = {}
         self.nodes: dict[str, list[_Node]] = {STAYS: [], DEFERRED: [], EACH: []}
 
@@ -230,25 +233,62 @@ class _Splitting:
             for name in node.writes:
                 self.held.pop(name, None)  # from here on it has another value
             return
+        found: dict[str, str] = {}
         for name in (each for each in node.reads if each in self.changes):
-            if name not in self.held:
-                self._hold(name, node)
-        self.nodes[node.part].append(_reading(node, self.held))
+            looked_up = self._looked_up(name) if node.part == DEFERRED else None
+            found[name] = self._held(name, node) if looked_up is None else self._again(name, looked_up)
+        self.nodes[node.part].append(_reading(node, found))
         if isinstance(node.what, Store):
             self._check(node, node.what)
 
-    def _hold(self, name: str, node: _Node) -> None:
-        """Keep the value that a variable has here."""
-        self.held[name] = self._fresh(f"{name}_kept")
-        self.types[self.held[name]] = self.program.types[name]
-        self._stay(Statement(Primitive((self.held[name],), (name,), Copy(), _span(node))), node)
+    def _held(self, name: str, node: _Node) -> str:
+        """The name by which the value is kept that a variable has here."""
+        if name not in self.held:
+            self.held[name] = self._fresh(f"{name}_kept")
+            self.types[self.held[name]] = self.program.types[name]
+            self._stay(Statement(Primitive((self.held[name],), (name,), Copy(), _span(node))), node)
+        return self.held[name]
+
+    def _looked_up(self, name: str) -> _Node | None:
+        """The statement that has looked up `name` in an array that the loop leaves as it is, None if none has.
+
+        That is done again: to keep the place costs less than to keep what is there.
+        """
+        defined = [node for node in self.nodes[STAYS] if name in node.writes]
+        if name in self.again:
+            return defined[0]
+        if len(defined) != 1 or not isinstance(defined[0].what, Statement) or name in self.program.storage:
+            return None
+        op = defined[0].what.op
+        if not isinstance(op, Primitive) or op.code != _ELEMENT or len(op.inputs) != 2:
+            return None
+        array, index = (self.program.types.get(each) for each in op.inputs)
+        are_arrays = isinstance(array, TensorType) and index in (TensorType("int32"), TensorType("int32", weak=True))
+        is_lanes = op.inputs[0] in self.program.storage and op.inputs[0] not in self.changes
+        return defined[0] if are_arrays and is_lanes and not self._has_changed(op.inputs[1], defined[0]) else None
+
+    def _has_changed(self, name: str, since: _Node) -> bool:
+        """Tell whether what stays has given `name` another value since a node."""
+        return any(name in node.writes for node in self.nodes[STAYS][self.nodes[STAYS].index(since) + 1 :])
+
+    def _again(self, name: str, looked_up: _Node) -> str:
+        """The name by which what was looked up is known where that is done again."""
+        if name not in self.again:
+            assert isinstance(looked_up.what, Statement) and isinstance(looked_up.what.op, Primitive)
+            op, found = looked_up.what.op, self._fresh(f"{name}_again")
+            index = op.inputs[1]
+            place = self._held(index, looked_up) if index in self.changes else index
+            self.again[name], self.types[found] = found, self.program.types[name]
+            statement = replace(looked_up.what, op=replace(op, outputs=(found,), inputs=(op.inputs[0], place)))
+            self.nodes[DEFERRED].append(replace(looked_up, what=statement))
+        return self.again[name]
 
     def _stay(self, statement: Statement, node: _Node) -> None:
         self.nodes[STAYS].append(_Node(statement, node.item, STAYS))
 
     def _check(self, node: _Node, store: Store) -> None:
         """Let the check of a store that is put off stay: to look up what will be replaced fails where that does."""
-        name, code = self._fresh(f"{store.array}_there"), Compute(operation("[]", Input(0), Input(1)))
+        name, code = self._fresh(f"{store.array}_there"), _ELEMENT
         array = self.program.types[store.array]
         assert isinstance(array, TensorType)
         self.types[name] = TensorType(array.dtype, array.shape[1:])
