@@ -58,8 +58,8 @@ class Compaction:
         None stands for a number that is not known; blocks then keep the chunks that they have, if any are to be chosen
         by it.
         """
-        deferred = self._turns(lanes)
-        blocks = [replace(each, chunks=deferred) if each.deferred is not None else each for each in program.blocks]
+        costs = zip(program.blocks, rows, strict=True)
+        blocks = [b if b.deferred is None else replace(b, chunks=self._turns(row, lanes)) for b, row in costs]
         program = replace(program, blocks=tuple(blocks))
         if lanes is None and not self.always:
             return program
@@ -70,13 +70,14 @@ class Compaction:
         blocks = [block if block.deferred is not None else replace(block, chunks=each) for block, each in pairs]
         return replace(program, blocks=tuple(blocks))
 
-    def _turns(self, lanes: int | None) -> Chunks:
-        """The chunks in which turns are run that are put off: more rows at a time than there are lanes."""
+    def _turns(self, row: Row, lanes: int | None) -> Chunks:
+        """The chunks in which turns are run that are put off: of many rows, if these are cheap or lanes are many."""
+        device = self.device
+        size = device.deferred_least
         if self.always or lanes is None:
-            return Chunks(self.device.deferred_least)
-        size = self.device.deferred_most
-        while size > self.device.deferred_least and size > 8 * lanes:
-            size //= 2
+            return Chunks(size)
+        while size < min(device.deferred_most, 8 * lanes) and size * row.cost < device.deferred_work:
+            size *= 2
         return Chunks(size)
 
     def chunks(self, program: Program, rows: Sequence[Row], lanes: int) -> list[Chunks | None]:

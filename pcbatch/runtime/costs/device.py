@@ -66,6 +66,8 @@ class Device:
     """The fewest rows of a chunk of turns that are put off."""
     deferred_most: int
     """The most rows of such a chunk."""
+    deferred_work: float
+    """Work of such a chunk from which on it has rows enough: what more rows give need not fit the core's cache."""
     masked_element: float
     """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
     moved_array: float
@@ -310,6 +312,7 @@ CPU = Device(
     chunk_share=0.8,
     deferred_least=32,
     deferred_most=256,
+    deferred_work=2.0**21,
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,
