@@ -1,11 +1,18 @@
 """What turns of loops compute and only results need is put off: equal results, faults, steps and gradients."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import pcbatch
 from pcbatch.function import pipeline
+from pcbatch.ir.machine_interpreter import interpret_machine
+from pcbatch.ir.text.machine_parser import parse_machine
+from pcbatch.ir.text.machine_printer import print_machine
+from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import deferral
 
 WIDTH, TAGS, LONGEST, LANES = 3, 4, 12, 9
@@ -164,24 +171,129 @@ def deferred(function):
     return [block for block in function.program("machine", X, GOLD, LENGTH).blocks if block.deferred is not None]
 
 
-def same(run, expected):
-    np.testing.assert_array_equal(run.status, expected.status)
-    np.testing.assert_array_equal(run.lane_steps, expected.lane_steps)
-    assert [str(error) for error in run.errors] == [str(error) for error in expected.errors]
-    for one, other in zip(tf.nest.flatten(run.value), tf.nest.flatten(expected.value), strict=True):
+def plainly(monkeypatch, function, **options):
+    """The function without turns that are put off."""
+    monkeypatch.setattr(pipeline, "pays", lambda *_: False)
+    found = batched(function, **options)
+    assert not deferred(found)
+    return found
+
+
+def assert_close(values, others):
+    for one, other in zip(tf.nest.flatten(values), tf.nest.flatten(others), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda each: each.__name__)
-def test_it_is_put_off_and_equal(function, monkeypatch):
-    lanes = batched(function)
+def test_the_program_means_the_same(function, monkeypatch):
+    """Lane by lane, in the interpreter of the dialect, which runs turn after turn."""
+    found = {}
+    for name, lanes in (("deferred", batched(function)), ("plain", plainly(monkeypatch, function))):
+        monkeypatch.setattr(pipeline, "pays", lambda *_, name=name: name == "deferred")
+        compilation = lanes.pipeline(X, GOLD, LENGTH)
+        program = compilation.machine_program
+        verify_machine(program)
+        assert parse_machine(print_machine(program)) == program
+        assert any(block.deferred is not None for block in program.blocks) == (name == "deferred")
+        captured = compilation.captured_now()
+        evaluate, store = interpreter_callbacks(program, replace(compilation.environment, captured=captured))
+        given = dict(zip(compilation.parameters(), (X, GOLD, LENGTH), strict=True))
+        for lane in (0, 2, 4, 7):
+            outcome = interpret_machine(
+                program,
+                [tf.constant(given[each][lane]) for each in program.parameters],
+                evaluate,
+                store,
+                shared=[captured.values[each] for each in program.shared],
+                max_depth=10,
+                max_steps=1000,
+            )
+            found.setdefault(lane, []).append(outcome)
+    for one, other in found.values():
+        assert (one.status, one.message, one.steps) == (other.status, other.message, other.steps)
+        if one.value is not None:
+            assert_close(one.value, other.value)
+
+
+def test_all_turns_of_all_lanes_are_one_launch(monkeypatch):
+    """With room for all of them; the cell of the longest lane runs as often as that has turns."""
+    monkeypatch.setattr(deferral, "MOST", LONGEST)
+    lanes = batched(sums)
+    (block,) = deferred(lanes)
+    run = lanes.run(X, GOLD, LENGTH)
+    assert run.executions[block.label] == 1
+    assert_close(run.value, np.array([lanes.single(*each) for each in zip(X, GOLD, map(int, LENGTH), strict=True)]))
+    with tf.GradientTape() as tape:
+        run = lanes.run(X, GOLD, LENGTH)
+        loss = tf.reduce_sum(run.value)
+    assert run.executions[block.label] == 1
+    assert tape.gradient(loss, HEAD) is not None
+
+
+def same(run, expected):
+    np.testing.assert_array_equal(run.status, expected.status)
+    np.testing.assert_array_equal(run.lane_steps, expected.lane_steps)
+    assert [str(error) for error in run.errors] == [str(error) for error in expected.errors]
+    assert_close(run.value, expected.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda each: each.__name__)
+def test_runs_are_equal(function, options, monkeypatch):
+    lanes = batched(function, **options)
     assert deferred(lanes)
     run = lanes.run(X, GOLD, LENGTH)
-    monkeypatch.setattr(pipeline, "pays", lambda *_: False)
-    plain = batched(function, schedule="earliest")
-    assert not deferred(plain)
-    same(run, plain.run(X, GOLD, LENGTH))
-    for lane in np.flatnonzero(run.status == 0)[:3]:
-        single = lanes.single(X[lane], GOLD[lane], int(LENGTH[lane]))
-        for one, other in zip(tf.nest.flatten(run.value), tf.nest.flatten(single), strict=True):
-            np.testing.assert_allclose(one[lane], other, rtol=1e-5, atol=1e-6)
+    limit = {"max_steps": options["max_steps"]} if "max_steps" in options else {}
+    same(run, plainly(monkeypatch, function, **limit).run(X, GOLD, LENGTH))
+
+
+def gradients(function):
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        run = function.run(x, GOLD, LENGTH)
+        total = sum(
+            tf.reduce_sum(tf.where(run.status == 0, tf.reshape(v, [LANES, -1])[:, 0], 0.0) ** 2)
+            for v in tf.nest.flatten(run.value)
+            if v.dtype == tf.float32
+        )
+    return tape.gradient(total, [x, CELL, HEAD], unconnected_gradients="zero")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"tape": "replay"}], ids=str)
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda each: each.__name__)
+def test_gradients_are_equal(function, options, monkeypatch):
+    found = gradients(batched(function, **options))
+    assert_close(found, gradients(plainly(monkeypatch, function)))
+
+
+def test_what_stays(monkeypatch):
+    """A loop in a loop, a head that the next turn needs, and one of which only the last turn counts."""
+
+    def fed_back(x, gold, n):
+        h = tf.zeros([WIDTH])
+        total = 0.0
+        for t in range(n):
+            score = tf.reduce_sum(tf.exp(h))
+            total += score
+            h = step(x[t], h) * score
+        return total
+
+    def in_another(x, gold, n):
+        total = 0.0
+        for _ in range(n):
+            for t in range(n):
+                total += tf.reduce_sum(tf.exp(x[t]))
+        return total
+
+    def the_last(x, gold, n):
+        h, score = tf.zeros([WIDTH]), 0.0
+        for t in range(n):
+            h = step(x[t], h)
+            score = tf.reduce_sum(tf.exp(h))
+        return score
+
+    for function in (fed_back, in_another, the_last):
+        assert not deferred(batched(function))
