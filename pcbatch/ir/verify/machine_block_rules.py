@@ -154,7 +154,7 @@ def deferred(program: Program) -> Violations:
         for name in (each.turn, each.count):
             if _kind(program, name) != [("int32", ())] or program.storage.get(name) != "register":
                 yield f"{at(program, block)}: {name!r} cannot count its turns"
-        if not (0 < each.most and 0 <= each.of < len(program.blocks)):
+        if not (each.most > 0 and 0 <= each.of < len(program.blocks)):
             yield f"{at(program, block)}: it has {each.most} turns at most, of block {each.of}"
         stored = {item.array for item in block.body if isinstance(item, Store)}
         changed = {*written(block)} & program.storage.keys() - {each.turn, *stored}
