@@ -135,6 +135,12 @@ class Options:
         return self.fork_obstacle is None
 
     @property
+    def may_defer(self) -> bool:
+        """True if work of loops' turns may be deferred, to be done for all turns at once."""
+        at_once = self.strategy == "pc" and self.schedule != "switch"
+        return at_once and self.backend != "reference" and self.form != "native"
+
+    @property
     def fork_obstacle(self) -> str | None:
         """The reason why independent calls are not run by lanes of their own; None if they may be."""
         obstacles = {

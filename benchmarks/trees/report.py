@@ -17,6 +17,7 @@ Found = dict[str, Mapping[int, Cell]]
 STYLES = {
     "pcbatch": Style(BLUE, "o"),
     "pcbatch, forks": Style(SKY, "D", "--"),
+    "by hand + automatic": Style(BLUE, "x", ":"),
     "by hand": Style(GREEN, "s"),
     "DyNet, agenda": Style(RED, "^"),
     "DyNet, depth": Style(ORANGE, "v"),

@@ -38,6 +38,7 @@ from pcbatch.lowering.codegen.faults import NO_ROOM
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
+from pcbatch.optimize.machine.deferral import pays
 from pcbatch.optimize.machine.forks import apart, loss
 from pcbatch.optimize.machine.nodes import Nodes, nodes_of
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
@@ -177,10 +178,23 @@ class Pipeline:
     @cached_property
     def machine_program(self) -> machine.Program:
         """The machine program after all passes, from which Python is generated."""
-        if not self.options.may_fork:
-            return self._passed(())
-        losses = {} if self.options.fork is True else self.losses
-        return self._passed([number for number in self._groups if number not in losses])
+        if self.options.may_fork:
+            losses = {} if self.options.fork is True else self.losses
+            forked = [number for number in self._groups if number not in losses]
+            if forked:
+                return self._passed(forked)
+        return self._passed((), self._deferring if self.options.may_defer else ())
+
+    @property
+    def _deferring(self) -> Collection[int] | None:
+        """The blocks of loops with a part that pays to be put off; None if all that can be."""
+        program = self._passed((), None)
+        found = [block for block in program.blocks if block.deferred is not None]
+        if not found:
+            return ()
+        costs = block_costs(emit(program, self.environment).load(), self.environment.backend)
+        numbers = [block.deferred.of for block in found if block.deferred is not None and pays(program, costs, block)]
+        return None if len(numbers) == len(found) else numbers
 
     @cached_property
     def _forkable(self) -> machine.Program:
@@ -222,11 +236,11 @@ class Pipeline:
         """True if loops are written out for their calls, but none are forked, as it does not pay."""
         return self.read.has_written_out and not groups(self.machine_program)
 
-    def _passed(self, forking: Collection[int] | None) -> machine.Program:
+    def _passed(self, forking: Collection[int] | None, deferring: Collection[int] | None = ()) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         checked = partial(checked_sites, environment=self.environment)
         merging, limited = not self.options.is_unmerged, self.options.max_steps is not None
-        passes = machine_passes(checked, shared, merging=merging, forking=forking, limited=limited)
+        passes = machine_passes(checked, shared, merging=merging, forking=forking, deferring=deferring, limited=limited)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:

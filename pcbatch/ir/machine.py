@@ -1,7 +1,7 @@
 """The third dialect, "machine": what the machine executes (Radul et al., MLSys 2020, Figure 4, and what came later).
 
     program    ::= name, parameters, results, types, storage, pointers, order, fault site*, shared operand*, block+
-    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, chunks
+    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, chunks, deferred
     item       ::= Piece y.. = f(x..) | Store a[i..] = v                     each perhaps under a predicate
     piece      ::= statement+                                                one pure function of one example
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
@@ -254,6 +254,20 @@ class Chunks:
 
 
 @dataclass(frozen=True)
+class Deferred:
+    """A loop of one block that is the deferred part of another loop: its turns need nothing of each other.
+
+    It has `count` turns, at most `most`, numbered by the variable `turn`, and then goes where its branch says. Whoever
+    likes runs all turns of all lanes at once. They are those of block number `of`, which has put off what they do.
+    """
+
+    turn: str
+    count: str
+    most: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Block:
     """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function.
 
@@ -261,7 +275,7 @@ class Block:
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
     the estimate (`costs.estimate`). `dead` names variables that the block pops, pushes or writes and whose tops nobody
     reads afterwards: they need not be kept. `chunks` says how lanes are gathered for it; with
-    None it computes a row for every lane.
+    None it computes a row for every lane. One that is `deferred` is a loop whose turns may be run together.
     """
 
     label: str
@@ -276,6 +290,7 @@ class Block:
     cost: float | None = None
     dead: tuple[str, ...] = ()
     chunks: Chunks | None = None
+    deferred: Deferred | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ _STAGES: tuple[Stage, ...] = (
         machine_block_rules.stores,
         machine_block_rules.stacks,
         machine_block_rules.dead,
+        machine_block_rules.deferred,
         machine_block_rules.operands,
         machine_block_rules.statements,
         machine_block_rules.contexts,

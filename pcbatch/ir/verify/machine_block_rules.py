@@ -142,6 +142,30 @@ def stacks(program: Program) -> Violations:
                 yield f"{at(program, block)}: {print_push(push)}: a value of another type"
 
 
+def deferred(program: Program) -> Violations:
+    """A deferred block is a loop of its own, whose turns store at their own places and change nothing else."""
+    for number, block in enumerate(program.blocks):
+        if (each := block.deferred) is None:
+            continue
+        if not isinstance(block.terminator, Branch) or block.terminator.true != number or block.terminator.fork:
+            yield f"{at_end(program, block)}: turns are put off, so that it branches to itself or goes on"
+        if block.pops or block.pushes or block.sync:
+            yield f"{at(program, block)}: turns are put off, so that it pops and pushes nothing, and nobody waits"
+        for name in (each.turn, each.count):
+            if _kind(program, name) != [("int32", ())] or program.storage.get(name) != "register":
+                yield f"{at(program, block)}: {name!r} cannot count its turns"
+        if not (each.most > 0 and 0 <= each.of < len(program.blocks)):
+            yield f"{at(program, block)}: it has {each.most} turns at most, of block {each.of}"
+        stored = {item.array for item in block.body if isinstance(item, Store)}
+        changed = {*written(block)} & program.storage.keys() - {each.turn, *stored}
+        read_too = {name for item in block.body if isinstance(item, Piece) for name in item.reads} & stored
+        for name in sorted(changed | read_too):
+            yield f"{at(program, block)}: turns are put off, and each would see {name!r} of the others"
+        for item in block.body:
+            if isinstance(item, Store) and item.indices != (each.turn,):
+                yield f"{at(program, block, item)}: turns are put off, so that they store at their own places"
+
+
 def _kind(program: Program, name: str) -> list[tuple[str, tuple[int, ...]]]:
     """Return dtype and shape of each leaf on a variable's stack; nothing without a type, an error reported elsewhere.
 

@@ -222,7 +222,12 @@ class Tapes:
     def rows(self, tape: BlockTape, lanes: Any) -> Any:
         """Return the number of rows of a tape."""
         batches, more = self._room(tape)
-        return lanes * batches + min(more, self._guessed(lanes))
+        return lanes * (batches + self._most(tape)) + min(more, self._guessed(lanes))
+
+    def _most(self, tape: BlockTape) -> int:
+        """Return the number of a lane's rows beyond one in a run of the block: those of deferred turns."""
+        deferred = self.program.blocks[tape.number].deferred
+        return 0 if deferred is None else deferred.most
 
     def _guessed(self, lanes: Any) -> int:
         """Return a likely sufficient number of rows beyond whole batches."""
@@ -251,6 +256,8 @@ class Tapes:
         No run of a block computes more.
         """
         compaction = self.context.compaction
+        if compaction is not None and self._most(tape):
+            return lanes + compaction.device.deferred_most
         return lanes + compaction.device.chunk_most if compaction is not None and compaction.always else lanes
 
     def length(self, tape: BlockTape, lanes: Any) -> Any:
@@ -291,7 +298,8 @@ class Tapes:
 
         There is a last one, where nobody reads, for a run of no lanes.
         """
-        return lanes + (self.sizes.log + 1)
+        most = max(map(self._most, self.blocks.values()), default=0)
+        return lanes * (1 + most) + (self.sizes.log + 1)
 
     def blank(self, lanes: Any, examples: Array) -> State:
         """Empty tapes of a run of so many `examples`, which are not known when it is compiled."""
@@ -306,5 +314,5 @@ class Tapes:
 
     def has_room(self, tape: BlockTape, state: State, lanes: Any) -> Array:
         """Return a scalar bool: whether another run of the block, of however many lanes, can be recorded."""
-        fits = state[tape.used] + lanes <= self.rows(tape, lanes)
+        fits = state[tape.used] + lanes * max(1, self._most(tape)) <= self.rows(tape, lanes)
         return fits & (state[LOGGED] < self.sizes.log)

@@ -56,7 +56,7 @@ class Undoing:
         And `seeds` has those of late pieces, which give nothing yet.
         """
         for name in self.names.whole:
-            self.adjoints[name] = self.at_end(name)
+            self.adjoints[name] = [None for _ in self.layout.leaves(name)] if self.adds else self.at_end(name)
         for slot, variable, name in self.names.given:
             self.add(name, self.of_child(slot, variable))
         saved = self.entries()
@@ -76,7 +76,10 @@ class Undoing:
         for slot, variable, _ in self.names.given:
             self.empty(slot, variable, here)
         for name in self.names.whole:
-            self.put(name, here)
+            if self.adds:
+                self.add_to_lanes(name)
+            else:
+                self.put(name, here)
         for slot, variable, name in self.names.handed:
             self.hand(slot, variable, self.taken(name), here)
         for name in self.names.of_example:
@@ -208,6 +211,17 @@ class Undoing:
         """The keys of the gradients by the tops of a variable, without a type where there is none."""
         return [*zip(self.layout.tops(variable), self.tapes.floats(variable), strict=True)]
 
+    @property
+    def adds(self) -> bool:
+        """True if rows are deferred turns: several may be of one lane, of which they only read."""
+        return self.names.block.deferred is not None
+
+    def add_to_lanes(self, name: str) -> None:
+        """Let the gradients by a variable that rows have read grow."""
+        pairs = zip(self.layout.tops(name), self.taken(name), strict=True)
+        for key, value in ((key, value) for key, value in pairs if value is not None):
+            self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.rows.lanes)
+
     def add_to_example(self, name: str) -> None:
         """Add to the gradients by variables that lie by example."""
         pairs = zip(self.layout.keys("input", name), self.taken(name), strict=True)
@@ -265,6 +279,9 @@ class Undoing:
         key, at = self.of_array(array, indices)
         if key is not None and self.layout.storage(array) == "example":
             self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.owners)
+            return
+        if key is not None and self.adds:
+            self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.rows.lanes)
             return
         if key is not None:
             known = self.backend.load_each(self.state[key], at, self.rows.lanes)

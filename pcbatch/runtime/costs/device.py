@@ -63,6 +63,12 @@ class Device:
     chunk_share: float
     """The part of a batch from which on all lanes are computed at once, not in chunks. The same four take 0.8, 0.9, 1.0
     and 1.1 times as long from 0.9 on as from 0.6 on; at 0.75 they lie between these."""
+    deferred_least: int
+    """The fewest rows of a chunk of turns that are put off."""
+    deferred_most: int
+    """The most rows of such a chunk."""
+    deferred_work: float
+    """Work of such a chunk from which on it has rows enough: what more rows give need not fit the core's cache."""
     masked_element: float
     """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
     moved_array: float
@@ -307,6 +313,9 @@ CPU = Device(
     chunk_least=4,
     chunk_most=32,
     chunk_share=0.8,
+    deferred_least=32,
+    deferred_most=256,
+    deferred_work=2.0**21,
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,

@@ -77,7 +77,7 @@ def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[flo
 def _never_native(program: Program, backend: Backend) -> set[int]:
     """The blocks that lanes are to run together whatever their rows cost: to wait there, or for want of native code."""
     blocks = [*enumerate(program.blocks)]
-    found = {number for number, block in blocks if block.sync or _of_block(program, block)}
+    found = {n for n, block in blocks if block.sync or block.deferred is not None or _of_block(program, block)}
     pieces = [(number, item) for number, block in blocks for item in block.body if isinstance(item, Piece)]
     obstacles = backend.native_obstacles([(piece, signature_of(program, piece)) for _, piece in pieces])
     return found | {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
@@ -142,6 +142,7 @@ def _pays(program: Program, row_costs: Sequence[float], lockstep: frozenset[int]
     """
     places = enumerate(effects.successors(program))
     onward = {number: [to for to in found if to < len(program.blocks)] for number, found in places}
+    onward |= {number: [] for number in onward if program.blocks[number].deferred is not None}  # lanes seldom go back
     for members in map(frozenset, components(onward)):
         shared = members & lockstep
         if shared and members - shared and max(row_costs[number] for number in shared) <= CPU.native_among:

@@ -41,6 +41,8 @@ class Execution(Values):
 
     def execute(self) -> None:
         """Run the block."""
+        if self.rows.turns is not None and self.block.deferred is not None:
+            self.values[self.block.deferred.turn] = [self.rows.turns]
         self.pop()
         self.frames.clear()
         for place, item in enumerate(self.block.body):
@@ -264,6 +266,8 @@ class Execution(Values):
         """The number of the block that `target` means for every row."""
         if isinstance(target, int):
             return self.backend.constant(target)
+        if self.rows.turns is not None:  # all turns are run at once
+            return self.backend.constant(target.false)
         (chosen,) = self.read(target.condition)
         return self.backend.where(chosen, self.backend.constant(target.true), self.backend.constant(target.false))
 
@@ -278,6 +282,8 @@ class Execution(Values):
             key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)
             self.written[key] = (self.writing, self.pointer(name) + count)
+        if self.rows.turns is not None and self.block.deferred is not None:
+            self.changed.discard(self.block.deferred.turn)
         for name in sorted(self.changed):
             storage = self.layout.storage(name)
             if storage == "stack" and name not in entries:

@@ -10,6 +10,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import (
     Block,
     Branch,
+    Deferred,
     Fault,
     FaultSite,
     Fork,
@@ -30,6 +31,7 @@ from pcbatch.ir.types import TensorType, Type
 __all__ = [
     "Block",
     "Branch",
+    "Deferred",
     "Fault",
     "FaultSite",
     "Fork",

@@ -231,6 +231,15 @@ class GuardedBlocks:
         arms = [arm(block) for block in range(len(self.blocks))]
         return dict(zip(state, self.backend.switch(number, arms, list(state.values())), strict=True))
 
+    def turns(self, number: int, state: State, ready: Array) -> Array:
+        """Return the turns of `ready` lanes that a deferred block is to run: bool `[lanes * most]`."""
+        backend, deferred = self.backend, self.blocks[number].deferred
+        assert deferred is not None
+        (key,) = self.layout.tops(deferred.count)
+        lanes = backend.lane_numbers(backend.lanes_of(ready) * deferred.most)
+        owner = lanes // deferred.most
+        return backend.take(ready, owner) & (lanes % deferred.most < backend.take(state[key], owner))
+
     def rows(self, lanes: Array, chunks: Chunks | None, every: Array | int) -> Array:
         """Return the number of rows computed for so many lanes in a batch of `every`: an int32 scalar."""
         backend = self.backend
@@ -256,7 +265,10 @@ class GuardedBlocks:
             return [after[key] for key in keys]
 
         ready = self.runners[visit.number].ready(state, go)
-        after = in_chunks(self.backend, ready, chunks, run, [state[key] for key in keys])
+        deferred, mask, most = self.blocks[visit.number].deferred, ready, None
+        if deferred is not None:
+            mask, most = self.turns(visit.number, state, ready), deferred.most
+        after = in_chunks(self.backend, mask, chunks, run, [state[key] for key in keys], most)
         return {**state, **dict(zip(keys, after, strict=True))}, ready
 
     def _run(self, visit: Visit, state: State, rows: Rows) -> tuple[State, Array]:

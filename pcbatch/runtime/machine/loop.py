@@ -48,7 +48,7 @@ class Loop:
         self.context = context
         self.layout, self.backend, self.trace = context.layout, context.backend, context.trace
         self.blocks = context.program.blocks
-        self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
+        self.sync = [number for number, block in enumerate(self.blocks) if block.sync or block.deferred is not None]
         self.flow = Flow.of(context.program)
         if context.elsewhere is not None:
             lockstep = context.elsewhere.lockstep
@@ -126,6 +126,8 @@ class Loop:
             ) -> tuple[State, list[Array], dict[int, Turns], Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
                 visit = Visit(number, lanes, followed, shared, chunks[number], counter)
+                if chunks[number] is not None and self.blocks[number].deferred is not None:
+                    return self._deferred(visit, predicate, state, counted)
                 if number in flow.merged:
                     return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
@@ -194,6 +196,18 @@ class Loop:
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
+
+    def _deferred(
+        self, visit: Visit, predicate: Array, state: State, every: Array | int
+    ) -> tuple[State, list[Array], dict[int, Turns], Array]:
+        """See `schedules.trip.Guarded`: a deferred block, which runs for all turns of its lanes at once."""
+        backend, number = self.backend, visit.number
+        ready = self.guarded.runners[number].ready(state, predicate)
+        turns = backend.sum(self.guarded.turns(number, state, ready))
+        state, arrivals, _ = self.guarded.once(visit, predicate, state)
+        times = backend.cast(visit.lanes > 0, "int32")
+        made = Turns(visit.lanes, times=times, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
+        return state, arrivals, {number: made}, backend.constant(0)
 
     def _without_guards(
         self,

@@ -64,7 +64,7 @@ class Adaptive:
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`. `memory` is what has been spent since each block ran, which is nothing if nobody waits."""
         backend = trip.backend
-        expensive = [] if trip.flow.sync else expensive_blocks(trip.prices, self.expensive)
+        expensive = [] if trip.flow.meetings else expensive_blocks(trip.prices, self.expensive)
         if expensive:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
@@ -93,7 +93,7 @@ def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
     when the trip began.
     """
     backend, prices = trip.backend, trip.prices
-    if trip.flow.sync:
+    if trip.flow.meetings:
         return backend.above(here, 0)
     others = everybody - here
     worth = _rest(trip, number) / prices.executions[number]
