@@ -322,7 +322,7 @@ class Arrays(Sharing):
         for part, size in zip(parts, shape, strict=False):
             if not self._rank(part):
                 continue
-            known = self.read(part)  # type: ignore[arg-type]
+            known = self.read(part)
             listed = known.items if isinstance(known, Tuple) else ()
             if isinstance(known, Ref) and self.kind(known) == "list":
                 listed = self.state.cell(known).items
