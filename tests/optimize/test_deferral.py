@@ -153,7 +153,7 @@ PROGRAMS = [
 OPTIONS = [
     {"schedule": "earliest"},
     {"schedule": "sweep"},
-    {"form": "mixed"},
+    {"form": "auto"},
     {"jit": False},
     {"max_lanes": 4},
     {"deterministic": True},

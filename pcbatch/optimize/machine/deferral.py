@@ -32,7 +32,7 @@ from typing import Any
 from pcbatch.ir.analysis.effects import read
 from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest_with_calls
 from pcbatch.ir.expressions import Constant as Literal
-from pcbatch.ir.expressions import Input, call
+from pcbatch.ir.expressions import Input, call, operation
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -52,7 +52,7 @@ from pcbatch.ir.machine import (
     fork_of,
     targets,
 )
-from pcbatch.ir.payload import NEGATION, Compute, Constant, Copy, operation
+from pcbatch.ir.payload import NEGATION, Compute, Constant, Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.pseudo_builtins import BLANK
 from pcbatch.ir.status import LaneStatus
@@ -199,7 +199,8 @@ class _Deferring:
         on = self.piece([_plus_one(place), _compare(again, "<", place, count)])
         blocks.append(self.made(each, [self.piece(found), *parts.each, on], Branch(again, each, behind)))
         blocks.append(self.back(behind, count, asked, left))
-        for number in self.way.leaving if left is not None else ():
+        for number in self.way.leaving:
+            assert left is not None, "there is a variable for lanes that leave"
             blocks.append(self.left(len(blocks), left, ask))
             blocks[number] = _leading(blocks[number], self.way.outside, len(blocks) - 1)
         blocks[0] = replace(blocks[0], body=(self.piece(self.starts, blocks[0]), *blocks[0].body))

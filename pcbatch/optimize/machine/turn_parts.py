@@ -11,9 +11,9 @@ from pcbatch.errors import Span
 from pcbatch.ir.analysis.cheap_code import calls_opaque, is_cheap
 from pcbatch.ir.analysis.effects import read, written
 from pcbatch.ir.analysis.live_tops import read_at_end
-from pcbatch.ir.expressions import Input, Written, path_of, walk
+from pcbatch.ir.expressions import Input, Written, operation, path_of, walk
 from pcbatch.ir.machine import Block, Item, Piece, Program, Statement, Store, Straight, checked_sites
-from pcbatch.ir.payload import Compute, Copy, operation
+from pcbatch.ir.payload import Compute, Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType, Type
@@ -332,7 +332,8 @@ class _Splitting:
 
     def _items(self, part: str, wanted: Collection[str]) -> tuple[Item, ...]:
         """The nodes of a part as items, of which some values are `wanted` behind."""
-        nodes, found = self.nodes[part], []
+        nodes = self.nodes[part]
+        found: list[Item] = []
         read_later: set[str] = {*wanted}
         by_item = [[*run] for _, run in groupby(nodes, key=lambda node: (node.item, isinstance(node.what, Store)))]
         for run in reversed(by_item):
