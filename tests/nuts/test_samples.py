@@ -180,7 +180,7 @@ def test_arviz_has_draws_and_statistics():
 
 def test_pictures(tmp_path):
     paths = samples(diverging=at((1, 5))).plot(tmp_path / "new")
-    assert [path.name for path in paths] == ["trace.png", "utilization.png"]
+    assert [path.name for path in paths] == ["trace.png", "rank.png", "utilization.png"]
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size > 10_000

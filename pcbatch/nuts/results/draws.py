@@ -79,6 +79,7 @@ class Draws(Mapping[str, np.ndarray]):
     interrupted: bool
     origin: Origin = field(repr=False)
     """All that is needed to go on: the density, the data, and the state of the chains."""
+    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.posterior[name]
