@@ -43,6 +43,7 @@ def sample(
     seed: int = 0,
     init: Literal["jitter", "uniform", "exact"] = "jitter",
     initial_per_chain: Any = None,
+    superchains: int | None = None,
     step_size: Any = None,
     inverse_mass_matrix: Any = None,
     metric: Literal["diag", "dense"] = "diag",
@@ -83,6 +84,8 @@ def sample(
             or its gradient is not finite another point is drawn, a hundred times at most.
         initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
             exactly.
+        superchains: start chains in so many groups, each from one point, and warn by nested R-hat instead of R-hat:
+            for many chains of few draws. Points of `initial_per_chain` have to be in such groups.
         step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
             one (else it must be given).
         inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
@@ -148,6 +151,7 @@ def sample(
         jit=jit,
         schedule=schedule,
         strategy=strategy,
+        superchains=superchains,
         chunk=chunk_size(chains, transform.size) if chunk is None else chunk,
     )
     data = None if data is None else cast(data, settings.dtype, "data")
