@@ -21,7 +21,7 @@ from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import diagnosis, programs, resuming, shards, starts
+from pcbatch.nuts.running import diagnosis, extras, programs, resuming, shards, starts
 from pcbatch.nuts.running.chain import LANES
 from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.running.exporting import whole_chain
@@ -43,6 +43,7 @@ def sample(
     seed: int = 0,
     init: Literal["jitter", "uniform", "exact"] = "jitter",
     initial_per_chain: Any = None,
+    superchains: int | None = None,
     step_size: Any = None,
     inverse_mass_matrix: Any = None,
     metric: Literal["diag", "dense"] = "diag",
@@ -61,6 +62,7 @@ def sample(
     strategy: Literal["pc", "local", "hybrid"] = "pc",
     chunk: int | None = None,
     executor: Executor | None = None,
+    extra: Callable[..., Any] | None = None,
 ) -> Samples:
     """Draw from a density with the No-U-Turn sampler, all chains in one batched program.
 
@@ -82,6 +84,8 @@ def sample(
             or its gradient is not finite another point is drawn, a hundred times at most.
         initial_per_chain: instead of `initial`'s values, `[chains, ...]` starting points in the same structure, used
             exactly.
+        superchains: start chains in so many groups, each from one point, and warn by nested R-hat instead of R-hat:
+            for many chains of few draws. Points of `initial_per_chain` have to be in such groups.
         step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
             one (else it must be given).
         inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
@@ -111,6 +115,9 @@ def sample(
             memory allows, 250 at most. Another chunk compiles anew.
         executor: runs the chains on its workers, in parts, as `pcbatch.shard` runs lanes: a process pool, Dask's
             `client.get_executor()`, .. Draws are those of one process. Ctrl-C gives nothing back then.
+        extra: a function of the parameters of one draw and of `data`, if there is some, that gives a structure of
+            arrays, such as predictions, or pointwise log likelihoods: `Samples.extra`. It runs batched, after sampling.
+            If it has a parameter `key`, it gets a key of `pcbatch.random`, another one for each draw.
 
     Returns:
         The draws. What speaks against trusting them is said in warnings (`SamplerWarning`). Ctrl-C gives back what is
@@ -144,6 +151,7 @@ def sample(
         jit=jit,
         schedule=schedule,
         strategy=strategy,
+        superchains=superchains,
         chunk=chunk_size(chains, transform.size) if chunk is None else chunk,
     )
     data = None if data is None else cast(data, settings.dtype, "data")
@@ -154,10 +162,12 @@ def sample(
         settings = replace(settings, jit=programs.faster(log_density, transform, data, positions))
     savefile.hand_over(log_density)
     origin = Origin(log_density, data, transform, keys, state, 0)
+    if extra is not None:
+        extras.check(extra, origin)
     with _naming_dtype(settings.dtype):
         if executor is not None:
-            return _told(shards.sampled(settings, origin, places, executor, progress))
-        return _told(Course(settings, Standing(origin), places).run(progress))
+            return _told(shards.sampled(settings, origin, places, executor, progress), extra)
+        return _told(Course(settings, Standing(origin), places).run(progress), extra)
 
 
 def export(
@@ -255,6 +265,7 @@ def resume(
     draws: int | None = None,
     log_density: Callable[..., Any] | None = None,
     bijectors: Mapping[str, Any] | None = None,
+    extra: Callable[..., Any] | None = None,
     progress: bool = True,
 ) -> Samples:
     """Go on with samples that `Samples.save` wrote, exactly as if they had not been interrupted.
@@ -265,6 +276,7 @@ def resume(
         log_density: the density, in a process that has not sampled it yet. Nothing is imported or run for a name in a
             file: classes of the data and the parameters must be loaded, too.
         bijectors: by the name of a parameter, those of them that are none of pcbatch's own.
+        extra: as in `sample`, of all draws.
         progress: whether a bar is shown.
 
     Returns:
@@ -290,7 +302,9 @@ def resume(
     samples = resuming.samples_of(saved, saved.density(log_density), given)
     if draws is not None:
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
-    return _told(Course.after(samples).run(progress))
+    if extra is not None:
+        extras.check(extra, samples.origin)
+    return _told(Course.after(samples).run(progress), extra)
 
 
 def _read(
@@ -329,11 +343,11 @@ def _with_dtype(found: Diagnostic, dtype: str) -> Diagnostic:
     return replace(found, help=f"{found.help}, or have the sampler compute in it: nuts.sample(.., dtype=tf.{other})")
 
 
-def _told(samples: Samples) -> Samples:
-    """The samples, after warnings about them at the line that asked for them; ValueError if every chain failed."""
+def _told(samples: Samples, extra: Callable[..., Any] | None) -> Samples:
+    """The samples, with `extra`, after warnings at the line that asked for them; ValueError if every chain failed."""
     if len(samples.failed) == samples.chains:
         why = samples.failed[0]
         where = diagnosis.faults(samples.origin) if reports.IMPROPER in why else ""
         raise ValueError(f"all {samples.chains} chains failed, the first with: {why}{where and f' ({where})'}")
     reports.warn(samples, stacklevel=3, faults=partial(diagnosis.faults, samples.origin))
-    return samples
+    return samples if extra is None else replace(samples, extra=extras.computed(extra, samples))

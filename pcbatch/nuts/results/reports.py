@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -66,7 +66,15 @@ def _are_apart(samples: Draws) -> bool:
     """Tell whether so many draws should have mixed, and are far from it."""
     if samples.draws < 2 * LONG or not samples.healthy.any():
         return False
-    return any((values > FAR_APART).any() for values in samples.r_hats.values())
+    return any((values > FAR_APART).any() for values in _mixing(samples).values())
+
+
+def _mixing(samples: Draws) -> Mapping[str, np.ndarray]:
+    """R-hat of each number, or nested R-hat without what chance adds to it."""
+    groups = samples.settings.superchains
+    if groups is None:
+        return samples.r_hats
+    return {name: diagnostics.nested_r_hat(draws, groups, chance=False) for name, draws in samples.items()}
 
 
 def _failures(samples: Draws) -> str:
@@ -142,7 +150,7 @@ def _energies(samples: Draws) -> Iterator[str]:
 
 def _r_hats(samples: Draws) -> Iterator[str]:
     found = {}
-    for name, values in samples.r_hats.items():
+    for name, values in _mixing(samples).items():
         for place in np.argwhere(values > LARGEST_R_HAT):
             label = f"{name}[{', '.join(map(str, place))}]" if place.size else name
             found[label] = float(values[tuple(place)])
@@ -150,8 +158,9 @@ def _r_hats(samples: Draws) -> Iterator[str]:
         numbers = sum(draws[0, 0].size for draws in samples.values())
         worst = sorted(found, key=lambda label: -found[label])[:SHOWN]
         listed = ", ".join(f"{label}: {found[label]:.3f}" for label in worst)
+        figure = "R-hat" if samples.settings.superchains is None else "nested R-hat"
         yield (
-            f"R-hat is above {LARGEST_R_HAT} for {len(found)} of {numbers} numbers ({listed}"
+            f"{figure} is above {LARGEST_R_HAT} for {len(found)} of {numbers} numbers ({listed}"
             f"{', ..' if len(found) > SHOWN else ''}): the chains have not mixed; draw more, or warm up for longer"
         )
 
