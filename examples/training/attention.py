@@ -36,7 +36,7 @@ def examples(random: np.random.Generator, count: int) -> tuple[Any, ...]:
     """Sentences as rows of unequal length, and their labels."""
     every = sentences()
     chosen = [every[place] for place in random.integers(len(every), size=count)]
-    return [words for words, _ in chosen], np.array([label for _, label in chosen], np.float32)
+    return pcbatch.ragged([words for words, _ in chosen]), np.array([label for _, label in chosen], np.float32)
 
 
 def model(width: int) -> tuple[Any, list[tf.Variable]]:

@@ -29,7 +29,7 @@ def examples(random: np.random.Generator, count: int) -> tuple[Any, ...]:
         for _ in range(NODES):
             reached |= {int(end) for start, end in each if start in reached}
         labels.append(1 in reached)
-    return edges, nodes, np.array(labels, np.float32)
+    return pcbatch.ragged(edges), nodes, np.array(labels, np.float32)
 
 
 def model(width: int) -> tuple[Any, list[tf.Variable]]:

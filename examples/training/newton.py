@@ -30,7 +30,7 @@ def examples(random: np.random.Generator, count: int) -> tuple[Any, ...]:
 
 def model(width: int) -> tuple[Any, list[tf.Variable]]:
     """The squared error of one point's angles, batched, and the arm's lengths; `width` is of no account."""
-    lengths = tf.Variable([1.0, 1.0])
+    lengths = tf.Variable([1.2, 1.2])
 
     def missed(angles, point):
         first, second = angles[0], angles[0] + angles[1]

@@ -43,7 +43,7 @@ def examples(random: np.random.Generator, count: int) -> tuple[Any, ...]:
     """Sentences as rows of unequal length."""
     every = sentences()
     chosen = [every[place] for place in random.integers(len(every), size=count)]
-    return tuple(map(list, zip(*chosen, strict=True)))
+    return tuple(map(pcbatch.ragged, map(list, zip(*chosen, strict=True))))
 
 
 def model(width: int) -> tuple[Any, list[tf.Variable]]:

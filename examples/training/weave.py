@@ -29,7 +29,7 @@ def examples(random: np.random.Generator, count: int) -> tuple[Any, ...]:
         molecules.append(atoms.astype(np.int32))
         bonds.append(np.array([*ends, *((b, a) for a, b in ends)], np.int32))
         labels.append(sum({atoms[a], atoms[b]} == {0, 1} for a, b in ends))
-    return molecules, bonds, np.array(labels, np.float32)
+    return pcbatch.ragged(molecules), pcbatch.ragged(bonds), np.array(labels, np.float32)
 
 
 def model(width: int) -> tuple[Any, list[tf.Variable]]:
