@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from pcbatch.reading.functions import Functions
 from pcbatch.reading.sources import is_users
 from pcbatch.reading.values import (
     Host,
+    Lane,
     Ref,
     Tuple,
     Value,
@@ -34,6 +36,10 @@ class Constructors(Functions):
     def _construct(self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             return self._named_tuple(cls, arguments, keywords)
+        if issubclass(cls, enum.Enum) and len(arguments) == 1 and not keywords:
+            member = self._member(cls, arguments[0])
+            if member is not None:
+                return member
         is_own = dataclasses.is_dataclass(cls) or records.is_simple_class(cls)
         if not is_own:
             return self._made_elsewhere(function, cls, arguments, keywords)
@@ -54,6 +60,17 @@ class Constructors(Functions):
             raise self.unreadable(vars(owner)["__init__"], f"the constructor of `{cls.__name__}`")
         self.call_user(init, [ref, *arguments], keywords)
         return ref
+
+    def _member(self, cls: type[enum.Enum], value: Value) -> Value | None:
+        """The member of an enum whose value a lane's number is; None where another thing is asked for."""
+        number, members = self.read(self.known(value)), {each.value: self.host(each) for each in cls}
+        is_plain = all(type(each) is int for each in members) and not issubclass(cls, enum.Flag)
+        if not isinstance(number, Lane) or not is_plain or vars(cls).get("_missing_") is not None:
+            return None
+        inside = self.is_key(members, number)
+        assert inside is not None
+        self.require(inside, f"ValueError: {{}} is not a valid {cls.__name__}", (number.name,))
+        return self._at(members, number)
 
     def _made_elsewhere(
         self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]

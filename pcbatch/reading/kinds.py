@@ -102,7 +102,7 @@ def is_alike(a: Kind, b: Kind) -> bool:
     if a.form == "host":
         assert a.value is not None and b.value is not None
         return is_same(a.value, b.value)
-    if a.form == "same":
+    if a.form in ("same", "given"):
         return bool(a.type == b.type)
     return all(map(is_alike, a.items, b.items))
 

@@ -18,6 +18,9 @@ def two_kinds(name: str, found: Sequence[Returning], one: Returning, result: Kin
             f"this gives {told(kind)}, and another `return` gives {told(result)}",
             "give all the same structure",
         )
+        if _has_given(kind) and _has_given(result):
+            message = "this gives back one of its arguments, and another `return` gives another one, or something new"
+            help = "give back the same argument on all ways; or a copy on each, `return a.copy()`"
         return Diagnostic("PCB301", message, one.span, "returned here", help, _others(found, one))
     notes = _others(found, nothing)
     if nothing.is_end:
@@ -25,6 +28,11 @@ def two_kinds(name: str, found: Sequence[Returning], one: Returning, result: Kin
         return Diagnostic("PCB203", message, nothing.span, label, "return a value on every path", notes)
     message, help = f"`{name}` returns nothing here, and a value elsewhere", "return a number, an array or a tuple"
     return Diagnostic("PCB121", message, nothing.span, "nothing is returned here", help, notes)
+
+
+def _has_given(kind: Kind) -> bool:
+    """Tell whether an argument is among what is given."""
+    return kind.form in ("same", "given") or any(map(_has_given, kind.items))
 
 
 def two_types(found: Sequence[Returning], one: Returning, conflict: str) -> Diagnostic:

@@ -151,5 +151,6 @@ def told(kind: Kind) -> str:
         "optional": "`None` or a value",
         "object": "an object",
         "same": "an object that it was given",
+        "given": "an array that it was given",
     }
     return words.get(kind.form, f"a {kind.form}")

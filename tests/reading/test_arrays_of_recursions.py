@@ -162,3 +162,36 @@ def test_an_array_that_is_given_twice_is_refused(program):
 
 def test_the_advice_works():
     test_as_python_has_it(with_a_copy, "auto")
+
+
+def turned(a, b, k):
+    if k == 0:
+        return a, b
+    a[0] += 1
+    return turned(b, a, k - 1)
+
+
+def either(a, b, k):
+    if k == 0:
+        return a
+    return b if k == 3 else either(a, b, k - 1)
+
+
+def of_turned(n, x):
+    p, q = np.zeros(2), np.ones(2)
+    r, _ = turned(p, q, n)
+    r[1] = 7
+    return p[1], q[1]
+
+
+def of_either(n, x):
+    p, q = np.zeros(2), np.ones(2)
+    either(p, q, n)[1] = 7
+    return p[1], q[1]
+
+
+@pytest.mark.parametrize("program", [of_turned, of_either], ids=lambda program: program.__name__)
+def test_one_argument_or_another_is_not_given_back(program):
+    with pytest.raises(CompileError) as caught:
+        pcbatch.autobatch(program)(N, X)
+    assert "copy()" in caught.value.diagnostics[0].help
