@@ -121,7 +121,7 @@ def optimize(program: Program, passes: Mapping[str, Pass] | None = None, after: 
 
 P = TypeVar("P")
 Seen = Callable[[str, P], None]
-"""Told of the program after each pass, by the pass's name."""
+"""A callback for the program after each pass, by the pass's name."""
 
 
 def run_passes(program: P, passes: Mapping[str, Callable[[P], P]], after: Seen[P]) -> P:

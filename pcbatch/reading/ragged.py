@@ -27,7 +27,7 @@ ROUNDED = (gast.FloorDiv, gast.Mod)
 """Operators that fail where they divide by zero."""
 NEUTRAL: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1, "any": False, "all": True}
 NEUTRAL |= {"max": -math.inf, "amax": -math.inf, "min": math.inf, "amin": math.inf}
-"""What takes elements together, and the element that changes nothing."""
+"""Reductions, with their neutral elements."""
 EXTREMES = frozenset({"max", "amax", "min", "amin"})
 LIBRARIES = ("numpy", "tensorflow")
 RAGGED = frozenset({"ragged", "masked", "filtered"})

@@ -65,7 +65,7 @@ def number_of(at: int, label: str, numbers: dict[str, int]) -> int:
 
 
 def parse_block(lines: list[Line], numbers: dict[str, int], function: str) -> Block:
-    """The block that comes next: rows, turns, pops, items, pushes, what is dead, terminator, in this order."""
+    """Parse the next block: rows, turns, pops, items, pushes, dead names, terminator, in this order."""
     number, header = lines.pop(0)
     if (match := _LABEL.fullmatch(without_comment(header))) is None:
         raise IRSyntaxError(number, f"expected 'function name' or a label, not {header!r}")

@@ -83,7 +83,7 @@ def print_machine(program: Program, *, lines: bool = False) -> str:
 
 
 def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[str]:
-    """What the program says of its variables, its fault sites and the order of its blocks."""
+    """Yield the lines on the program's variables, its fault sites and the order of its blocks."""
     for name, storage in program.storage.items():
         yield _variable(name, program.types.get(name), storage)
     for name, type_ in program.types.items():
@@ -145,7 +145,7 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
 
 
 def print_item(item: Piece | Store, function: str = "") -> str:
-    """One item without what is in it: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
+    """Print one item without its contents: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
     predicate = "" if item.predicate is None else f"  if {item.predicate}"
     match item:
         case Store(array, indices, value, site):

@@ -1,4 +1,4 @@
-"""Rules of the machine dialect for what happens inside a block: who reads, writes, pushes and pops what.
+"""Rules of the machine dialect for the inside of a block: reads, writes, pushes and pops.
 
 Second part of `pcbatch.ir.verify.machine`; programs that break `machine_rules` are not for here.
 """
@@ -31,7 +31,7 @@ from pcbatch.ir.verify.rules import Violations, about_payload, repeated
 
 
 def values(program: Program) -> Violations:
-    """What is read is a variable of the state or written before in the block; what is written has a type."""
+    """Check that names read are state variables or written before in the block, and that writes have types."""
     for block in program.blocks:
         known = set(program.storage)
         for item in block.body:
@@ -131,7 +131,7 @@ def stores(program: Program) -> Violations:
 
 
 def stacks(program: Program) -> Violations:
-    """What is popped or pushed has a stack, and what is saved is a value of the variable's type."""
+    """Check that pushed and popped variables have stacks, and that a saved value has the variable's type."""
     for block in program.blocks:
         for name in dict.fromkeys((*block.pops, *(push.variable for push in block.pushes))):
             if program.storage.get(name) not in ("stack", "cached stack"):
@@ -167,7 +167,10 @@ def deferred(program: Program) -> Violations:
 
 
 def _kind(program: Program, name: str) -> list[tuple[str, tuple[int, ...]]]:
-    """What a stack of such values holds: dtype and shape of each leaf. Nothing of what has no type, said elsewhere."""
+    """Return dtype and shape of each leaf on a variable's stack; nothing without a type, an error reported elsewhere.
+
+    Nothing of what has no type, said elsewhere.
+    """
     return [(leaf.dtype, leaf.shape) for leaf in leaves(program.types.get(name, NONE))]
 
 
@@ -210,7 +213,7 @@ def operands(program: Program) -> Violations:
 
 
 def statements(program: Program) -> Violations:
-    """The statements of a piece are what its operands, its results and its fault sites say."""
+    """Check that the statements of a piece agree with its operands, its results and its fault sites."""
     variables = variables_of(program)
     for block, piece in pieces(program):
         if piece.function is not None and not piece.statements:  # generated code
@@ -239,7 +242,7 @@ def statements(program: Program) -> Violations:
 
 
 def _about(program: Program, statement: Statement, names: frozenset[str]) -> Violations:
-    """What is wrong with one statement, where `names` are in scope."""
+    """Yield the violations of one statement, where `names` are in scope."""
     if isinstance(statement.op, Coded):
         yield from about_payload(statement.op, names, program.types)
 
@@ -258,7 +261,7 @@ def contexts(program: Program) -> Violations:
 
 
 def generated(program: Program) -> Violations:
-    """There is generated code for every piece."""
+    """Check that every piece has generated code."""
     for block, piece in pieces(program):
         if piece.function is None:
             yield f"{at(program, block, piece)}: no code has been generated"

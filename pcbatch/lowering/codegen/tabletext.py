@@ -32,7 +32,7 @@ _RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*")
 
 
 def is_reserved(name: str) -> bool:
-    """Whether generated source uses `name` for something of its own."""
+    """Return whether generated source uses `name` for something of its own."""
     return _RESERVED.fullmatch(name) is not None
 
 

@@ -126,7 +126,7 @@ class Compaction:
         return size
 
     def _row_moves(self, program: Program, block: Block) -> float:
-        """The cost of gathering what one row of the block reads, and of scattering what it writes."""
+        """Return the cost of gathering the reads of one row of the block, and of scattering its writes."""
         array, element = self.device.moved_array, self.device.moved_element
         return sum(array + element * elements(program.types[name]) for name in _moved(program, block))
 

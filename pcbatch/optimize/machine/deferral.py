@@ -1,4 +1,4 @@
-"""What a loop's turn computes and only results need is put off until the loop has ended, and done for all turns.
+"""Deferral: work of a loop's turns that only results need is done after the loop, for all turns.
 
     b1: t = i < n; branch t b2 b3           b1: t = i < n and k < 64; branch t b2 b4
     b2: h = cell(h, x[i])                   b2: h = cell(h, x[i])
@@ -61,7 +61,7 @@ from pcbatch.optimize.machine.turn_parts import Parts, parts_of
 from pcbatch.runtime.costs.device import CPU, Device
 
 MOST, LEAST, BYTES = 64, 8, 160 * 1024
-"""How many turns of a lane are put off at most and at least, and how many bytes a lane may keep of them; of each array
+"""Maximal and minimal number of deferred turns of a lane, and the bytes that a lane may keep of them; of each array
 that is computed of them four times as many."""
 NUMBER, BOOL = TensorType("int32", weak=True), TensorType("bool")
 WHERE = FaultSite(LaneStatus.INDEX, "IndexError: index out of range")
@@ -217,7 +217,7 @@ class _Deferring:
 
     @cached_property
     def is_asked_again(self) -> bool:
-        """Whether the loop's condition can be computed a second time: it cannot fail, and has not changed."""
+        """Return whether the loop's condition can be computed a second time: it cannot fail, and has not changed."""
         items = self.source.blocks[self.head].body
         return self.head != self.number and all(isinstance(item, Piece) and not item.sites for item in items)
 
@@ -327,7 +327,7 @@ class _Deferring:
 
 
 def _room(program: Program, parts: Parts) -> int:
-    """How many turns of a lane there may be room for."""
+    """Return the number of turns of a lane for which there may be room."""
     types = {**program.types, **parts.types}
     kept = sum(_bytes(types[name]) for name in (*parts.kept, *parts.values))
     within = [name for piece in parts.deferred for each in piece.statements for name in writes(each.op)]

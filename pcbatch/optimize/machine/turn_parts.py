@@ -136,7 +136,7 @@ class _Finding:
         return any(move() for move in (self._needed, self._recurrent, self._carried, self._alone, self._idle))
 
     def _needed(self) -> bool:
-        """What is read by what stays stays; so do all who write a variable that one of them writes."""
+        """Keep in the loop the reads of statements that stay, and all writers of these statements' variables."""
         stays = self.of(STAYS)
         names = {name for node in stays for name in (*node.reads, *node.writes)}
         return self._move([node for node in self.nodes if node.part != STAYS and not names.isdisjoint(node.writes)])
@@ -147,7 +147,7 @@ class _Finding:
         return bool(nodes)
 
     def _recurrent(self) -> bool:
-        """What needs itself of the turn before stays, unless it is cheap; so does what gives a variable its value."""
+        """Keep in the loop statements that need their own earlier turn, unless cheap, and stores of variables."""
         found = []
         for node in (node for node in self.nodes if node.part != STAYS and not self.is_cheap(node)):
             if any(map(self._is_stored, node.writes)) or any(other is node for other in self._behind(node)):
@@ -155,7 +155,10 @@ class _Finding:
         return self._move(found)
 
     def _carried(self) -> bool:
-        """What depends on the turn before is done by turn. Where it is not cheap, what it depends on stays."""
+        """Do statements that depend on the turn before by turn; where one is not cheap, its operands stay.
+
+        Where it is not cheap, what it depends on stays.
+        """
         carriers = [n for n in self.nodes if n.part != STAYS and any(map(self._is_stored, n.writes))]
         dependent = {id(node): self._behind(node) for node in carriers}
         wrong = [node for node in carriers if not all(map(self.is_cheap, dependent[id(node)]))]
@@ -180,7 +183,7 @@ class _Finding:
         return name in self.program.storage
 
     def _alone(self) -> bool:
-        """What is done by turn and does not come from anything expensive that is deferred stays; so do the latter."""
+        """Keep in the loop statements done by turn that use nothing expensive and deferred, and such deferred ones."""
         fruitful: set[str] = set()
         grows = True
         while grows:
@@ -193,7 +196,7 @@ class _Finding:
         return self._move([node for node in self.of(EACH) if fruitful.isdisjoint(node.writes)])
 
     def _idle(self) -> bool:
-        """What is deferred and nobody behind needs stays where it is."""
+        """Leave deferred statements in place whose results nobody behind needs."""
         needed = {name for node in self.nodes if node.part != STAYS for name in node.reads}
         return self._move([node for node in self.of(DEFERRED) if needed.isdisjoint(node.writes)])
 

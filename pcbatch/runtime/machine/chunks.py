@@ -9,7 +9,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.rows import Rows
 
 RunRows = Callable[[Rows, Sequence[Array]], list[Array]]
-"""`run(rows, arrays)`: what the arrays are once these rows have been computed."""
+"""A function `run(rows, arrays)` that returns the arrays after these rows have been computed."""
 
 
 def in_chunks(
@@ -27,7 +27,7 @@ def in_chunks(
         return Rows.turns_of_lanes(backend, order, count, first, size, most)
 
     def in_turns(size: int, beyond: int, carried: list[Array]) -> list[Array]:
-        """After chunks of `size` rows, as long as more than `beyond` are left."""
+        """Run chunks of `size` rows, as long as more than `beyond` are left."""
 
         def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
             first, *arrays = carried

@@ -1,4 +1,4 @@
-"""What generated source imports, as `_pcb`: the classes of the table and two helpers that keep its text short."""
+"""The names that generated source imports as `_pcb`: the table's classes, and two helpers that keep its text short."""
 
 from __future__ import annotations
 

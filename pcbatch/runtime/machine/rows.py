@@ -10,7 +10,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 
 @dataclass(frozen=True)
 class Rows:
-    """Which lane each row is of, and which rows take part.
+    """The lane of each row, and the rows that take part.
 
     `lanes` is int32 `[rows]`, or None where row i is lane i; `mask` bool `[rows]`; where all rows are known to take
     part, `all_take_part`. Arrays of the state are `[lanes, ...]`, what a block computes is `[rows, ...]`.
@@ -21,7 +21,7 @@ class Rows:
     mask: Array
     all_take_part: bool = False
     turns: Array | None = None
-    """Which turn of a deferred block each row is, int32 `[rows]`; several rows may then be of one lane."""
+    """The turn of a deferred block for each row, int32 `[rows]`; several rows may then be of one lane."""
 
     @classmethod
     def of_all(cls, backend: Backend, mask: Array) -> Rows:

@@ -95,7 +95,7 @@ class Flow:
 
     @cached_property
     def _returns(self) -> bool:
-        """Tell whether lanes can come back to the entry."""
+        """Return whether lanes can come back to the entry."""
         return any(0 in places for places in self.successors)
 
     @cached_property
