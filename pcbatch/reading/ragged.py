@@ -23,17 +23,10 @@ from pcbatch.reading.views import Index, Sliced, parts_of
 
 ELEMENTWISE = frozenset({gast.Add, gast.Sub, gast.Mult, gast.Div, gast.Pow})
 """Operators that may be computed of elements outside of a slice, where nothing can fail in a way that shows."""
-NEUTRAL: dict[str, Any] = {
-    "sum": 0,
-    "mean": 0,
-    "prod": 1,
-    "max": -math.inf,
-    "amax": -math.inf,
-    "min": math.inf,
-    "amin": math.inf,
-    "any": False,
-    "all": True,
-}
+ROUNDED = (gast.FloorDiv, gast.Mod)
+"""Operators that fail where they divide by zero."""
+NEUTRAL: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1, "any": False, "all": True}
+NEUTRAL |= {"max": -math.inf, "amax": -math.inf, "min": math.inf, "amin": math.inf}
 """Reductions, with their neutral elements."""
 EXTREMES = frozenset({"max", "amax", "min", "amin"})
 LIBRARIES = ("numpy", "tensorflow")
@@ -368,9 +361,10 @@ class Ragged(Counters):
         if op is gast.MatMult and ranks == [1, 1] and self.ragged(a) is not None and self.ragged(b) is not None:
             products = with_array(first, super().binary(gast.Mult, x, y))
             return self.opaque_call(np.sum, [self.filled(products, 0)])
-        if op not in ELEMENTWISE:
+        divides = self.ragged(b) is not None or (isinstance(b, Host) and isinstance(b.value, int | float) and b.value)
+        if op not in ELEMENTWISE and not (op in ROUNDED and divides):
             raise self.refuse_part(first)
-        if op is gast.Div and self.ragged(b) is not None:
+        if op in (gast.Div, *ROUNDED) and self.ragged(b) is not None:
             y = self.filled(with_array(first, y), 1)
         return with_array(first, super().binary(op, x, y))
 

@@ -423,3 +423,35 @@ def test_a_list_of_arrays_for_all_lanes_stays_a_structure():
 
     found = through(np.ones((2, 3), np.float32), [np.ones((3, 2), np.float32), np.ones((2, 4), np.float32)])
     assert found.shape == (2, 4)
+
+
+def test_quotients_of_rows():
+    """By a literal, or by a row; what is behind a row divides nothing."""
+
+    @pcbatch.autobatch(output="numpy")
+    def divided(x):
+        return x // 2, x % 3, 100 // x, 100 % (x + 1)
+
+    rows = [[5, 7, 9], [4, 2, 8, 6], []]
+    for found, expected in zip(
+        divided(rows), (lambda x: x // 2, lambda x: x % 3, lambda x: 100 // x, lambda x: 100 % (x + 1)), strict=True
+    ):
+        assert [row.tolist() for row in found] == [[expected(v) for v in row] for row in rows]
+
+
+def test_gradients_of_each_example_with_rows():
+    weights = tf.Variable([[1.0, 2.0], [0.5, -1.0]])
+
+    @pcbatch.autobatch
+    def read(x):
+        h = tf.zeros([2])
+        for v in x:
+            h = tf.tanh(v + tf.linalg.matvec(weights, h))
+        return tf.reduce_sum(h)
+
+    rows = [np.float32([[1, 2]]), np.float32([[1, 0], [0, 1], [2, 2]])]
+    found = pcbatch.per_example_gradients(read, weights)(rows)
+    for row, gradient in zip(rows, found, strict=True):
+        with tf.GradientTape() as tape:
+            loss = read.single(row)
+        np.testing.assert_allclose(gradient, tape.gradient(loss, weights), atol=1e-5)
