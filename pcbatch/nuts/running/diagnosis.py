@@ -29,7 +29,7 @@ SHOWN = 5
 
 
 def start(origin: Origin, position: np.ndarray) -> str:
-    """Why a chain cannot start at `position` `[size]`, with the names of parameters; empty where nothing is known."""
+    """Return the reason why a chain cannot start at `position` `[size]`; empty where none is known."""
     places = _places(origin.transform)
     points = np.repeat(position[None], 1 + len(SHIFTS) * len(places), axis=0)
     for row, shift in enumerate(SHIFTS):
@@ -101,7 +101,7 @@ def _jumps(origin: Origin, point: np.ndarray) -> Iterator[str]:
 
 
 def _errors(values: np.ndarray, slopes: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """How far the change of values from place to place is from that by the slopes; 0 where one is not finite."""
+    """Return by how much values change otherwise than their slopes say; 0 where one is not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         found = np.abs(np.diff(values) - np.diff(places) * (slopes[:, 1:] + slopes[:, :-1]) / 2)
     return np.where(np.isfinite(found), found, 0)

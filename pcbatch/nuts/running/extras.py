@@ -1,4 +1,4 @@
-"""What is computed of each draw: generated quantities, pointwise log likelihoods, predictions."""
+"""Quantities computed of each draw: generated quantities, pointwise log likelihoods, predictions."""
 
 from __future__ import annotations
 

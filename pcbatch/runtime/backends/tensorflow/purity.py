@@ -1,4 +1,4 @@
-"""Operations must be pure: what would happen once for all lanes, or differ by batch, is refused by its type."""
+"""Purity: operations that would happen once for all lanes, or differ by batch, are refused by their type."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pcbatch.runtime.backends.tensorflow.weak import Weak
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Operations whose type matches `pattern`: what is wrong with them and what to write instead."""
+    """The refusal of operations whose type matches `pattern`: message and help."""
 
     code: str
     pattern: re.Pattern[str]
     message: str
     help: str
     stateful: bool = True
-    """Whether only operations that TensorFlow marks as stateful are meant."""
+    """True if only operations that TensorFlow marks as stateful are meant."""
 
 
 def _refusal(code: str, pattern: str, message: str, help: str, stateful: bool = True) -> _Refusal:
@@ -93,7 +93,7 @@ _READS_ONLY = re.compile(
 
 
 def is_suspect(kind: str) -> bool:
-    """Whether an operation of type `kind` may be impure: itself, or by the functions that it runs."""
+    """Return whether an operation of type `kind` may be impure: itself, or by the functions that it runs."""
     return _refused(kind) is not None or _calls(kind)
 
 
@@ -147,7 +147,7 @@ class _Everything(set[str]):
 
 
 def _always_holds(assertion: Any) -> bool:
-    """Whether the condition of an assertion is made of constants alone, and true.
+    """Return whether an assertion's condition is made of constants alone, and true.
 
     TensorFlow's own functions make such assertions, `tape.batch_jacobian` about the shapes of its arguments.
     """
@@ -178,7 +178,7 @@ def _before(operation: Any) -> dict[str, Any]:
 
 @cache
 def _refused(kind: str) -> _Refusal | None:
-    """Why operations of type `kind` are refused, None for pure ones."""
+    """Return the refusal of operations of type `kind`; None for pure ones."""
     for refusal in _REFUSALS:
         if refusal.pattern.match(kind) and (_is_stateful(kind) or not refusal.stateful):
             return refusal
@@ -194,7 +194,7 @@ def _is_stateful(kind: str) -> bool:
 
 @cache
 def _calls(kind: str) -> bool:
-    """Whether operations of type `kind` run other functions."""
+    """Return whether operations of type `kind` run other functions."""
     definition = private.definition(kind)
     return definition is not None and any(attr.type in ("func", "list(func)") for attr in definition.attr)
 
