@@ -25,7 +25,7 @@ from tests.optimize.stepping import outcomes
 from tests.pages import check, check_row, rows, sections, sentences
 
 ROOT = Path(__file__).parent.parent
-BOX = re.compile(r"<!-- (run|file|sampler): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
+BOX = re.compile(r"<!-- (run|file|sampler|signature): (.*?) -->\n```(\w*)\n(.*?)```\n", re.DOTALL)
 
 
 SECONDS = re.compile(r"\b\d[\d.e-]* s\b")
@@ -151,7 +151,18 @@ def test_the_recipe_for_finding_a_pass_sees_every_pass():
     assert {(outcome.status, int(outcome.value)) for _, outcome in seen} == {("OK", 55)}
 
 
-MAKERS = {"run": printed, "file": quoted, "sampler": sampler}
+def signature(name: str) -> str:
+    """A function of the sampler's with all its parameters and their defaults, without types."""
+    parameters = inspect.signature(getattr(pcbatch.nuts, name)).parameters.values()
+    lines = []
+    for each in parameters:
+        if each.kind is each.KEYWORD_ONLY and "    *," not in lines:
+            lines.append("    *,")
+        lines.append(f"    {each.replace(annotation=each.empty)},".replace("'", '"'))
+    return "\n".join([f"{name}(", *lines, ")"]) + "\n"
+
+
+MAKERS = {"run": printed, "file": quoted, "sampler": sampler, "signature": signature}
 
 
 @pytest.mark.parametrize(
@@ -206,6 +217,18 @@ def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
     promised = re.findall(r"^print\(.*\)  # (\S+)", "\n".join(blocks), re.MULTILINE)
     assert promised
     assert all(any(line.startswith(start) for line in printed) for start in promised)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")
+def test_the_code_of_the_samplers_page_runs(tmp_path, monkeypatch):
+    """That which is one program: the first model and what is done with it, up to what repeats."""
+    text, _, _ = (ROOT / "docs" / "nuts.md").read_text(encoding="utf-8").partition("## Repeatable")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "program.py").write_text("\n".join(blocks), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = runpy.run_path(str(tmp_path / "program.py"))["samples"]
+    assert found.extra["contrast"].shape == (4, 1000)
 
 
 def test_slow_tests_are_there():
