@@ -38,7 +38,7 @@ PICTURES = {
 """Examples that make a picture, with it."""
 HEAD = """# Gallery
 
-Every example is a page of code that says what to look at, and prints what is shown here. Run one from the repository's
+Every example is a page of code, shown here with what to look at and the output. Run one from the repository's
 root, such as `.venv/bin/python examples/collatz.py`, after `make demo` has made the environment.
 
 `python -m tools.gallery` writes this page.

@@ -1,7 +1,7 @@
 """Attention over sentences of any length: does a sentence name a person?
 
 The first example of pfor's paper (Agarwal, "Static Automatic Batching in TensorFlow", ICML 2019), on Wikigold
-(Balasuriya et al., 2009): a sentence is a row of word numbers, rows have other lengths, nothing is padded by hand.
+(Balasuriya et al., 2009). A sentence is a row of word numbers; rows have other lengths, and nothing is padded by hand.
 
     PCBATCH_DATA=.. python examples/training/attention.py [--steps 200]
 """

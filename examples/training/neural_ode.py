@@ -1,8 +1,8 @@
 """A neural ordinary differential equation with an adaptive solver: every example takes the steps that it needs.
 
 Chen, Rubanova, Bettencourt, Duvenaud, "Neural ordinary differential equations", NeurIPS 2018. A network learns the
-motion of predators and prey from where pairs of them are after a time; the solver is of Bogacki and Shampine, orders 3
-and 2. With `vmap` all examples would wait for the one with the most steps.
+motion of predators and prey from where pairs of them are after a time. The solver is that of Bogacki and Shampine,
+orders 3 and 2. With `vmap` all examples would wait for the one with the most steps.
 
     python examples/training/neural_ode.py [--steps 200]
 """

@@ -1,8 +1,8 @@
 """Newton's method with a Jacobian inside of a model: an arm's lengths are learned from where its joints stand.
 
-To reach a point, a two-joint arm solves two equations for its angles, by as many of Newton's steps as that point takes;
-the Jacobian is TensorFlow's. The angles that were observed are those of an arm of lengths that nobody has told; the
-gradient of the error goes through the solver.
+To reach a point, a two-joint arm solves two equations for its angles. Each point takes its own number of Newton's
+steps; the Jacobian is TensorFlow's. The angles that were observed are those of an arm of lengths that nobody has told;
+the gradient of the error goes through the solver.
 
     python examples/training/newton.py [--steps 200]
 """

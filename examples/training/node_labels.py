@@ -1,7 +1,7 @@
 """A TreeLSTM with a label at each node: the part of speech of every word of a dependency tree.
 
-The tree is read upwards, and each node's label is scored by the word and the state of its dependents, as in the
-sentiment treebank's models, which Fold's and DyNet's papers time. A call gives the loss of all nodes below it, too.
+The tree is read upwards. Each node's label is scored by the word and the state of its dependents. Fold's and DyNet's
+papers time such models of the sentiment treebank. A call gives the loss of all nodes below it, too.
 
     PCBATCH_DATA=.. python examples/training/node_labels.py [--steps 200]
 """

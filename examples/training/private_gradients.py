@@ -1,8 +1,8 @@
 """Gradients of each example, clipped and with noise (DP-SGD), of a small convolutional network.
 
-Abadi et al., "Deep learning with differential privacy", CCS 2016, which pfor's paper times: no example may move the
-weights by more than a bound, so its own gradient has to be known. `pcbatch.per_example_gradients` gives them in one
-run. The images are crosses and rings, with noise.
+Abadi et al., "Deep learning with differential privacy", CCS 2016, which pfor's paper times. No example may move the
+weights by more than a bound, so its own gradient is needed. `pcbatch.per_example_gradients` gives them in one run. The
+images are crosses and rings, with noise.
 
     python examples/training/private_gradients.py [--steps 100]
 """

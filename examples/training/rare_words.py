@@ -1,7 +1,7 @@
 """A BiLSTM tagger that reads rare words letter by letter, and knows the frequent ones: DyNet's form of it.
 
-Neubig et al., "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017, section 4: a word that is
-frequent in training has a vector; of any other a BiLSTM over its letters makes one. So lanes go different ways at each
+Neubig et al., "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017, section 4. A word that is
+frequent in training has a vector; a BiLSTM over the letters makes that of any other. So lanes go different ways at each
 word. Tags are those of Wikigold's entities (Balasuriya et al., 2009).
 
     PCBATCH_DATA=.. python examples/training/rare_words.py [--steps 150]

@@ -2,7 +2,7 @@
 
 Kearnes, McCloskey, Berndl, Pande, Riley, "Molecular graph convolutions", J. Computer-Aided Molecular Design 2016, which
 Fold's paper times. Atoms hear from their pairs, pairs from their atoms. The molecules are made up: rings and chains of
-three kinds of atoms; what is learned is how many bonds join a carbon and an oxygen.
+three kinds of atoms. The network learns how many bonds join a carbon and an oxygen.
 
     python examples/training/weave.py [--steps 200]
 """

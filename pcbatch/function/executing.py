@@ -1,4 +1,4 @@
-"""From options to what runs a program, and from a call's arguments to what that takes."""
+"""The executables for options, and the conversion of a call's arguments for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make_executable(
     lessons: Lessons | None = None,
     nodes: Callable[[], Nodes] | None = None,
 ) -> Executable:
-    """What runs a program, of this `digest`, under the given options, and learns from its runs under all others.
+    """Make the executable of a program, of this `digest`, under the options; it learns from runs under all others.
 
     It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`. `nodes` gives what
     batching on the fly makes nodes of.
@@ -93,7 +93,7 @@ def make_executable(
 
 _CALLS = "a piece of it calls `{}`, and a run of that grows, as no compiled program can"
 SEQUEL = 64
-"""How many of the examples that forks have given up are run at a time."""
+"""Number of examples given up by forks that are run at a time."""
 
 
 def _executable(
@@ -158,7 +158,7 @@ def _machine(
 
 
 def exportable(program: Program, options: Options, max_depth: int | None) -> Machine | StraightLine:
-    """What runs a program as one compiled program, whatever it is run as here; with stacks for so many live calls.
+    """Make an executable that is one compiled program, whatever form runs here; with stacks for so many live calls.
 
     It is for the device that the backend is `targeting`.
     """
@@ -181,7 +181,7 @@ def called_within(program: Program, backend: Backend) -> list[str]:
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:
-    """Which blocks run on gathered lanes."""
+    """Return the rule by which blocks run on gathered lanes."""
     return replace(DETERMINISTIC if options.deterministic else usual, device=device_of(backend.place()))
 
 
@@ -193,7 +193,7 @@ def _unguarded(options: Options, backend: Backend) -> Merging | None:
 
 
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
-    """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
+    """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
     if options.max_lanes is not None or backend.handler_version() is None:
         return machine.because(why)
@@ -218,7 +218,7 @@ def _stored_as(program: Program, options: Options, digest: str) -> str | None:
 
 
 def _of_options(options: Options, backend: Backend) -> str | None:
-    """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
+    """Return the reason for lockstep in the options, or in the machine; None where both leave it open."""
     if not options.jit:
         return "jit=False"
     return _of_trips(options) or (_without(backend) if backend.place() == "GPU" else None)
@@ -229,7 +229,7 @@ def _without(backend: Backend) -> str:
 
 
 def _of_trips(options: Options) -> str | None:
-    """Why options want the machine's trips; None where they leave it open."""
+    """Return the reason for the machine's trips in the options; None where they leave it open."""
     if options.schedule != "auto":
         return f"schedule={options.schedule!r}"
     return "trips are to be recorded" if options.trace else None

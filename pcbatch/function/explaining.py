@@ -41,7 +41,7 @@ OTHERS: dict[str, OptionValues] = {
 
 
 def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """How a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
+    """Explain how a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
 
     The batch is run as it always is, with calls forked if there are some that can be, and by local static autobatching.
     If blocks have expensive rows, it is run by the paper's other machines, too, and batched on the fly, by depth as in
@@ -101,7 +101,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
 
 @dataclass(frozen=True)
 class _Measured:
-    """A warm run: what was run, its seconds, the estimated work of a row of each block."""
+    """A warm run: its pipeline, its seconds, the estimated work of a row of each block."""
 
     pipeline: Pipeline
     run: Run
@@ -110,11 +110,11 @@ class _Measured:
 
     @property
     def form(self) -> str:
-        """In which form it ran."""
+        """The form in which it ran."""
         return self.pipeline.machine.form
 
     def way(self, name: str, blocks: Sequence[Expensive]) -> Way:
-        """Its figures, of some blocks."""
+        """Return its figures for some blocks."""
         executions, utilization = self.run.executions, self.run.utilization
         work = {
             block.label: utilization.executed[block.label] * cost
@@ -181,7 +181,7 @@ def _watched(function: Batched[..., Any], args: Any, kwargs: Any) -> tuple[_Meas
 def _blocks(
     local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int]], launches: Mapping[str, Mapping[str, int]]
 ) -> list[Expensive]:
-    """What is to be known of the chosen blocks whatever runs them; `launches` are those on the fly, by label."""
+    """Return the data of the chosen blocks whatever runs them; `launches` are those on the fly, by label."""
     program = local.pipeline.executed(len(ways))
     longest: Counter[int] = Counter()
     for way in ways:

@@ -1,4 +1,4 @@
-"""What batching on the fly makes nodes of: the code of each block, its variables renamed, so that like code is one.
+"""The nodes of batching on the fly: the code of each block, its variables renamed, so that like code is one.
 
 Code of two blocks that does the same to values of the same types is the same code, as DyNet's signatures have it
 (Neubig, Goldberg, Dyer, NIPS 2017, appendix A). A block is one node, but for two things that nobody needs to wait for:
@@ -154,7 +154,7 @@ class _Codes:
 
 
 class _Seen:
-    """What each name of a block is made of, statement by statement: of integers alone, or it is `late`."""
+    """The sources of each name of a block, statement by statement: integers alone, or it is `late`."""
 
     def __init__(self, program: Program, block: Block):
         self.types, self.block, self.variables = {**program.types, **program.shared_types}, block, program.storage
@@ -206,7 +206,7 @@ class _Seen:
             self.integers.append(_of_statements(piece, kept, [name for name in piece.writes if not self.is_late(name)]))
 
     def _source(self, name: str) -> str | None:
-        """Whose value from before the block this is; None where it was made in the block, or all lanes share it."""
+        """Return the variable whose value from before the block this is; None if made in the block, or shared."""
         return self.origin.get(name, None if name in self.made or name not in self.variables else name)
 
     def _assign(self, names: Sequence[str], late: bool) -> None:
@@ -261,7 +261,7 @@ class _Names:
 
 
 def _for(body: Sequence[Item], wanted: set[str]) -> tuple[Item, ...]:
-    """What of a body makes the `wanted` names, and what may fail."""
+    """Return the items of a body that make the `wanted` names, and those that may fail."""
     found: list[Item] = []
     for item in reversed(body):
         asked = set() if item.predicate is None else {item.predicate}

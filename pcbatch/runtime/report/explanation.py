@@ -21,7 +21,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Figures:
-    """One block in one way to run: launches, rows that were computed, rows of lanes that took part, seconds."""
+    """The figures of one block in one way to run: launches, rows computed, rows of lanes that took part, seconds."""
 
     launches: int
     rows: int
@@ -41,7 +41,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Expensive:
-    """A block with expensive rows: where it stands, what is to be known of it whatever runs it.
+    """A block with expensive rows: its place, and properties that do not depend on the way of running.
 
     `row` is the estimated work of a row; `longest` how often the lane runs it that runs it most; `by_depth` and
     `by_agenda` the launches that batching on the fly makes.

@@ -1,4 +1,4 @@
-"""Which nodes of a graph run together: by depth, and by agenda.
+"""Batches of a graph's nodes that run together: by depth, and by agenda.
 
 By depth: nodes of one signature that lie equally deep run together (Looks et al., "Deep Learning with Dynamic
 Computation Graphs", ICLR 2017). By agenda: of the nodes whose operands are known, all of one signature run, that whose

@@ -19,16 +19,16 @@ from pcbatch.optimize.machine.nodes import Nodes, Use
 from pcbatch.runtime.machine.limits import Limits
 
 AHEAD = 10_000
-"""How many blocks a lane goes on while it is not known whether a check has failed it: it might go on for ever."""
+"""Number of blocks that a lane goes on while a check's outcome is not known: it might go on for ever."""
 
 Leaves = Sequence[np.ndarray]
 Value = tuple["Node", int]
-"""What a node gives: the how manieth of its results."""
+"""A result of a node, by its number among them."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Where a lane has failed: at which visit of which block, in what part of it, and what its message shows."""
+    """The failure of a lane: its visit, its block and part, and the values that its message shows."""
 
     visit: int
     part: int
@@ -53,7 +53,7 @@ class Lane:
     """Nodes with checks, in order, the first of which has not run when the lane goes on."""
 
     def value(self, name: str, now: Mapping[str, Value]) -> Value:
-        """What a name is at the end of a block that has made `now`."""
+        """Return the value of a name at the end of a block that has made `now`."""
         return now[name] if name in now else self.variables[name][-1]
 
     def fail(self, failure: Failure) -> None:
@@ -64,7 +64,7 @@ class Lane:
 
 
 NOTHING, NOBODY = Use(0, (), (), (), False), Lane({}, [])
-"""What nodes run, and for whom, whose results are known from the beginning."""
+"""The use and the lane of values that are known from the beginning."""
 
 
 @dataclass(eq=False)

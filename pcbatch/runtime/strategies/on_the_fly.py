@@ -294,7 +294,7 @@ class _Batch:
         return self.blank, self._names[name]
 
     def _end(self, lane: Lane) -> dict[str, Value]:
-        """What is wanted of a lane that has ended: its results, or what its message shows."""
+        """Return the values wanted of a lane that has ended: its results, or those that its message shows."""
         shown, results = self.machine.layout.shown, self.program.results
         if lane.failure is not None:
             return {f"shown {name}": value for name, value in lane.failure.shown.items()}

@@ -1,4 +1,4 @@
-"""One element of an array, or one row, as XLA reads and writes it fastest: by slices, not gathers and scatters."""
+"""Access to one element or row of an array as XLA does it fastest: by slices, not gathers and scatters."""
 
 from __future__ import annotations
 
