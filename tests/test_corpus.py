@@ -131,7 +131,7 @@ LONG_GPU_RUNS = tuple(
 OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 STRATEGY_RUNS = tuple(
     (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
-    for place, name in enumerate(NAMES[3::12])
+    for place, name in enumerate(NAMES[3::8])
 )
 """Some programs under the paper's other machines, each of these at each size."""
 REFILL_RUNS = tuple(

@@ -29,7 +29,6 @@ trees, tagger = load("tree_sentiment"), load("tagger")
 WIKIGOLD = Path(os.environ.get("PCBATCH_DATA", "")) / tagger.FILE
 
 
-QUICK = ("attention", "newton")
 SMALL = {
     "attention": "wikigold/wikigold_word_tag.txt",
     "calculator": "",
@@ -50,12 +49,22 @@ def test_every_example_is_run_here():
     assert {path.stem for path in FOLDER.glob("*.py")} == {"tree_sentiment", "tagger", "running", *SMALL}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in SMALL])
+@pytest.mark.parametrize("name", SMALL)
+def test_one_example_of_a_small_model_has_a_gradient(name):
+    module = small(name)
+    loss, variables = module.model(2)
+    given = module.examples(np.random.default_rng(0), 1)
+    with tf.GradientTape() as tape:
+        value = loss.single(*(each_of(argument, 0) for argument in given))
+    assert np.isfinite(value)
+    assert any(each is not None for each in tape.gradient(value, variables))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
 def test_a_small_model_has_the_gradients_of_an_eager_tape(name):
     """Losses are those of `single`, gradients those of a tape that watches it; two steps train."""
-    if SMALL[name] and not (Path(os.environ.get("PCBATCH_DATA", "")) / SMALL[name]).is_file():
-        pytest.skip(f"needs {SMALL[name]} in PCBATCH_DATA")
-    module = load(name)
+    module = small(name)
     loss, variables = module.model(4)
     given = module.examples(np.random.default_rng(0), 2)
     with tf.GradientTape() as tape:
@@ -67,11 +76,17 @@ def test_a_small_model_has_the_gradients_of_an_eager_tape(name):
     np.testing.assert_allclose(losses, singly, rtol=1e-4, atol=1e-5)
     for mine, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(dense(mine), dense(other), rtol=2e-3, atol=1e-4)
-    if name not in QUICK:
-        before = [np.array(each) for each in variables]
-        steps = getattr(module, "train", module.running.train)(loss, variables, module.examples, 2, 2)
-        assert np.all(np.isfinite(steps))
-        assert any(np.any(np.array(each) != old) for each, old in zip(variables, before, strict=True))
+    before = [np.array(each) for each in variables]
+    steps = getattr(module, "train", module.running.train)(loss, variables, module.examples, 2, 2)
+    assert np.all(np.isfinite(steps))
+    assert any(np.any(np.array(each) != old) for each, old in zip(variables, before, strict=True))
+
+
+def small(name):
+    """The module of a small model; skips where its data is not there."""
+    if SMALL[name] and not (Path(os.environ.get("PCBATCH_DATA", "")) / SMALL[name]).is_file():
+        pytest.skip(f"needs {SMALL[name]} in PCBATCH_DATA")
+    return load(name)
 
 
 def each_of(argument, lane):

@@ -313,7 +313,9 @@ def test_an_object_is_what_python_makes(function):
 
 @pytest.mark.parametrize(
     ("function", "changes"),
-    every_second(IN_OTHER_MODES, [{"backend": "reference"}, {"strategy": "local"}, {"jit": False}]),
+    every_second(
+        IN_OTHER_MODES, [{"backend": "reference"}, {"strategy": "local"}, {"strategy": "depth"}, {"jit": False}]
+    ),
 )
 def test_so_it_is_in_other_modes(function, changes):
     batched = pcbatch.autobatch(function).options(**changes)

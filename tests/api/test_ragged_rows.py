@@ -147,7 +147,14 @@ def test_lanes_are_what_the_function_gives_of_their_rows(program):
 
 @pytest.mark.parametrize(
     "options",
-    [{"form": "lockstep"}, {"strategy": "local"}, {"strategy": "hybrid"}, {"max_lanes": 2}, {"backend": "reference"}],
+    [
+        {"form": "lockstep"},
+        {"strategy": "local"},
+        {"strategy": "hybrid"},
+        {"strategy": "depth"},
+        {"max_lanes": 2},
+        {"backend": "reference"},
+    ],
     ids=lambda each: str(next(iter(each.values()))),
 )
 @pytest.mark.parametrize("program", [total, scaled, down], ids=lambda each: each.__name__)

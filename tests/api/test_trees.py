@@ -70,7 +70,13 @@ def of_tuple(tree):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"fork": True}, {"strategy": "local"}, pytest.param({"form": "lockstep"}, marks=pytest.mark.slow)],
+    [
+        {},
+        {"fork": True},
+        {"strategy": "local"},
+        {"strategy": "agenda"},
+        pytest.param({"form": "lockstep"}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_nested_tuples(options):

@@ -280,7 +280,15 @@ def whole(a):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"form": "native"}, {"form": "lockstep"}, {"jit": False}, {"strategy": "local"}, {"backend": "reference"}],
+    [
+        {},
+        {"form": "native"},
+        {"form": "lockstep"},
+        {"jit": False},
+        {"strategy": "local"},
+        {"strategy": "agenda"},
+        {"backend": "reference"},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("output", ["tensors", "numpy"])

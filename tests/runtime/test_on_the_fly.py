@@ -233,6 +233,45 @@ def test_the_first_fault_counts_however_late_it_is_found(strategy: Any, limits: 
         assert {LaneStatus.OK, LaneStatus.INDEX} <= set(map(LaneStatus, np.asarray(run.status).tolist()))
 
 
+@pcbatch.autobatch
+def mixed(x, n):
+    """Integers that are made of floats, overwritten by integers that are not, and the other way round."""
+    c, i, j = n, 0, 1
+    y = x[0]
+    a, f = np.zeros(5, np.int32), np.zeros(5, np.float32)
+    for t in range(n):
+        old = i
+        i, j = j, i + j
+        c = tf.cast(tf.reduce_sum(x) * 3.0, tf.int32) % 7 + t
+        y = y * 0.5 + x[old % 4] * tf.cast(c, tf.float32) - x[j % 4]
+        a[t % 5] += c
+        f[a[t % 5] % 5] = x[t % 4] + f[t % 5]
+        if a[0] > 3:
+            a[1] = a[0]
+    return y, c, i, j, a, f
+
+
+@pcbatch.autobatch
+def two_faults(x, i, d):
+    y = x[i] * 2.0
+    q = 12 // d
+    return y + x[q], q
+
+
+@both
+def test_integers_and_floats_of_one_block(strategy: Any) -> None:
+    random = np.random.default_rng(1)
+    x, n = random.normal(size=(6, 4)).astype(np.float32), np.array([0, 1, 3, 5, 2, 7], np.int32)
+    i, d = np.array([0, 9, 9, 0, 3, -4]), np.array([4, 0, 4, 0, 12, 3])
+    for function, batch in ((mixed, (x, n)), (two_faults, (x, i, d))):
+        run = function.options(strategy=strategy).run(*batch)
+        wanted = function.options(backend="reference").run(*batch)
+        np.testing.assert_array_equal(run.status, wanted.status)
+        assert [str(fault) for fault in run.errors] == [str(fault) for fault in wanted.errors]
+        for mine, other in zip(run.value, wanted.value, strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-6)
+
+
 @both
 def test_a_lane_that_only_a_late_check_ends_comes_to_an_end(strategy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcbatch.runtime.strategies.graphs.AHEAD", 50)

@@ -6,6 +6,7 @@ not; so pushes, pops and copies cost nothing.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -48,8 +49,8 @@ class Lane:
     steps: int = 0
     branch: tuple[Value, Branch] | None = None
     failure: Failure | None = None
-    unchecked: list[Node] = field(default_factory=list)
-    """Nodes that have not run and must, whoever needs what they give."""
+    unchecked: deque[Node] = field(default_factory=deque)
+    """Nodes with checks, in order, the first of which has not run when the lane goes on."""
 
     def value(self, name: str, now: Mapping[str, Value]) -> Value:
         """Return the value of a name at the end of a block that has made `now`."""
@@ -120,8 +121,10 @@ class Builder:
                 lane.next, lane.branch = branch.true if node.results[place][0][node.row] else branch.false, None
             if lane.next == len(self.blocks):
                 break
+            while lane.unchecked and lane.unchecked[0].results is not None:
+                lane.unchecked.popleft()
             if lane.unchecked and lane.visit >= lane.unchecked[0].visit + AHEAD:
-                return lane.unchecked
+                return [*lane.unchecked]
             self._visit(lane, lane.next)
         return []
 

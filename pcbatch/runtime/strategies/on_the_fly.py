@@ -228,10 +228,7 @@ class _Batch:
             going = [node for node in batch if not node.is_cancelled]
             if going:
                 self._launch(going)
-        if graph:
-            self.rounds += 1
-            for lane in self.lanes:
-                lane.unchecked = [node for node in lane.unchecked if node.results is None]
+        self.rounds += bool(graph)
         self.scheduling += time.perf_counter() - started - (self.executing - executing)
 
     def _launch(self, batch: Sequence[Node]) -> None:
