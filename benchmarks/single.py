@@ -117,10 +117,10 @@ OF_EXAMPLES: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("ackermann", "ackermann", (np.int32(2), np.int32(150))),
     ("adaptive_simpson", "integrate", (np.float64(1e-2), np.float64(1e-4))),
     ("fibonacci", "fibonacci", (np.int32(23),)),
-    ("nqueens", "placements", (np.int32(0), np.int32(0), np.int32(0), np.int32(2**8 - 1))),
+    ("nqueens", "placements", (np.int32(0), np.int32(0), np.int32(0), np.int32(2**9 - 1))),
     ("quicksort", "in_order", (RNG.normal(size=800).astype(np.float32),)),
     ("rk45", "solve", (np.float64(2.0), np.float64(1.0), np.float64(10.0), np.float64(1e-6))),
-    ("mutual_recursion", "evaluate", (encoded("+".join(["(12*3-4)*-5"] * 300)),)),
+    ("mutual_recursion", "evaluate", (encoded("+".join(["(12*3-4)*-5"] * 1500)),)),
 )
 
 
