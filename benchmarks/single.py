@@ -182,7 +182,7 @@ def table(path: Path = FILE) -> str:
     lines = ["| program | undecorated, ms | `f.single` | at first |", "|---|---|---|---|"]
     for name, best in figures.items():
         ratios = [best[each] / best["NumPy"] for each in ("single", "proxies")]
-        lines.append(f"| {name} | {1e3 * best['NumPy']:.3g} | {ratios[0]:.2f} | {ratios[1]:.1f} |")
+        lines.append(f"| {name} | {1e3 * best['NumPy']:.3g} | {ratios[0]:.2g} | {ratios[1]:.2g} |")
     return "\n".join(lines)
 
 
