@@ -5,8 +5,8 @@
 A line for each program: milliseconds of CPU time of the undecorated function, of `f.single` as it is when a function
 has run for a while, and of `f.single` on proxies, as it is at first; and what these are of the undecorated function's.
 The two take turns; each figure is the shortest of its repeats. The programs are those below, and those of `examples/`
-that run on NumPy without their decorator and take milliseconds: making arguments and results takes about 0.2 ms. `--draw` writes docs/figures/single.json, and from it the table in
-docs/debugging.md.
+that run on NumPy without their decorator and take milliseconds: making arguments and results takes about 0.2 ms.
+`--draw` writes docs/figures/single.json, and from it the table in docs/debugging.md.
 """
 
 from __future__ import annotations
