@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pcbatch
-from benchmarks import readme
+from benchmarks import readme, single
 from tests.pages import check, sections
 from tools import gallery, options, tables
 from tools.site import errors
@@ -48,6 +48,12 @@ def test_the_readmes_line_is_the_figures_files():
     text = readme.PAGE.read_text(encoding="utf-8")
     assert readme.line() in text
     assert readme.drawn(text) == text, "python -m benchmarks.readme --draw measures anew"
+
+
+def test_the_table_of_single_is_the_figures_files():
+    text = single.PAGE.read_text(encoding="utf-8")
+    assert single.table() in text
+    assert single.drawn(text) == text, "python -m benchmarks.single --draw measures anew"
 
 
 def test_the_readmes_program_runs(tmp_path):

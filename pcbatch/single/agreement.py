@@ -89,7 +89,7 @@ class Agreement:
             self.holds = False
 
     def _check(self, function: ir.Function) -> None:
-        types = {variable.name: variable.type for variable in function.variables}
+        types = {variable.name: variable.type for variable in function.variables if variable.type is not None}
         for block in function.blocks:
             for op in block.ops:
                 match op:

@@ -132,8 +132,9 @@ class Bare(Surroundings):
                 return value
             case type() if issubclass(value, (int, float)) and value.__module__ != "builtins":
                 raise UnfitError(value.__name__)
-        if isinstance(getattr(value, "value", None), tf.Variable):  # Keras's own
-            return self.argument(value.value)
+        inner: Any = getattr(value, "value", None)
+        if isinstance(inner, tf.Variable):  # Keras's own
+            return self.argument(inner)
         return super().substitute(value)
 
     def library(self, function: Any) -> Callable[..., Any]:

@@ -112,7 +112,7 @@ class Surroundings:
     def __init__(self, root: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any]):
         self.plain_of = plain_of
         self._folder = _own_folder(root.__code__.co_filename)
-        self._builtins = self.builtins | {"__import__": self._import}
+        self._builtins = {**self.builtins, "__import__": self._import}
         self._views: dict[int, _View] = {}
         self._tensors: dict[int, tuple[tf.Tensor, Any]] = {}
         """Captured tensors, by identity, with what stands for each."""

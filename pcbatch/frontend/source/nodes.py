@@ -69,7 +69,8 @@ def unparse(node: Any) -> str:
 def children(node: Any) -> list[Any]:
     """Return the children of a node, in order, without mere marks: operators, and the contexts of names."""
     found: list[Any] = []
-    for name in _parts(type(node)):
+    kind: Any = type(node)
+    for name in _parts(kind):
         value = getattr(node, name, None)
         if type(value) is list:
             found += [each for each in value if isinstance(each, ast.AST)]
@@ -83,7 +84,7 @@ _NO_PARTS = frozenset({"ctx", "op", "ops", "id", "attr", "type_comment", "kind"}
 
 
 @functools.cache
-def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+def _parts(kind: Any) -> tuple[str, ...]:
     """The fields of a class of nodes that may have nodes in them."""
     if issubclass(kind, (gast.Constant, ast.Constant)):
         return ()
