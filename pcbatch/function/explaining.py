@@ -32,7 +32,11 @@ LOCAL = OptionValues(
     strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
 )
 """The options under which the host sees which lanes run which block."""
-ON_THE_FLY = {"depth": "Fold, by depth", "agenda": "DyNet, by agenda"}
+ON_THE_FLY: dict[str, OptionValues] = {
+    "Fold, by depth": {**LOCAL, "strategy": "depth"},
+    "DyNet, by agenda": {**LOCAL, "strategy": "agenda"},
+}
+"""The ways of batching on the fly."""
 OTHERS: dict[str, OptionValues] = {
     "its hybrid": {**LOCAL, "strategy": "hybrid"},
     "the switch": {**LOCAL, "strategy": "pc", "schedule": "switch"},
@@ -72,9 +76,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     chosen = expensive_blocks(Prices(local.costs, max(lanes, 1)), EXPENSIVE)
     on_the_fly = {}
     if chosen:
-        on_the_fly = {
-            each: _measured(plain.options(**{**LOCAL, "strategy": each}), args, kwargs) for each in ON_THE_FLY
-        }
+        on_the_fly = {name: _measured(plain.options(**options), args, kwargs) for name, options in ON_THE_FLY.items()}
     blocks = _blocks(local, chosen, ways, {each: measured.run.executions for each, measured in on_the_fly.items()})
     found = [usual.way("as it is run", blocks)]
     forked = plain.options(fork=True)
@@ -83,7 +85,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     found.append(local.way("local static autobatching", blocks))
     if blocks and usual.pipeline.options.jit is True:
         found += [_measured(plain.options(**each), args, kwargs).way(name, blocks) for name, each in OTHERS.items()]
-    found += [measured.way(ON_THE_FLY[each], blocks) for each, measured in on_the_fly.items()]
+    found += [measured.way(name, blocks) for name, measured in on_the_fly.items()]
     advice = advised(
         lanes,
         found[0],
