@@ -1,4 +1,4 @@
-"""How a batched function is called: on a batch, on a batch with a report, or on one example as plain Python.
+"""The calls of a batched function: on a batch, on a batch with a report, or on one example as plain Python.
 
 The overloads say it to type checkers. A function of one example, `def fib(n: int) -> int`, is called with numbers in
 another function of one example, which gives a number, and with arrays from outside, which gives a tensor. No checker
@@ -50,7 +50,7 @@ Number = TypeVar("Number", bound=complex)
 
 
 class Array(Protocol):
-    """What an array of any library has."""
+    """The common interface of all libraries' arrays."""
 
     @property
     def shape(self) -> Any:
@@ -68,14 +68,14 @@ Batch = Array | Sequence[Array] | Lists | tuple[Any, ...] | dict[Any, Any]
 
 
 class Calls(Linkable, Generic[P, R]):
-    """What `Batched` does when it is called."""
+    """The calls of `Batched`."""
 
     _options: Options
     _output: str
     _takes_slices: bool
     _source: FunctionSource
     session: Session
-    """What compiles it: that of the same function under all options that matter to what is compiled."""
+    """The session that compiles it: that of the same function under all options that matter to the compilation."""
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Calls(Linkable, Generic[P, R]):
         return pipeline, outcome
 
     def _called_inside_piece(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """One operation of the piece, where somebody heeds which lanes fail there."""
+        """Call as one operation of the piece, where somebody heeds which lanes fail there."""
         noted = noting()
         if noted is None or fields_of(self.receiver) is not None:
             self._refuse_inside_pieces()
@@ -218,7 +218,7 @@ class Calls(Linkable, Generic[P, R]):
         return value
 
     def _refuse_inside_pieces(self) -> None:
-        """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
+        """Refuse calls that the compiler does not see, as from a helper: they would run in every lane."""
         caller = compiling()
         if caller is not None and fields_of(self.receiver) is not None:
             owner = f"{type(self.receiver).__name__}.{self.__name__}"
@@ -299,7 +299,7 @@ class Calls(Linkable, Generic[P, R]):
         return self.session.read((), given)
 
     def _maps(self, examples: Mapping[str, Any]) -> Mapping[Span, Type]:
-        """The types of what the calls of maps give in the program that runs a batch of such examples."""
+        """Return the result types of maps in the program that runs a batch of such examples."""
         token = running.set(None)
         try:
             return self._read(examples).reading.maps
@@ -308,7 +308,7 @@ class Calls(Linkable, Generic[P, R]):
 
     @cached_property
     def examples(self) -> Examples:
-        """What runs one example."""
+        """The runner of one example."""
         return Examples(self.function, _plain_of, empty_map, backend_named(self._options.backend))
 
 
@@ -318,5 +318,5 @@ def _plain_of(value: Any) -> tuple[Any, Any] | None:
 
 
 def running_singly() -> Surroundings | None:
-    """What a function of one example finds around it, while one runs."""
+    """Return the surroundings of a function of one example, while one runs."""
     return running.get()

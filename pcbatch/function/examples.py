@@ -35,17 +35,17 @@ class _Kind:
     """Examples of the same types."""
 
     seconds: float = 0.0
-    """How long they have taken on proxies."""
+    """Seconds that they have taken on proxies."""
     program: ReadProgram | None = None
     captured: Any = None
     """The types of captured arrays when the program was read."""
     divides: bool = False
     changes: bool = True
-    """Whether ints are divided, and arrays changed."""
+    """True if ints are divided, and arrays changed."""
     readings: int = 0
     runs: int = 0
     failures: int = 0
-    """How many bare runs there were, and how many of them had to be done again on proxies."""
+    """Number of bare runs, and of those among them that had to be done again on proxies."""
 
 
 class Examples:
@@ -61,11 +61,11 @@ class Examples:
 
     @cached_property
     def on_proxies(self) -> Singly:
-        """What runs any example."""
+        """The runner of any example."""
         return Singly(*self._made)
 
     def _bare(self, changes: bool) -> Singly | None:
-        """What runs an example bare, of a program that may change arrays or that changes none."""
+        """Return the bare runner of an example, for a program that may change arrays or for one that changes none."""
         if changes not in self._bare_ones:
             try:
                 found = Singly(*self._made, Bare if changes else Frozen)
@@ -75,7 +75,7 @@ class Examples:
         return self._bare_ones[changes]
 
     def run(self, receiver: Any, args: Any, kwargs: Any, read: Callable[[], ReadProgram]) -> Any:
-        """What the function makes of one example; `read` gives the typed program for such."""
+        """Return the function's result for one example; `read` gives the typed program for such."""
         kind = self._kind(args, kwargs) if self._backend.runs_unseen() else None
         if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
             kind.runs += 1
@@ -113,7 +113,7 @@ class Examples:
         return found
 
     def _is_bare(self, kind: _Kind, read: Callable[[], ReadProgram]) -> bool:
-        """Whether examples of a kind may run bare, as things are now."""
+        """Return whether examples of a kind may run bare at present."""
         if kind.failures > max(MOST_FAILURES, kind.runs // 4):
             return False
         if kind.program is not None:

@@ -38,7 +38,7 @@ from pcbatch.reading.values import (
 
 @dataclass(frozen=True, eq=False)
 class BatchedFunction:
-    """What the reader knows of a batched function: the plain one behind it, and how it is called."""
+    """The reader's view of a batched function: the plain one behind it, and how it is called."""
 
     live: FunctionType
     tree: Any
@@ -224,7 +224,7 @@ class Calls(Libraries):
         raise self.refusal(found.code, f"`{name}(..)` {found.why}", found.help, label=f"`{name}` is called here")
 
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:
-        """What interprets a built-in function of Python's; see `builtins`."""
+        """Return the interpretation of a built-in function of Python's; see `builtins`."""
         raise NotImplementedError
 
     # -- functions of the user's ---------------------------------------------------------------------------------------
@@ -277,6 +277,8 @@ class Calls(Libraries):
             return self.in_place(function, given)
         if tree in self._parts:
             return self.call_of_program(function, given, frozenset())
+        if function.live in in_python.ONCE and self.differs_or_may(self.known(arguments[0])):
+            return self._unless_refused(function, given)
         if any(frame.function.tree is tree for frame in self.frames[1:]):
             raise RecursionFoundError(tree)
         if any(spec.is_busy and spec.function.tree is tree for spec in self.specialisations.values()):
@@ -319,30 +321,32 @@ class Calls(Libraries):
             return found
         if not self._gives_values(found, before, arrays):
             return found
-        after = self.mark()
         self.back_to(mark)
-        try:
-            result = self.call_of_program(function, given, frozenset())
-        except RefusedError:
-            self.back_to(after)
-            return self._again_in_place(mark, function, given)
-        self._parts.add(function.tree)
+        result = self._unless_refused(function, given)
+        if function.tree not in self._in_place:
+            self._parts.add(function.tree)
         return result
 
-    def _again_in_place(self, mark: Any, function: Function, given: dict[str, Value]) -> Value:
-        self.back_to(mark)
-        self._in_place.add(function.tree)
+    def _unless_refused(self, function: Function, given: dict[str, Value]) -> Value:
+        """A call of a part of the program, if it can be one; else in place, as all others of the function then are."""
+        mark = self.mark()
+        if function.tree not in self._in_place:
+            try:
+                return self.call_of_program(function, given, frozenset())
+            except RefusedError:
+                self.back_to(mark)
+                self._in_place.add(function.tree)
         return self._unless_recursive(function, given)
 
     def _crosses(self, given: Mapping[str, Value]) -> bool:
-        """Whether arguments can be handed to a function of the program: nothing refers to frames."""
+        """Return whether arguments can be passed to a function of the program: nothing refers to frames."""
         return not any(
             isinstance(each, Generator | Super) or (isinstance(each, Bound | Function) and not isinstance(each, Host))
             for each in self.state.reachable(iter(given.values()))
         )
 
     def _gives_values(self, found: Value, before: Mapping[int, Any], arrays: set[str]) -> bool:
-        """Whether what a call gives is new: it leads to no object or array that was there before."""
+        """Return whether a call's result is new: it leads to no object or array that was there before."""
 
         def is_old(value: Value) -> bool:
             if isinstance(value, Ref):

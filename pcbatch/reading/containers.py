@@ -119,11 +119,15 @@ class Containers(Entries):
         return self.iterable(value)
 
     def iterable(self, value: Value) -> Value:
-        """What gives the items of an object whose class says so, if it can be gone over by a counter; else `value`."""
+        """Return the items of an object whose class defines them, if a counter can go over it; else `value`."""
         return value
 
     def differs_in_length(self, value: Value) -> bool:
         """Tell whether a value is a list of which lanes have more or fewer elements; see `lengths`."""
+        raise NotImplementedError
+
+    def differs_or_may(self, value: Value) -> bool:
+        """Tell whether a list is of a length that differs by lane, or had better be; see `lengths`."""
         raise NotImplementedError
 
     def generated(self, value: Generator) -> list[Value]:

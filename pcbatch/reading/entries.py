@@ -58,6 +58,10 @@ class Entries(Arrays):
             message = f"KeyError: {known!r}; the dict has {', '.join(map(repr, items)) or 'nothing'}"
             raise self.refusal("PCB401", message if isinstance(error, KeyError) else f"TypeError: {error}") from None
 
+    def loosen(self, whole: Value) -> None:
+        """Have a container of one length be of any; see `lengths`."""
+        raise NotImplementedError
+
     def differs(self, index: Index) -> bool:
         """Tell whether a key differs by lane."""
         return not isinstance(index, Sliced) and self._differs(self.key(index))
@@ -132,6 +136,8 @@ class Entries(Arrays):
             for number in key.words:
                 self._set_if(items, self.word(number), self.is_place(key.number, number), value)
         elif items and (inside := self.is_key(items, key)) is not None:
+            if not isinstance(self.node, gast.AugAssign):
+                self.loosen(whole)
             names = tuple(each.name for each in self._lanes_of(key)[:1])
             name = ": {}" if names else ""
             self.require(

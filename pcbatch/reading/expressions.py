@@ -19,7 +19,7 @@ DEAD = Undefined("PCB303", "nothing gets here")
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Where a test has been decided: the blocks in which it holds, and those in which it does not."""
+    """The ends of a decided test: the blocks in which it holds, and those in which it does not."""
 
     true: list[End]
     false: list[End]
@@ -402,7 +402,7 @@ class Expressions(Operators):
         raise NotImplementedError
 
     def within_frame(self, frame: Frame, what: Callable[[], Any]) -> Any:
-        """What `what` does inside of a call that is around."""
+        """Run `what` inside of a call that is around."""
         if frame is self.frame:
             return what()
         self.frames.append(frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -36,10 +37,11 @@ from pcbatch.reading.values import (
     Ref,
     Tuple,
     Value,
+    View,
 )
 
 MOST = 64
-"""How many specialisations of one function a program may have."""
+"""Maximal number of specialisations of one function in a program."""
 ROUNDS = 12
 FEW_LEVELS, MANY_LEVELS = 8, 32
 """Of a recursion whose arguments get larger at each level: so many levels are taken for endless."""
@@ -99,7 +101,7 @@ class Functions(Results):
 
     def _is_constant_number(self, value: Value) -> bool:
         found = self.read(value)
-        return isinstance(found, Host) and self.type_of(found) is not None
+        return isinstance(found, Host) and self.type_of(found) is not None and not self.is_fresh(found)
 
     def is_on_a_tape(self) -> bool:
         """Tell whether a gradient is taken around what is interpreted."""
@@ -142,8 +144,9 @@ class Functions(Results):
             self.emitter.fault("this call does not come back", (), "raise", self.span())
             return NONE
         objects: list[Any] = [Ref(key) if isinstance(key, int) else None for key in seen]
-        given_arrays = (leaves[number] for number in spec.stored)
-        arrays = [self.own(each) if isinstance(each, Lane) else each for each in given_arrays]
+        self._refuse_twice(function, spec.stored, leaves)
+        owned: dict[int, Ref] = {}
+        arrays = [self._owned(leaves[number], owned) for number in spec.stored]
         types = [type_ for kind in spec.kinds.values() for type_ in kind.leaves()]
         arguments = tuple(self.lane(value, type_).name for value, type_ in zip(leaves, types, strict=True))
         outputs = [Lane(self.emitter.fresh(type_, self.hint), type_) for type_ in result.leaves()]
@@ -160,6 +163,32 @@ class Functions(Results):
             self.state.origins[outputs[number].name] = frozenset().union(*theirs)
         return self._handed_back(spec, function, result, outputs, objects, arrays)
 
+    def _refuse_twice(self, function: Function, stored: Sequence[int], leaves: Sequence[Value]) -> None:
+        """Refuse a call that stores into an array that it is given twice: there it would be two."""
+        for number in stored:
+            mine = self.shares(leaves[number])
+            for other, value in enumerate(leaves):
+                type_ = self.type_of(value)
+                is_array = type_ is not None and bool(type_.shape)
+                if other != number and is_array and not mine.isdisjoint(self.shares(value)):
+                    what = f"{function.name} stores into an array that it is given twice, or may be"
+                    error = self.refusal("PCB205", what, "hand the array over once, or a copy of it: `a.copy()`")
+                    error.is_final = True
+                    raise error
+
+    def _owned(self, array: Value, owned: dict[int, Ref]) -> Value:
+        """An array that a call has stored into, as an object, and the array of a view; each known one is owned once."""
+        match array:
+            case Lane():
+                return self.own(array)
+            case Host() if self.is_fresh(array):
+                if id(array) not in owned:
+                    owned[id(array)] = self.own_of_host(array)
+                return owned[id(array)]
+            case View(base=base):
+                return replace(array, base=self._owned(base, owned))
+        return array
+
     def is_callers(self, ref: Ref) -> bool:
         return self._built is not None and not self._built.is_by_value and ref in self._built.given
 
@@ -172,7 +201,7 @@ class Functions(Results):
         objects: list[Any],
         arrays: Sequence[Value],
     ) -> Value:
-        """What a call gives, once its changes of its caller's objects have been made here."""
+        """Return a call's result, after making its changes of its caller's objects here."""
         whole = self.made_of(result, iter(outputs), objects)
         assert isinstance(whole, Tuple)
         value, *rest = whole.items

@@ -131,24 +131,32 @@ def bisect_right(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None
     return low
 
 
-def insort_right(a: Any, x: Any) -> None:
+def _insert_right(a: Any, x: Any, last: int, key: Any) -> None:
+    place = last
+    while place > 0 and (x < a[place - 1] if key is None else key(x) < key(a[place - 1])):
+        a[place] = a[place - 1]
+        place = place - 1
+    a[place] = x
+
+
+def _insert_left(a: Any, x: Any, last: int, key: Any) -> None:
+    place = last
+    while place > 0 and not (a[place - 1] < x if key is None else key(a[place - 1]) < key(x)):
+        a[place] = a[place - 1]
+        place = place - 1
+    a[place] = x
+
+
+def insort_right(a: Any, x: Any, *, key: Any = None) -> None:
     """`bisect.insort_right`."""
     a.append(x)
-    place = len(a) - 1
-    while place > 0 and x < a[place - 1]:
-        a[place] = a[place - 1]
-        place = place - 1
-    a[place] = x
+    _insert_right(a, x, len(a) - 1, key)
 
 
-def insort_left(a: Any, x: Any) -> None:
+def insort_left(a: Any, x: Any, *, key: Any = None) -> None:
     """`bisect.insort_left`."""
     a.append(x)
-    place = len(a) - 1
-    while place > 0 and not a[place - 1] < x:
-        a[place] = a[place - 1]
-        place = place - 1
-    a[place] = x
+    _insert_left(a, x, len(a) - 1, key)
 
 
 # -- math, statistics, itertools ---------------------------------------------------------------------------------------
@@ -333,6 +341,9 @@ CLASSES: dict[type, type] = {
 }
 """The classes of Python's that those written in the language stand for."""
 
+ONCE = frozenset({_towards_root, _towards_leaves, _insert_right, _insert_left})
+"""Loops over a list that they change: of one whose length differs by lane, each is a function of the program."""
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     heapq.heappush: heappush,
     heapq.heappop: heappop,
@@ -373,4 +384,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **operators_in_python.FUNCTIONS,
     **ufuncs_in_python.FUNCTIONS,
 }
-"""What is read in the place of functions of libraries that are given anything of a lane's, and of classes."""
+"""Replacements of libraries' functions where an argument is a lane's, and of classes."""

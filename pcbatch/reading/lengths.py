@@ -7,7 +7,7 @@ of the classes of `lists_in_python`, whose elements are rows (see `rows`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gast
@@ -16,9 +16,9 @@ import numpy as np
 from pcbatch.reading import lists_in_python
 from pcbatch.reading.arrays import LISTED
 from pcbatch.reading.core import NeedsConstantError
-from pcbatch.reading.kinds import is_value
+from pcbatch.reading.kinds import Kind, is_value
 from pcbatch.reading.lists_in_python import Dict, List, Set
-from pcbatch.reading.rows import Elements, ElementsInRows
+from pcbatch.reading.rows import Elements, ElementsInRows, LoosenError
 from pcbatch.reading.state import CellKind
 from pcbatch.reading.values import NONE, Generator, Host, Lane, Lazy, OneOf, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
@@ -36,6 +36,16 @@ class Lengths(ElementsInRows):
 
     def differs_in_length(self, value: Value) -> bool:
         return self.is_list(value)
+
+    def differs_or_may(self, value: Value) -> bool:
+        if self.loops and self.kind(value) == "list":
+            self.loosen(value)
+        return self.is_list(value)
+
+    def loosen(self, whole: Value) -> None:
+        cell = self.cell(whole)
+        if cell is not None and cell.site is not None and cell.site not in self.widths.fixed:
+            raise LoosenError(cell.site)
 
     # -- making them ---------------------------------------------------------------------------------------------------
 
@@ -323,15 +333,51 @@ class Lengths(ElementsInRows):
         array = self.lane(self.read(self.state.cell(cell.items["rows"]).items[0]))
         return Lazy("ragged", (array, Host(0), cell.items["length"], NONE, NONE), cell.site)
 
+    def _array_of(self, value: Value, function: Any) -> Value | None:
+        """A list whose length differs by lane as a part of an array: each tuple, or list, in it is a row."""
+        part = self.as_part(value)
+        cell = self.state.cell(self.known(value))  # type: ignore[arg-type]
+        rows, length = cell.items["rows"], cell.items["length"]
+        kind = self._elements(rows).kind
+        is_nested = kind is not None and _is_grid(kind)
+        if not isinstance(part, Lazy) and not is_nested:
+            return None
+        if function is np.stack or is_nested:
+            some = self.compare(gast.Gt, length, Host(0))
+            what = "need at least one array to stack" if function is np.stack else "an array of no rows has no columns"
+            self.require(self.truth(some), f"ValueError: {what}")
+        if isinstance(part, Lazy):
+            return part
+        assert kind is not None
+        arrays = [self.lane(self.read(each)) for each in self.state.cell(rows).items.values()]
+        type_ = self.joined([each.type for each in arrays])
+        columns = iter([self.lane(each, type_) for each in arrays])
+        return Lazy("ragged", (self.lane(self._grid_of(kind, columns)), Host(0), length, NONE, NONE), cell.site)
+
+    def _grid_of(self, kind: Kind, columns: Iterator[Value]) -> Value:
+        """The array of a grid, its rows first, of one array for each number of a row."""
+        if kind.form == "lane":
+            return next(columns)
+        parts = Tuple(tuple(self._grid_of(each, columns) for each in kind.items))
+        return self.call_value(Host(np.stack), [parts], {"axis": Host(1)})
+
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
         is_array = any(function is each for each in (np.array, np.asarray, np.stack))
         if is_array and len(arguments) == 1 and not keywords and self.is_list(self.known(arguments[0])):
-            part = self.as_part(arguments[0])
-            if function is np.stack and isinstance(part, Lazy):
-                some = self.compare(gast.Gt, self.length(arguments[0]), Host(0))
-                self.require(self.truth(some), "ValueError: need at least one array to stack")
-            return part if isinstance(part, Lazy) else None
+            return self._array_of(arguments[0], function)
         return super().of_ragged(function, [*map(self.as_part, arguments)], keywords)
+
+
+def _is_grid(kind: Kind) -> bool:
+    """Tell whether values of a kind are numbers, or sequences of as many of these each."""
+    if kind.form == "lane":
+        return not kind.type.shape
+    is_row = kind.form == "list" or (kind.form == "tuple" and kind.cls is None)
+    return is_row and kind.items != () and all(map(_is_grid, kind.items)) and len({*map(_size, kind.items)}) == 1
+
+
+def _size(kind: Kind) -> tuple[int, ...]:
+    return () if kind.form == "lane" else (len(kind.items), *_size(kind.items[0]))
 
 
 def _is_row(value: Value) -> bool:

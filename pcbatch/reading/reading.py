@@ -25,7 +25,7 @@ from pcbatch.reading.lists_in_python import List
 from pcbatch.reading.loops import comes_later
 from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
-from pcbatch.reading.rows import Elements, LengthenError
+from pcbatch.reading.rows import Elements, LengthenError, LoosenError
 from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
 from pcbatch.reading.values import Host, is_none
 from pcbatch.reading.world import Operand
@@ -36,7 +36,7 @@ RESTARTS = 40
 
 @dataclass(frozen=True)
 class Reading:
-    """What a function is for some types of arguments.
+    """A function read for some types of arguments.
 
     `program` has a parameter for each array of the arguments, `parameters` says whose they are; its results are the
     arrays of a value of type `result`. `names` are the values of free names, `guards` what was read to get there,
@@ -54,7 +54,7 @@ class Reading:
     maps: Mapping[Span, Type]
     """The type of what the calls of a `pcbatch.map` give, by its place."""
     loops: Mapping[Span | None, LoopNote]
-    """What has become of loops whose turns make calls, where these are to be made at the same time."""
+    """Reports on loops whose turns make calls, where these are to be forked."""
 
 
 def read(
@@ -106,8 +106,16 @@ def _settled(
             return Assembly(Recovery(backend, widths=widths, **options), entry).typed(types, hosts)
         except (WiderError, LengthenError):
             continue
+        except LoosenError as error:
+            widths.loose.add(error.site)
+            widths.forget([error.site])
+            widths.containers[error.site] = Elements(None, room)
         except RefusedError as error:
             wanted = [site for site in error.wants if site not in widths.containers]
+            if not wanted and widths.loose:
+                widths.fix()
+                first = None
+                continue
             if not wanted:
                 raise first if first is not None and not comes_later(error, first) else error from None
             widths.forget(wanted)
@@ -229,6 +237,8 @@ class Assembly:
                 return self.type_of(kind.items[0])
             case "host" if isinstance(kind.value, Host) and kind.value.value is None:
                 return NONE
+            case "object" if kind.cls is List and self.reader.widths.loose:
+                raise RefusedError(Diagnostic("PCB404", "a list is returned that may be of one length", span))
             case "object" if kind.cls is List:
                 rows, length = kind.items
                 elements = rows.cls.elements

@@ -61,6 +61,13 @@ class LengthenError(Exception):
     """Elements of another kind go into a list than was known when it was made: the program is read anew."""
 
 
+class LoosenError(Exception):
+    """Containers of one length take less code if they are of any: the program is read anew."""
+
+    def __init__(self, site: Any):
+        self.site = site
+
+
 @functools.lru_cache(maxsize=1024)
 def _class_of(key: Any) -> type[Rows]:
     """The class of rows of elements with a key."""

@@ -36,7 +36,7 @@ from pcbatch.ir.values import flatten, pack
 
 
 class ApartError(Exception):
-    """What NumPy would do otherwise, or may do."""
+    """Raised where NumPy would, or may, do otherwise."""
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -75,7 +75,7 @@ _LIBRARIES = ("numpy", "math", "tensorflow", "keras", "builtins")
 
 
 class Agreement:
-    """Whether a program agrees (`holds`), divides ints, which raises for zero, and may change an array in place."""
+    """The agreement of a program (`holds`), whether it divides ints, and whether it may change an array in place."""
 
     def __init__(self, program: ir.Program, names: Mapping[str, Any]):
         self.names = names
@@ -112,7 +112,7 @@ class Agreement:
                         raise ApartError
 
     def _value(self, expression: Expression, given: list[Any]) -> Any:
-        """What an expression gives; ApartError where it may be another value than a lane's."""
+        """Return the value of an expression; ApartError where it may be another value than a lane's."""
         value = functools.partial(self._value, given=given)
         match expression:
             case Input(place):

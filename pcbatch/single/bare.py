@@ -32,7 +32,7 @@ _ASKING = frozenset({"isinstance", "issubclass", "type", "hasattr", "getattr", "
 
 
 class UnfitError(Exception):
-    """What the user's code does has no form for bare numbers."""
+    """Raised for user code that has no form for bare numbers."""
 
 
 def bare(found: Any) -> Any:
@@ -105,7 +105,7 @@ class Bare(Surroundings):
     builtins = _BUILTINS
 
     def special(self, empty: Callable[..., Any]) -> dict[Any, Any]:
-        """What has no form for bare numbers says so when it is reached."""
+        """Return replacements of functions without a form for bare numbers, which raise when they are reached."""
         unfit = (lanes.bounded, maps.map, tf.GradientTape, tf.autodiff.ForwardAccumulator, tf.case)
         return {**dict.fromkeys(unfit, _unfit), **_MATH}
 
@@ -120,7 +120,7 @@ class Bare(Surroundings):
         return bare(value) if isinstance(value, tf.Tensor) else bare(tf.convert_to_tensor(value))
 
     def substitute(self, value: Any) -> Any:
-        """What the user's code gets for a value that a name leads to."""
+        """Return the user's code's replacement for a value that a name leads to."""
         match value:
             case np.ndarray() | np.generic():
                 return value

@@ -39,7 +39,7 @@ class Singly:
         kwargs: Mapping[str, Any],
         divide: Literal["ignore", "raise"] = "ignore",
     ) -> Any:
-        """What the function makes of arguments that nobody else has: tensors, Python's numbers, structures of these.
+        """Return the function's result for unshared arguments: tensors, Python's numbers, structures of these.
 
         `divide` says what a division by zero does that NumPy sees.
         """

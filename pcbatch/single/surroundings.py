@@ -97,7 +97,7 @@ def super_(*given: Any) -> Any:
 
 
 _BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_}
-"""What a lane has otherwise than Python, or what must be asked here about classes."""
+"""Built-ins that differ from Python's in a lane, or must be asked here about classes."""
 
 
 class Surroundings:
@@ -122,14 +122,14 @@ class Surroundings:
         """Tell whether anything that runs here may change an array, as far as is known."""
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
         self._attributes: dict[type, dict[str, Any]] = {}
-        """What the classes that are stood for had when it was looked at."""
+        """Attributes of the classes with replacements, when they were looked at."""
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._cells: list[tuple[CellType, Any, CellType]] = []
         self._special: dict[Any, Any] = self.special(empty)
         self.function = self.copy(root)
 
     def special(self, empty: Callable[..., Any]) -> dict[Any, Any]:
-        """What stands for single functions and classes."""
+        """Return the replacements of single functions and classes."""
         tapes = {tf.GradientTape: Tape, tf.autodiff.ForwardAccumulator: Accumulator, tf.case: case}
         return {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty), **heaps.SPECIAL, **tapes}
 
@@ -164,7 +164,7 @@ class Surroundings:
         return seen(tf.convert_to_tensor(value)) if isinstance(value, tf.Tensor) else value
 
     def _is_in(self, file: str) -> bool:
-        """Whether a file of pcbatch belongs to the part that the function is of, such as the sampler."""
+        """Return whether a file of pcbatch belongs to the part that the function is of, such as the sampler."""
         return self._folder is not None and file.startswith(self._folder)
 
     def _import(self, *given: Any, **options: Any) -> Any:
@@ -172,7 +172,7 @@ class Surroundings:
         return self.substitute(builtins.__import__(*given, **options))
 
     def is_library(self, value: Any) -> bool:
-        """Whether a module, or what has one, belongs to a library that is to get values of ours."""
+        """Return whether a module, or a member of one, belongs to a library that is to get values of ours."""
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
         if name.partition(".")[0] in ("math", "tensorflow", "numpy", "keras"):
             return True
@@ -180,12 +180,12 @@ class Surroundings:
         return "site-packages" in file or "dist-packages" in file or (file.startswith(OWN) and not self._is_in(file))
 
     def is_users(self, function: FunctionType) -> bool:
-        """Whether a function is part of what runs, and not of a library."""
+        """Return whether a function is part of the running code, and not of a library."""
         file = function.__code__.co_filename
         return self._is_in(file) if file.startswith(OWN) else not is_installed(file)
 
     def substitute(self, value: Any) -> Any:
-        """What the user's code gets for a value that a name leads to."""
+        """Return the user's code's replacement for a value that a name leads to."""
         try:
             if value in self._special:
                 return self._special[value]

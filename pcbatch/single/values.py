@@ -27,7 +27,7 @@ TENSORS = (tf.Tensor, tf.Variable)
 
 
 class Value:
-    """What numbers and arrays have in common."""
+    """The common base of numbers and arrays."""
 
     __slots__ = ()
     __array_priority__ = 2000.0
@@ -303,7 +303,7 @@ class Array(Value):
         at = index if kind is int else index.value if kind is Number else self._at(index)
         owner, what = self if self.owner is None else self.owner, operand(value)
         if what is NotImplemented:
-            what = np.asarray(value)
+            what = operand(self.applied(np.array)(value))  # of a list, in which a tape may follow values
         if owner.tensor is not None or isinstance(what, (*TENSORS, Followed)):
             self._store_watched(at, what, owner)
         else:
@@ -377,7 +377,7 @@ def _position(part: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """What is computed with in place of a value: a NumPy or Python number, a NumPy array, or a tensor that is seen."""
+    """Return the raw form of a value: a NumPy or Python number, a NumPy array, or a tensor that is seen."""
     kind = type(value)
     if kind is Number:
         return value.value
@@ -396,7 +396,7 @@ def operand(value: Any) -> Any:
 
 
 def may_be_seen(tensor: Any) -> bool:
-    """Whether a tensor is not known yet, or a tape may look at it."""
+    """Return whether a tensor is not known yet, or a tape may look at it."""
     if tf.is_symbolic_tensor(tensor) or not tf.executing_eagerly():
         return True
     return (tensor.dtype.is_floating or tensor.dtype.is_complex) and private.may_record()

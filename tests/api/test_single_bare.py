@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from enum import IntEnum
 
@@ -98,9 +97,8 @@ def stores(x, n):
 
 def with_objects(x, n):
     bags = [Bag(x[0]), Bag(x[1] * 2)]
-    heap = [(3, 1), (1, 2)]
-    heapq.heapify(heap)
-    return min(bags).value, heapq.heappop(heap), math.floor(x[0]), round(x[1], 1), math.sqrt(n)
+    pairs = sorted([(3, 1), (1, 2)])
+    return min(bags).value, pairs.pop(0), math.floor(x[0]), round(x[1], 1), math.sqrt(n)
 
 
 def of_tensorflow(x, n):

@@ -67,7 +67,7 @@ def unparse(node: Any) -> str:
 
 
 def children(node: Any) -> list[Any]:
-    """The nodes right inside of one, in order, without those that only mark it: operators, and what names are for."""
+    """Return the children of a node, in order, without mere marks: operators, and the contexts of names."""
     found: list[Any] = []
     kind: Any = type(node)
     for name in _parts(kind):
@@ -111,7 +111,7 @@ def walk_scope(node: Any) -> Iterator[Any]:
 
 
 def evaluated_around(scope: Any) -> list[Any]:
-    """What of a function or a comprehension is evaluated around it: defaults, what a comprehension goes over first."""
+    """Return the parts evaluated around a function or a comprehension: defaults, a comprehension's first iterable."""
     if isinstance(scope, gast.Lambda | gast.FunctionDef):
         return [*scope.args.defaults, *(each for each in scope.args.kw_defaults if each is not None)]
     return [scope.generators[0].iter]
