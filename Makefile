@@ -70,6 +70,8 @@ bench: $(VENV)/.dev ## benchmarks, figures in out/
 figures: $(VENV)/.dev ## the figures and tables of docs/, measured again
 	$(BIN)/python -m benchmarks.against --page
 	$(BIN)/python -m benchmarks.readme --draw
+	$(BIN)/python -m benchmarks.cache --markdown docs/figures/cache.md
+	$(BIN)/python -m tools.tables
 	$(BIN)/python -m benchmarks.figures.throughput
 	$(BIN)/python -m benchmarks.figures.utilization
 

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -37,6 +37,7 @@ import pcbatch.nuts
 from benchmarks.against.inputs import CHEAP, batch
 from benchmarks.against.texts import compiled_by
 from benchmarks.harness import arguments, write_json
+from examples.fibonacci import fibonacci
 
 CHAINS, ROWS, COLUMNS = 64, 569, 30
 SCHEDULES = ("earliest", "busiest", "sweep", "adaptive")
@@ -142,6 +143,13 @@ def loops() -> Any:
     return halvings.stats()
 
 
+def fibonaccis(form: str = "auto") -> Any:
+    """The statistics of compiling naive recursion."""
+    program = fibonacci.options(form=form)
+    program(tf.range(16))
+    return program.stats()
+
+
 def many_blocks(loops: int, form: str = "auto") -> Any:
     """The statistics of compiling a generated program: that many small loops one after another, inside a loop."""
     lines = ["import pcbatch", "", "@pcbatch.autobatch", "def program(x, turns):", "    for turn in range(turns):"]
@@ -220,8 +228,10 @@ JOBS: dict[str, Callable[[], Any]] = {
     "sampler, density native": gaussian,
     "forked calls": forked,
     "gradient": gradient,
+    "Fibonacci": fibonaccis,
 }
 LOCKSTEP: dict[str, Callable[[], Any]] = {
+    "Fibonacci, lockstep": partial(fibonaccis, "lockstep"),
     **{f"{name}, lockstep": partial(many_blocks, loops, "lockstep") for name, loops in LOOPS.items()},
     **{f"sampler, {schedule}": partial(sampler, schedule) for schedule in SCHEDULES},
 }
@@ -240,10 +250,10 @@ def measured(name: str) -> dict[str, float]:
     return {**figures, "trace": trace, "compile": compile, "total": trace + compile}
 
 
-def in_fresh_process(name: str, folder: Path) -> dict[str, float]:
-    """`measured(name)` of a process that does nothing else, with the pcbatch in `folder`."""
+def in_fresh_process(name: str, folder: Path, variables: Mapping[str, str] | None = None) -> dict[str, float]:
+    """`measured(name)` of a process that does nothing else, with the pcbatch in `folder` and such variables."""
     command = [sys.executable, __file__, "--inside", name]
-    environment = {**os.environ, "PYTHONPATH": f"{folder.resolve()}{os.pathsep}{HERE}"}
+    environment = {**os.environ, "PYTHONPATH": f"{folder.resolve()}{os.pathsep}{HERE}", **(variables or {})}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures

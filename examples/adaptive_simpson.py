@@ -1,8 +1,8 @@
 """Adaptive integration by recursive halving: each lane refines where its own integrand is steep.
 
-Look at: two recursive calls in one expression, values kept across them (the compiler finds out which), an ordinary
-helper function in the body, and float64 throughout because the arguments are. The narrow peak needs hundreds of
-intervals, the wide one a few; no lane waits for a grid made for another.
+Look at: two recursive calls in one expression. The compiler finds out which values must be kept across them. The body
+calls an ordinary helper function, and all is float64 because the arguments are. The narrow peak needs hundreds of
+intervals, the wide one a few. No lane waits for a grid made for another.
 
 Method: Kuncir, "Algorithm 103: Simpson's rule integrator", CACM 1962, with Richardson's correction (Lyness 1969).
 """

@@ -1,7 +1,7 @@
 """Bisection of any function: a function as an argument, and each lane as accurate as it asks.
 
-Look at: `function` is a *static* argument: one program is compiled for each function that is given, and within it the
-call is the function itself, an ordinary helper. The loop ends in each lane when its own tolerance is reached.
+Look at: `function` is a *static* argument. One program is compiled for each function, and inside it the call is
+an ordinary call of that function. The loop ends in each lane when its own tolerance is reached.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The Collatz conjecture: loops whose length nobody can tell beforehand, and a lane that fails without hurting others.
 
-Look at: the `while` loop ends at a different turn in each lane; `assert` stops lane 0 alone (it starts at 0, which is
-not allowed), `run.status` and `run.errors` say what became of it, and all other lanes have their results.
+Look at: the `while` loop ends at a different turn in each lane. Lane 0 starts at 0, which is not allowed, so `assert`
+stops it, and it alone. `run.status` and `run.errors` say what became of it; all other lanes have their results.
 """
 
 import tensorflow as tf

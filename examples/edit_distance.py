@@ -1,7 +1,7 @@
 """Edit distances between words of different lengths: a table in each lane, filled by two nested loops.
 
 Look at: `row[j] = ..` is a store to an array of the lane, and costs one element. The loops run to each lane's own
-lengths, so short words do not pay for long ones, and nothing has to be said about what stands behind them.
+lengths, so short words do not pay for long ones. No code has to mask what stands behind the end of a word.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Fibonacci numbers by naive recursion: the smallest program that no `vmap` can batch.
 
 Look at: the function is plain recursive Python for one number. Lanes reach different depths and different calls at
-the same time; still every block runs once for all lanes that wait for it, so 64 numbers together take far fewer block
+the same time. Still every block runs once for all lanes that wait for it. So 64 numbers together take far fewer block
 runs than one after the other.
 """
 

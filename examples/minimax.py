@@ -1,7 +1,7 @@
 """Noughts and crosses, played out: minimax with alpha-beta pruning, from many positions at once.
 
-Look at: recursion inside a loop over the moves, with `continue` and `break`; what is pruned differs from lane to lane,
-and no hand-made batch would keep count of it. Each level has a board of its own, so that its caller still has the
+Look at: recursion inside a loop over the moves, with `continue` and `break`. Each lane prunes other branches, which a
+batch made by hand could hardly keep track of. Each level has a board of its own, so that its caller still has the
 old one after the call. Some lanes look at sixty times as many positions as others.
 """
 

@@ -1,6 +1,6 @@
 """Quicksort: recursion on an array of the lane, whose partition goes another way in each lane.
 
-Look at: arrays are values, so the function returns the array that it has sorted; still a store costs one element and
+Look at: arrays are values, so the function returns the array that it has sorted. Still a store costs one element, and
 no call copies the array. How deep the recursion goes depends on the data: the lane that is sorted already is the worst.
 """
 

@@ -1,7 +1,7 @@
 """An adaptive Runge-Kutta solver: every lane chooses its own steps, the stiff one thousands, the smooth one a few.
 
-Look at: the solver is written for one initial value, with its step control as an `if`. A batched solver by hand takes
-the smallest step of all lanes for everyone; the last column says how many steps each lane has taken here.
+Look at: the solver is written for one initial value, with its step control as an `if`. A solver batched by hand makes
+all lanes take the smallest step that any of them needs. The last column says how many steps each lane takes here.
 
 Method: Dormand and Prince, "A family of embedded Runge-Kutta formulae", J. Comp. Appl. Math. 6 (1980): order 5, error
 estimated by order 4. The problem is Prothero and Robinson's: y' = -k (y - cos t) - sin t, with y = cos t + exp(-k t).

@@ -1,8 +1,8 @@
 """A recurrent network on sequences of different lengths: no masks, and weights shared by all lanes.
 
-Look at: `for t in range(length)` runs to each lane's own length. The weights are captured `tf.Variable`s: they are
-operands of the compiled program, one copy for all lanes (so the product stays one matrix product) and read afresh at
-each call, so that assigning to them needs no compilation.
+Look at: `for t in range(length)` runs to each lane's own length. The weights are captured `tf.Variable`s, one copy for
+all lanes, so the product stays one matrix product. They are operands of the compiled program and read at each call, so
+assigning to them needs no compilation.
 """
 
 import numpy as np

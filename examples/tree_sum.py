@@ -1,7 +1,7 @@
 """Sums over binary trees of different sizes and shapes, one tree per lane, by the recursion that everyone would write.
 
-Look at: `pcbatch.pack` makes arrays of the trees. These go unchanged through the whole recursion, so they are stored
-once and not on a stack: all that a call saves is the number of a node.
+Look at: `pcbatch.pack` makes arrays of the trees. The recursion never changes them, so they are stored once and not
+on a stack: a call saves nothing but the number of a node.
 """
 
 import numpy as np

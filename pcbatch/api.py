@@ -88,7 +88,8 @@ def autobatch(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         strategy: The paper's strategy: "pc", program-counter autobatching. For comparison there are "local", local
             static autobatching (Radul et al., 2020, Algorithm 1: the host recurses, and lanes share a block only within
             a call that they made together; blocks run by TensorFlow's kernels), and "hybrid", the same with blocks
-            compiled by XLA.
+            compiled by XLA. "depth" and "agenda" batch on the fly, as Fold (Looks et al., 2017) and DyNet (Neubig et
+            al., 2017) do: every lane builds a graph of its blocks, which are run together where they are alike.
 
     Returns:
         A `Batched`; calling it with arguments of shape `[lanes, ...]` gives results of shape `[lanes, ...]`.

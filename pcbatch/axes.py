@@ -59,7 +59,7 @@ def _is_record(axes: Any) -> bool:
 
 
 def _is_foreign(axes: Any, type_: StructType) -> bool:
-    """Tell whether `axes` is of another class than the argument; a dict by field serves for every record."""
+    """Return whether `axes` is of another class than the argument; a dict by field serves for every record."""
     return _is_record(axes) and type(axes).__name__ != type_.kind
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from importlib.metadata import version
 
 from pcbatch.errors import UsageError
+from pcbatch.installed import tensorflow_version
 from pcbatch.runtime.backends.tensorflow import private
 
 VARIABLE = "PCBATCH_DEVICE_LOOPS"
@@ -14,7 +14,7 @@ FLAGS = {
     "--xla_gpu_enable_command_buffer": "+CONDITIONAL,+WHILE",
     "--xla_gpu_graph_min_graph_size": "1",
 }
-"""With the second alone left away, a program whose top level is a few loops gets no graph at all."""
+"""The flags; with the first alone, a program whose top level is a few loops gets no graph at all."""
 
 
 def gpu(*, device_loops: bool = False) -> None:
@@ -43,8 +43,9 @@ def gpu(*, device_loops: bool = False) -> None:
     missing = [f"{name}={value}" for name, value in FLAGS.items() if name not in given]
     if not missing:
         return
-    if _numbers(version("tensorflow")) < (2, 21):  # its second run of such a graph crashes
-        raise UsageError("PCB585", f"device loops need TensorFlow 2.21 or newer, this is {version('tensorflow')}")
+    found = tensorflow_version()
+    if found is not None and _numbers(found) < (2, 21):  # its second run of such a graph crashes
+        raise UsageError("PCB585", f"device loops need TensorFlow 2.21 or newer, this is {found}")
     if private.has_begun():
         raise UsageError(
             "PCB585",
@@ -60,7 +61,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def use_environment() -> None:
-    """As the environment variable PCBATCH_DEVICE_LOOPS says; a warning where that cannot be."""
+    """Follow the environment variable PCBATCH_DEVICE_LOOPS; warn where that is impossible."""
     try:
         gpu(device_loops=os.environ.get(VARIABLE, "") not in ("", "0"))
     except UsageError as error:

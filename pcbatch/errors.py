@@ -25,7 +25,7 @@ class Span:
 
     @classmethod
     def of_line(cls, file: str, line: int) -> Span:
-        """A whole line, without what it is indented by."""
+        """A whole line, without its indentation."""
         text = linecache.getline(file, line).rstrip()
         return cls(file, line, len(text) - len(text.lstrip()), line, max(1, len(text)))
 
@@ -39,7 +39,7 @@ class Span:
         return linecache.getline(self.file, self.line).rstrip("\r\n")
 
     def surrounds(self, span: Span) -> bool:
-        """Whether `span` is this stretch or a part of it."""
+        """Return whether `span` is this stretch or a part of it."""
         start, end = (self.line, self.column), (self.end_line, self.end_column)
         is_part = start <= (span.line, span.column) and (span.end_line, span.end_column) <= end
         return span.file == self.file and is_part
@@ -77,7 +77,7 @@ class Diagnostic:
 
 
 def _excerpt(span: Span, label: str) -> list[str]:
-    """The location, the source line and a line of carets under the span, as wide as what stands above them."""
+    """Draw the location, the source line and a line of carets as wide as the span."""
     text = span.text
     where = f"  --> {span}"
     if not text:
@@ -112,15 +112,16 @@ class PcbatchError(Exception):
     """Base of every error that pcbatch raises on purpose."""
 
     ag_pass_through = True
-    """Tells TensorFlow's AutoGraph to leave the error's class alone when it is raised inside a tf.function."""
+    """Attribute that makes TensorFlow's AutoGraph leave the error's class alone when it is raised inside a
+    tf.function."""
 
 
 SHARED_ARGUMENT = "an argument that all lanes share, as a table, is named so: `@pcbatch.autobatch(in_axes=(0, None))`"
-"""What to write who forgot it: each lane has a row of the table then, or a number."""
+"""Help for a user who forgot it: each lane has a row of the table then, or a number."""
 
 
 class PieceRefusalError(PcbatchError):
-    """Something that must not happen inside a piece; whoever traces the piece raises it anew at the user's line."""
+    """Raised inside a piece; whoever traces the piece raises it anew at the user's line."""
 
     def __init__(self, code: str, message: str, help: str):
         self.code, self.message, self.help = code, message, help
@@ -131,7 +132,7 @@ class PieceRefusalError(PcbatchError):
 
 
 class PlacedError(PcbatchError, ValueError):
-    """What is wrong with a function that was handed in: said at `span`, its place, not at the line that calls it."""
+    """Raised for a function that was handed in: reported at its own place, `span`, not at the line that calls it."""
 
     def __init__(self, message: str, span: Span):
         self.message, self.span = message, span
@@ -216,7 +217,7 @@ class GradientError(PcbatchError, NotImplementedError):
 
 
 def in_gradient(error: CompileError, help: str) -> GradientError:
-    """PCB603: what is refused of a program that a gradient is taken of, or of the gradient; `help` is one way more."""
+    """PCB603: the refusal of a program whose gradient is taken, or of the gradient; `help` is another way."""
     text = [
         replace(
             each,

@@ -194,7 +194,7 @@ class Exported:
     # -- arguments -----------------------------------------------------------------------------------------------------
 
     def _arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, list[Any]]:
-        """The number of lanes, and the arrays that the program takes; UsageError PCB51x for what does not fit."""
+        """Return the number of lanes, and the program's input arrays; UsageError PCB51x for misfits."""
         given = dict(kwargs)
         lanes = given.pop("lanes", None) if "lanes" not in self._contents.parameters else None
         try:
@@ -242,7 +242,7 @@ class Exported:
         return found
 
     def _array(self, name: str, value: Any, leaf: TensorType) -> Any:
-        """One leaf as an array of its dtype, which Python's own numbers take and arrays must have."""
+        """Return one leaf as an array of its dtype, which Python's own numbers take and arrays must have."""
         if hasattr(value, "dtype") and hasattr(value, "shape") and not leaf.weak:
             array = value if jax_calls.is_array(value) else np.asarray(value)
             if str(array.dtype) != leaf.dtype:

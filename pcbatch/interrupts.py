@@ -24,7 +24,7 @@ LOOK = 0.1
 PATIENCE = 3
 """The number of looks for which it may go on before it is told to stop, and again before it is abandoned."""
 GRACE = 0.3
-"""Seconds for which Ctrl-C waits for what it has told to stop."""
+"""Seconds that Ctrl-C waits for the work that it has told to stop."""
 
 
 class Interrupts:
@@ -62,12 +62,12 @@ class Interrupts:
 
     @staticmethod
     def are_pending() -> bool:
-        """Tell whether a Ctrl-C was noted that nothing has acted upon yet."""
+        """Return whether a Ctrl-C was noted that nothing has acted upon yet."""
         return Interrupts._now is not None and Interrupts._now.pending
 
 
 def is_main() -> bool:
-    """Tell whether this is the thread in which Python handles signals."""
+    """Return whether this is the thread in which Python handles signals."""
     return threading.get_ident() == threading.main_thread().ident
 
 
@@ -79,7 +79,7 @@ class _Worker:
         threading.Thread(target=self._work, name="pcbatch-waited", daemon=True).start()
 
     def begin(self, call: Callable[[], None]) -> None:
-        """Have the thread do `call`, which raises nothing."""
+        """Let the thread do `call`, which raises nothing."""
         self._calls.put(call)
 
     def _work(self) -> None:
@@ -88,7 +88,7 @@ class _Worker:
 
 
 _idle: list[_Worker] = []
-"""Workers that wait for a call; others are at what nobody waits for any more."""
+"""Workers that wait for a call; others are busy with calls that nobody waits for any more."""
 
 if hasattr(os, "register_at_fork"):  # threads do not live on in a child
     os.register_at_fork(after_in_child=_idle.clear)
@@ -173,5 +173,5 @@ class Watcher:
 
 
 def _raises(handler: Any) -> bool:
-    """Tell whether a handler of SIGINT raises KeyboardInterrupt, or notes the signal as `Interrupts` do."""
+    """Return whether a handler of SIGINT raises KeyboardInterrupt, or notes the signal as `Interrupts` do."""
     return handler is signal.default_int_handler or getattr(handler, "__func__", None) is Interrupts._note

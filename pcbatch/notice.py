@@ -19,7 +19,7 @@ from typing import IO, Any, Literal
 
 Wish = bool | Literal["auto"]
 Writer = Callable[[str, dict[str, Any]], Callable[[], None]]
-"""Shows a text, and returns what takes it away again; beside it goes what the writer of a notice remembers."""
+"""A function that shows a text and returns one that removes it; the dict is the writer's memory."""
 DELAY = 2.0
 """The seconds after which the line appears, if something is still compiling."""
 Timer: Callable[[float, Callable[[], None]], threading.Timer] = threading.Timer
@@ -56,7 +56,7 @@ class Notice:
             self.begin()
 
     def end(self) -> None:
-        """Nothing is compiling any more: the line is gone, or never appears."""
+        """End the notice: the line is gone, or never appears."""
         if self._timer is None:
             return
         self._timer.cancel()
@@ -80,7 +80,7 @@ _current: ContextVar[Notice | None] = ContextVar("notice", default=None)
 
 @contextmanager
 def announcing(name: str, wish: Wish) -> Iterator[None]:
-    """Have a line say that `name` is compiling, as long as something is inside; calls inside of it have none."""
+    """Announce in a line that `name` is compiling, as long as something is inside; calls inside of it have none."""
     if _current.get() is not None:
         yield
         return
@@ -95,7 +95,7 @@ def announcing(name: str, wish: Wish) -> Iterator[None]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Have no line inside, where something else is shown."""
+    """Show no line inside, where something else is shown."""
     around = _current.get()
     if around is not None:
         around.end()
@@ -115,7 +115,7 @@ def compiling() -> None:
 
 @contextmanager
 def perhaps_compiling() -> Iterator[None]:
-    """Say that something may be compiled inside, as part of what has been begun, and nothing after it."""
+    """Announce that something may be compiled inside, as part of the call that has begun, and nothing after it."""
     notice = _current.get()
     if notice is None:
         yield
@@ -143,14 +143,14 @@ def writer_for(wish: Wish) -> Writer | None:
 
 
 def _is_main() -> bool:
-    """Tell whether this is the main thread of a process that nobody's pool has started."""
+    """Return whether this is the main thread of a process that nobody's pool has started."""
     process = sys.modules.get("multiprocessing.process")
     is_child = process is not None and process.parent_process() is not None
     return threading.current_thread() is threading.main_thread() and not is_child
 
 
 def _is_terminal(stream: IO[str]) -> bool:
-    """Tell whether a stream is a terminal on which a line can be wiped out again."""
+    """Return whether a stream is a terminal on which a line can be wiped out again."""
     try:
         return stream.isatty() and os.environ.get("TERM") != "dumb"
     except (AttributeError, ValueError):  # some object of the user's, or closed
@@ -164,7 +164,7 @@ def _is_notebook() -> bool:
 
 
 def _at_terminal(stream: IO[str], text: str, memory: dict[str, Any]) -> Callable[[], None]:
-    """On a line that is wiped out again."""
+    """Write on a line that is wiped out again."""
     text = text[: max(1, shutil.get_terminal_size().columns - 1)]
     stream.write(f"\r{text}")
     stream.flush()
@@ -177,7 +177,7 @@ def _at_terminal(stream: IO[str], text: str, memory: dict[str, Any]) -> Callable
 
 
 def _in_notebook(text: str, memory: dict[str, Any]) -> Callable[[], None]:
-    """As an output of the cell, which is made empty again."""
+    """Write as an output of the cell, which is made empty again."""
     shown = memory.get("shown")
     if shown is None:
         display = importlib.import_module("IPython.display").display
@@ -188,7 +188,7 @@ def _in_notebook(text: str, memory: dict[str, Any]) -> Callable[[], None]:
 
 
 def _as_line(stream: IO[str], text: str, memory: dict[str, Any]) -> Callable[[], None]:
-    """In a file, where it stays."""
+    """Write to a file, where it stays."""
     if not memory:
         memory["written"] = True
         stream.write(f"{text}\n")

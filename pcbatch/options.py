@@ -14,13 +14,15 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.machine.limits import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
-Strategy = Literal["pc", "local", "hybrid"]
+Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]
 ScheduleName = Literal["auto", "earliest", "busiest", "sweep", "adaptive", "switch"]
 Form = Literal["auto", "native", "lockstep"]
 TapeName = Literal["keep", "replay"]
 BackendName = Literal["tensorflow", "reference"]
 Output = Literal["tensors", "numpy"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
+ON_THE_FLY = ("depth", "agenda")
+"""The strategies that build a graph of what is to run."""
 BACKENDS: tuple[str, ...] = get_args(BackendName)
 FORMS: tuple[str, ...] = get_args(Form)
 TAPES: tuple[str, ...] = get_args(TapeName)
@@ -57,7 +59,7 @@ class OptionValues(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """How a batched function is compiled and run; see `pcbatch.autobatch` for what each option means."""
+    """The options for compiling and running a batched function; see `pcbatch.autobatch` for their meaning."""
 
     in_axes: Any = 0
     static_argnames: tuple[str, ...] = ()
@@ -119,22 +121,28 @@ class Options:
 
     @property
     def in_slices(self) -> bool:
-        """Whether a run returns to Python now and then, so that it can show how far it is and be interrupted."""
+        """True if a run returns to Python now and then, so that it can show its progress and be interrupted."""
         return self.progress or self.resume is not None
 
     @property
     def of_programs(self) -> Options:
-        """These options, those at their defaults that matter to a call alone and not to what is compiled for it."""
+        """These options, with defaults for those that matter to a call alone and not to its compilation."""
         return replace(self, progress=False, notice="auto", resume=None, output="tensors")
 
     @property
     def may_fork(self) -> bool:
-        """Whether independent calls may be run by lanes of their own, if the program has some."""
+        """True if independent calls may be run by lanes of their own, if the program has some."""
         return self.fork_obstacle is None
 
     @property
+    def may_defer(self) -> bool:
+        """True if work of loops' turns may be deferred, to be done for all turns at once."""
+        at_once = self.strategy == "pc" and self.schedule != "switch"
+        return at_once and self.backend != "reference" and self.form != "native"
+
+    @property
     def fork_obstacle(self) -> str | None:
-        """Why independent calls are not run by lanes of their own; None if they may be."""
+        """The reason why independent calls are not run by lanes of their own; None if they may be."""
         obstacles = {
             "fork=False; `fork=True` makes them at the same time": self.fork is False,
             f"strategy={self.strategy!r}": self.strategy != "pc",
@@ -147,13 +155,14 @@ class Options:
 
     @property
     def is_unmerged(self) -> bool:
-        """Whether the program runs block by block as the source has them: launches are to be counted by hand."""
+        """True if the program runs block by block as the source has them: launches are to be counted by hand."""
         return self.strategy != "pc" or self.schedule == "switch"
 
     def _check_strategy(self) -> None:
-        """Refuse what the host's frames cannot do: PCB535."""
+        """Refuse options that the host's frames cannot serve: PCB535."""
         if self.strategy == "pc":
             return
+        kept = "graphs" if self.strategy in ON_THE_FLY else "frames"
         others = {
             "progress": (self.progress, False),
             "resume": (self.resume, None),
@@ -169,8 +178,8 @@ class Options:
             if given is not default and given != default:
                 raise UsageError(
                     "PCB535",
-                    f"strategy={self.strategy!r} keeps its frames on the host and runs the least program counter "
-                    f"first, so {name}={given!r} has no meaning there; leave it away, or strategy='pc' has it",
+                    f"strategy={self.strategy!r} keeps its {kept} on the host, which decides what runs next, "
+                    f"so {name}={given!r} has no meaning there; leave it away, or strategy='pc' has it",
                 )
 
     def _check_trace(self) -> None:
@@ -196,7 +205,7 @@ class Options:
         return replace(self, **changes)
 
     def check_names(self, parameters: tuple[str, ...]) -> None:
-        """Refuse what does not fit a function with these parameters: UsageError PCB502, PCB508."""
+        """Refuse options that do not fit a function with these parameters: UsageError PCB502, PCB508."""
         for name in self.static_argnames:
             if name not in parameters:
                 raise UsageError("PCB508", f"static_argnames has {name!r}, which is no parameter")
@@ -222,7 +231,7 @@ class Options:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    """One name, or several, as a tuple."""
+    """Return one name, or several, as a tuple."""
     names = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not all(isinstance(name, str) for name in names):
         raise UsageError("PCB508", f"static_argnames are names of parameters, not {given!r}")

@@ -1,4 +1,4 @@
-"""TensorFlow's log while it is imported, held to what is asked of it afterwards.
+"""TensorFlow's log while it is imported, held to the level that is set for it afterwards.
 
 TensorFlow writes lines of its C++ log when it is imported, before it has read TF_CPP_MIN_LOG_LEVEL: information on
 processors and missing GPUs, six lines of it in a notebook. Here they go by that variable as later ones do; where it is
@@ -18,7 +18,7 @@ from typing import Any
 
 VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
 LETTERS = "IWEF"
-"""Information, warnings, errors and what ends the process: levels 0 to 3."""
+"""Information, warnings, errors and fatal errors: levels 0 to 3."""
 DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Devices of GPUs, where a warning may say why TensorFlow does not use one."""
 _LINE = re.compile(rb"(?:\d{4}-\d\d-\d\d [\d:.]+: )?([IWEF])(?:\d{4} | tensorflow/|[\w ]*external/)")
@@ -46,7 +46,7 @@ def _is_below(line: bytes, level: int) -> bool:
 
 @contextmanager
 def filtered() -> Iterator[None]:
-    """Hold back what the process writes to its standard error inside that TF_CPP_MIN_LOG_LEVEL excludes.
+    """Hold back the messages to standard error inside that TF_CPP_MIN_LOG_LEVEL excludes.
 
     The rest follows at the end, all of it after an exception. The variable is set inside only, if nobody has set it.
     """
@@ -68,7 +68,7 @@ def filtered() -> Iterator[None]:
 
 @contextmanager
 def _held(level: int) -> Iterator[None]:
-    """Write to a file what goes past Python to standard error, and at the end the lines of `level` to where it went."""
+    """Redirect output past Python to standard error to a file; at the end pass on its lines of `level`."""
     try:
         if sys.stderr is not None:
             sys.stderr.flush()
@@ -107,7 +107,7 @@ def _write(rest: bytes) -> None:
 
 
 class _Finder:
-    """Has the first import of TensorFlow run quietly, whoever makes it; then it is gone."""
+    """A finder that makes the first import of TensorFlow quiet, whoever makes it, and removes itself."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "tensorflow":

@@ -39,12 +39,12 @@ class Tree:
 
     @property
     def is_leaf(self) -> Any:
-        """Tell whether it has no children."""
+        """True if it has no children."""
         return self.count[self.node] <= 0
 
     @property
     def is_empty(self) -> Any:
-        """Tell whether it stands for a child that is not there: a None among children."""
+        """True if it stands for a child that is not there: a None among children."""
         return self.count[self.node] < 0
 
     @property
@@ -71,7 +71,7 @@ class Tree:
         return self.at(self.first[self.node] + at)
 
     def of_lane(self, lane: int) -> Tree:
-        """One tree of a batch, as `f.single` takes it."""
+        """Return one tree of a batch, as `f.single` takes it."""
         values = self.values
         own = {key: each[lane] for key, each in values.items()} if isinstance(values, dict) else values[lane]
         return type(self)(self.first[lane], self.count[lane], own, self.node[lane])
@@ -113,7 +113,7 @@ class Children:
 
 
 class Parsed:
-    """A node of a tree that was a text: its `children`, and what the text says of it.
+    """A node of a tree that was a text: its `children`, and its properties in the text.
 
     Of Newick that is `name` and `length`; of CoNLL-U `id`, `form`, `lemma`, `upos`, `xpos`, `feats`, `deprel`.
     """
@@ -169,7 +169,7 @@ def pack(trees: Any, children: Any = None, value: Any = None) -> Tree:
 
 
 def unpack(trees: Tree, results: Any) -> list[Any]:
-    """Results by node as trees: for each tree nested tuples `(result, [subtrees])`, of the shape of what was packed.
+    """Return results by node as trees: for each tree nested tuples `(result, [subtrees])`, as packed.
 
     `results` is `[trees, nodes, ..]`, in the order of `Tree.node`: what a function gives that stores its result for
     each node. A child that is None is None here, too.

@@ -61,6 +61,8 @@ Engine = Literal[
     "either",
     "local",
     "hybrid",
+    "depth",
+    "agenda",
     "refill",
     "keep",
     "replay",
@@ -89,7 +91,7 @@ class Mode:
     def _engine_options(self) -> dict[str, Any]:
         if self.engine == "reference":
             return {"backend": "reference", "schedule": self.schedule}
-        if self.engine in ("local", "hybrid"):
+        if self.engine in ("local", "hybrid", "depth", "agenda"):
             return {"strategy": self.engine}
         if self.engine in ("native", "auto"):
             return {"form": self.engine}
@@ -137,8 +139,8 @@ MERGED = Mode("merged")
 """Lockstep, the cheap blocks of loops merged."""
 PREDICATED = Mode("predicated")
 """Lockstep, all arms under predicates that can be."""
-OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"))
-"""The paper's other machines: launches of blocks, decided on the host."""
+OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"), Mode("depth"), Mode("agenda"))
+"""The paper's other machines, and batching on the fly: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
 MODES = INTERPRETERS + MACHINES
 

@@ -24,8 +24,8 @@ from tests.programs.judging import FAILURES, PLAIN, numbers, same
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^(\S.*?)  # -> (.*)$", re.MULTILINE)
-APART = re.compile(r"^```.*?^```$|^\|.*?$|^#.*?$", re.DOTALL | re.MULTILINE)
-"""What is no sentence: code, rows of tables, headings."""
+APART = re.compile(r"^```.*?^```$|^\|.*?$|^#.*?$|^<!--.*?-->$|^!\[.*?$|^:::.*?$", re.DOTALL | re.MULTILINE)
+"""What is no sentence: code, rows of tables, headings, comments, pictures, names that a page documents."""
 ROW = re.compile(r"^\| (`.*`) \| (PCB\d+) \| (`.*`) \|$", re.MULTILINE)
 IMPORTS = re.compile(r"^import (numpy as np|tensorflow as tf|pcbatch)\n", re.MULTILINE)
 
@@ -61,9 +61,7 @@ def check(program: str, file: Path, ways: str = "undecorated singly") -> None:
 
 def sentences(page: Path) -> list[str]:
     """The sentences of a page, without its tables; code counts as one word."""
-    text = re.sub(
-        r"^```.*?^```$|^\|.*?$|^#.*?$", "\n", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
+    text = APART.sub("\n", page.read_text(encoding="utf-8"))
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", text)
     words = [re.sub(r"`[^`]*`", "CODE", " ".join(part.split())) for part in parts]
     return [each for part in words for each in re.split(r"(?<=[.!?])(?:\*\*)?\s+(?=[A-Z*\[(]|pcbatch )", part) if each]

@@ -9,13 +9,14 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import UsageError
+from pcbatch import UsageError, installed
 from pcbatch.commands.bound_names import can_bind
 from pcbatch.commands.cli import EXAMPLES, main
 from pcbatch.commands.module_writer import compiled_module
@@ -650,6 +651,18 @@ def test_version_and_help(capsys):
     assert capsys.readouterr().out.startswith(f"pcbatch {pcbatch.__version__} (Python {sys.version_info.major}.")
     assert main(["run", "--help"]) == 0
     assert "FILE.py:NAME" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("there", ["tensorflow", "tensorflow-cpu", "tf-nightly", None])
+def test_version_of_every_package_that_brings_tensorflow(there, monkeypatch, capsys):
+    def version(name):
+        if name != there:
+            raise PackageNotFoundError(name)
+        return "2.21.7"
+
+    monkeypatch.setattr(installed, "version", version)
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.endswith(f"TensorFlow {'none' if there is None else '2.21.7'})\n")
 
 
 def test_as_a_module_of_python():

@@ -115,21 +115,10 @@ def test_frequent_refusals_and_what_to_write(bad, code, good, tmp_path):
     check_row(good, "", tmp_path / "written_by_the_page.py")
 
 
-FOR_USERS = """
-language changed cache data debugging deploying gpu gradients glossary jax nuts options random surprises training trees
-tutorial when cheap-code how-it-works numbers nuts-walkthrough passes
-"""
-
-
-@pytest.mark.parametrize("page", FOR_USERS.split())
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_sentences_are_short(page):
-    """At most 25 words in what users read; code counts as one word."""
-    long = [each for each in sentences(ROOT / "docs" / f"{page}.md") if len(each.split()) > 25]
-    assert not long, "\n".join(long)
-
-
-def test_sentences_of_the_readme_are_short():
-    long = [each for name in ("README.md", "CHANGELOG.md") for each in sentences(ROOT / name) if len(each.split()) > 25]
+    """At most 25 words; code counts as one word."""
+    long = [each for each in sentences(page) if len(each.split()) > 25]
     assert not long, "\n".join(long)
 
 

@@ -3,18 +3,24 @@
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import pcbatch
+
 FOLDER = Path(__file__).parent.parent / "examples" / "training"
 
 
 def load(name):
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))  # as for a script that runs there
     specification = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # where dataclasses look
     specification.loader.exec_module(module)
     return module
 
@@ -23,8 +29,65 @@ trees, tagger = load("tree_sentiment"), load("tagger")
 WIKIGOLD = Path(os.environ.get("PCBATCH_DATA", "")) / tagger.FILE
 
 
+QUICK = ("attention", "newton")
+SMALL = {
+    "attention": "wikigold/wikigold_word_tag.txt",
+    "calculator": "",
+    "child_sum": "ud_ewt/train_subset.conllu",
+    "graph_network": "",
+    "neural_ode": "",
+    "newton": "",
+    "node_labels": "ud_ewt/train_subset.conllu",
+    "private_gradients": "",
+    "rare_words": "wikigold/wikigold_word_tag.txt",
+    "transition_parser": "ud_ewt/train_subset.conllu",
+    "weave": "",
+}
+"""The small models, with the file of PCBATCH_DATA that they read."""
+
+
 def test_every_example_is_run_here():
-    assert {path.stem for path in FOLDER.glob("*.py")} == {"tree_sentiment", "tagger"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {"tree_sentiment", "tagger", "running", *SMALL}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in SMALL])
+def test_a_small_model_has_the_gradients_of_an_eager_tape(name):
+    """Losses are those of `single`, gradients those of a tape that watches it; two steps train."""
+    if SMALL[name] and not (Path(os.environ.get("PCBATCH_DATA", "")) / SMALL[name]).is_file():
+        pytest.skip(f"needs {SMALL[name]} in PCBATCH_DATA")
+    module = load(name)
+    loss, variables = module.model(4)
+    given = module.examples(np.random.default_rng(0), 2)
+    with tf.GradientTape() as tape:
+        losses = loss(*given)
+    found = tape.gradient(losses, variables)
+    with tf.GradientTape() as tape:
+        singly = [loss.single(*(each_of(argument, lane) for argument in given)) for lane in range(2)]
+    wanted = tape.gradient(singly, variables)
+    np.testing.assert_allclose(losses, singly, rtol=1e-4, atol=1e-5)
+    for mine, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(dense(mine), dense(other), rtol=2e-3, atol=1e-4)
+    if name not in QUICK:
+        before = [np.array(each) for each in variables]
+        steps = getattr(module, "train", module.running.train)(loss, variables, module.examples, 2, 2)
+        assert np.all(np.isfinite(steps))
+        assert any(np.any(np.array(each) != old) for each, old in zip(variables, before, strict=True))
+
+
+def each_of(argument, lane):
+    """One example of an argument: a tree, a row, an element."""
+    if isinstance(argument, pcbatch.Ragged):
+        return argument.values[lane][: argument.length[lane]]
+    return argument.of_lane(lane) if hasattr(argument, "of_lane") else argument[lane]
+
+
+def dense(gradient):
+    return np.zeros(()) if gradient is None else tf.convert_to_tensor(gradient).numpy()
+
+
+def test_a_curve_is_a_picture(tmp_path):
+    load("newton").running.save_curve([3.0, 2.0, 1.5, 1.0, 0.9], tmp_path / "out" / "loss.png", "newton")
+    assert (tmp_path / "out" / "loss.png").stat().st_size > 1000
 
 
 def test_trees_mean_what_their_labels_say():

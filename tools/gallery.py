@@ -17,18 +17,28 @@ PAGE = ROOT / "docs" / "gallery.md"
 LINES = 12
 """The most lines of a table."""
 
+SMALL = (
+    "attention", "child_sum", "node_labels", "calculator", "graph_network", "weave", "rare_words", "transition_parser",
+    "private_gradients", "newton", "neural_ode",
+)  # fmt: skip
+"""Small models that train, whose curves are pictures."""
+
 GROUPS: dict[str, tuple[str, ...]] = {
     "Loops of different lengths": ("collatz", "gcd", "implied_volatility", "bisection", "rejection", "rk45", "rnn"),
     "Recursion": ("fibonacci", "ackermann", "mutual_recursion", "adaptive_simpson", "tree_sum"),
     "Searches and tables": ("nqueens", "minimax", "quicksort", "edit_distance"),
     "Samplers": ("nuts/eight_schools", "nuts/trajectory_lengths", "nuts/breast_cancer"),
-    "Models that train": ("training/tagger", "training/tree_sentiment"),
+    "Models that train": ("training/tagger", "training/tree_sentiment", *(f"training/{name}" for name in SMALL)),
 }
-PICTURES = {"training/tagger": "figures/tagger.png", "training/tree_sentiment": "figures/tree_sentiment.png"}
+PICTURES = {
+    "training/tagger": "figures/tagger.png",
+    "training/tree_sentiment": "figures/tree_sentiment.png",
+    **{f"training/{name}": f"figures/training/{name}.png" for name in SMALL},
+}
 """Examples that make a picture, with it."""
 HEAD = """# Gallery
 
-Every example is a page of code that says what to look at, and prints what is shown here. Run one from the repository's
+Every example is a page of code, shown here with what to look at and the output. Run one from the repository's
 root, such as `.venv/bin/python examples/collatz.py`, after `make demo` has made the environment.
 
 `python -m tools.gallery` writes this page.

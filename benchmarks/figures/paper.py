@@ -28,9 +28,9 @@ class Sizes(NamedTuple):
 
 
 THROUGHPUT = (
-    "The paper's figure 6 is this experiment: the same sizes in 32 bits, {leapfrogs} leapfrog steps to a leaf, warm "
-    "runs only, and of the gradients those that chains needed, without what synchronisation wastes. The table has what "
-    "its section 4 says, beside what is measured here. Chains between two measured numbers are interpolated."
+    "The paper's figure 6 is this experiment: the same sizes in 32 bits, {leapfrogs} leapfrog steps to a leaf, and "
+    "warm runs only. It counts gradients that chains needed, without what synchronisation wastes. The table has "
+    "what its section 4 says, beside what is measured here. Chains between two measured numbers are interpolated."
 )
 
 LINEAR = "On a GPU throughput grows linearly with the number of chains until the GPU is full, at thousands of chains."
@@ -51,9 +51,9 @@ LOST, WON = "about 4", "about 2"
 
 UTILIZATION = (
     "The paper's figure 7 is this experiment: the utilisation of the gradient on a correlated Gaussian of 100 "
-    "dimensions, by the number of chains. Its section 4 gives two factors at a batch of {batch}: what lanes lose that "
-    "are synchronised after each trajectory, and what the program-counter machine wins back of it with 10 trajectories "
-    "to a run."
+    "dimensions, by the number of chains. Its section 4 gives two factors at a batch of {batch}. Synchronising lanes "
+    "after each trajectory loses the first; with 10 trajectories to a run the program-counter machine wins back the "
+    "second."
 )
 
 WHY = (

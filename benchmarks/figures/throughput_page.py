@@ -37,19 +37,19 @@ def page(
         pages.paragraph(measured),
         f"![Useful gradients per second by number of chains]({NAME}.png)",
         pages.paragraph(
-            "Useful gradients per second, warm, medians of calls that take turns. In brackets, hollow in the picture: "
-            "not measured, for such chains run one after another, and more of them take so much longer (Stan's on "
-            f"{CORES} cores)."
+            "Useful gradients per second, warm, medians of calls that take turns. A figure in brackets, hollow in the "
+            "picture, was not measured. Such chains run one after another, so more of them take as many times as long "
+            f"(Stan's on {CORES} cores)."
         ),
         pages.table(heads, rows(cells, shown)),
         *(["What is missing:", pages.points(failures)] if failures else []),
         pages.paragraph(
-            "Useful gradients of a call, medians. What a call costs in any case weighs most where there are few. "
-            "Samplers whose trajectories are longer than others' spread it over more of them."
+            "Useful gradients of a call, medians. The fixed cost of a call weighs most where there are few. Samplers "
+            "with longer trajectories spread it over more of them."
         ),
         pages.table(heads, rows(cells, lambda figures: f"{gradients(figures):,.0f}" if is_own(figures) else "")),
         "## What is seen",
-        pages.points(seen(cells)),
+        *seen(cells),
         "## What the paper says",
         pages.paragraph(paper.THROUGHPUT.format(leapfrogs=paper.LEAPFROGS)),
         pages.table(["here"], claims(cells), corner="the paper"),
@@ -59,18 +59,18 @@ def page(
         pages.table(heads, rows(cells, lambda figures: f"{figures.first:.1f}" if is_own(figures) else "")),
         pages.paragraph(
             "Useful gradients over rows computed, as each program counts them. All trajectories of this density are "
-            "about equally long, so few rows are lost to waiting; the rest are gradients at the starting points. "
-            "pcbatch's sampler fills chains up to a multiple of four: a single chain has three beside it that nobody "
-            "asked for. Stan and the unbatched sampler compute what they need."
+            "about equally long, so few rows are lost to waiting. The other lost rows are gradients at the starting "
+            "points. The chains of pcbatch's sampler are filled up to a multiple of four, so a single chain has three "
+            "unused ones beside it. Stan and the unbatched sampler compute only what they need."
         ),
         pages.table(heads, rows(cells, lambda figures: f"{figures.useful:.2f}" if is_own(figures) else "")),
         "**Draws disagree:** " + "; ".join(faults)
         if faults
         else pages.paragraph(
-            "Draws agree. Of each contestant with at least 16 draws: how far the means of its draws are from those of "
-            "other samplers (root mean square over the weights, in standard errors; about 1 is expected, at most "
-            f"{LARGEST_SHIFT} allowed), and how far draws are from where their chains started (1: as far as "
-            "independent ones)."
+            "Draws agree. The table has each contestant with at least 16 draws. *Means* is how far the means of its "
+            "draws are from those of other samplers: the root mean square over the weights, in standard errors. About "
+            f"1 is expected, at most {LARGEST_SHIFT} allowed. *Moved* is how far draws are from where their chains "
+            "started: 1 is as far as independent draws."
         ),
         pages.table(
             ["draws", "means", "moved"],
@@ -116,7 +116,7 @@ def rounded(value: float, digits: int = 3) -> float:
 
 
 def seen(cells: Cells) -> list[str]:
-    """What the figures say: how throughput grows, who overtakes whom, and where pcbatch is behind."""
+    """Parts that say what the figures show: how throughput grows, who overtakes whom, and where pcbatch is behind."""
     return [*growth(cells), *machines(cells), *overtaking(cells), *losses(cells)]
 
 
@@ -181,40 +181,54 @@ def level(cells: Cells, name: str, other: str) -> str:
 def growth(cells: Cells) -> list[str]:
     """How much more many chains make than one."""
     least, most = min(cells), max(cells)
-    found = []
+    found = {}
     for name in CONTESTANTS:
         few, many = rate(cells, least, name), rate(cells, most, name)
         if few and many and not CONTESTANTS[name].at_once:
-            found.append(f"{CONTESTANTS[name].label} {many / few:.1f}")
+            found[CONTESTANTS[name].label] = [f"{many / few:.1f}"]
     if not found or least == most:
         return []
-    return [f"From {pages.chains(least)} to {most:,} throughput grows by a factor of: {'; '.join(found)}."]
+    return [
+        f"By how much throughput grows from {pages.chains(least)} to {most:,}:",
+        pages.table(["factor"], found),
+    ]
 
 
 def machines(cells: Cells) -> list[str]:
     """The machine of pcbatch over those of the paper, by number of chains."""
-    found = []
+    found = {}
     for name in MACHINES:
         pairs = [(rate(cells, chains, "pc"), rate(cells, chains, name)) for chains in cells]
         if all(ours and theirs for ours, theirs in pairs):
-            ratios = pages.listed([f"{ours / theirs:.1f}" for ours, theirs in pairs if ours and theirs])
-            found.append(f"{ratios} times as many as {CONTESTANTS[name].label}")
-    heads = pages.listed([f"{chains:,}" for chains in cells])
-    return [f"At {heads} chains pcbatch's own machine makes {'; '.join(found)}."] if found else []
+            found[CONTESTANTS[name].label] = [f"{ours / theirs:.1f}" for ours, theirs in pairs if ours and theirs]
+    if not found:
+        return []
+    return [
+        f"{CONTESTANTS['pc'].label} makes so many times as many useful gradients as the paper's machines:",
+        pages.table([*map(pages.chains, cells)], found),
+    ]
 
 
 def overtaking(cells: Cells) -> list[str]:
     """From which number of chains on the batched samplers make more than those that run one chain after another."""
+    singles = {
+        single: found for single in CONTESTANTS if CONTESTANTS[single].at_once and (found := ahead(cells, single))
+    }
+    batched = [each.label for each in CONTESTANTS.values() if any(each.label in found for found in singles.values())]
+    if not batched:
+        return []
     return [
-        f"More than {CONTESTANTS[single].label} make: {'; '.join(found)}."
-        for single in CONTESTANTS
-        if CONTESTANTS[single].at_once and (found := [*ahead(cells, single)])
+        "Where batched samplers make more than those that run one chain after another:",
+        pages.table(
+            [f"more than {CONTESTANTS[single].label}" for single in singles],
+            {label: [found.get(label, "") for found in singles.values()] for label in batched},
+        ),
     ]
 
 
-def ahead(cells: Cells, single: str) -> list[str]:
-    """Who makes more than `single`, and from where on: a text for each batched sampler."""
-    found = []
+def ahead(cells: Cells, single: str) -> dict[str, str]:
+    """From where on each batched sampler makes more than `single`, by its label."""
+    found = {}
     for name in CONTESTANTS:
         pairs = {chains: (rate(cells, chains, name), rate(cells, chains, single)) for chains in cells}
         if CONTESTANTS[name].at_once or not all(own and other for own, other in pairs.values()):
@@ -222,23 +236,22 @@ def ahead(cells: Cells, single: str) -> list[str]:
         behind = [chains for chains, (own, other) in pairs.items() if own and other and own <= other]
         later = [chains for chains in cells if chains > max(behind, default=0)]
         where = "everywhere" if not behind else f"from {pages.chains(min(later))} on" if later else "nowhere for good"
-        found.append(f"{CONTESTANTS[name].label} {where}")
+        found[CONTESTANTS[name].label] = where
     return found
 
 
 def losses(cells: Cells) -> list[str]:
     """Where pcbatch's own machine is slower than somebody else's."""
-    found = []
-    for chains in cells:
-        ours = rate(cells, chains, "pc")
-        for name in CONTESTANTS:
-            theirs = rate(cells, chains, name)
-            if ours and theirs and theirs > ours:
-                found.append(
-                    f"at {pages.chains(chains)} {CONTESTANTS[name].label} makes {theirs / ours:.2f} times as many"
-                )
-    return (
-        [f"pcbatch's own machine is outdone: {'; '.join(found)}."]
-        if found
-        else ["Nobody outdoes pcbatch's own machine."]
-    )
+    ours = {chains: rate(cells, chains, "pc") for chains in cells}
+    found = {}
+    for name, contestant in CONTESTANTS.items():
+        rates = [(own, rate(cells, chains, name)) for chains, own in ours.items()]
+        ratios = [f"{theirs / own:.2f}" if own and theirs and theirs > own else "" for own, theirs in rates]
+        if any(ratios):
+            found[contestant.label] = ratios
+    if not found:
+        return [f"Nobody makes more than {CONTESTANTS['pc'].label}."]
+    return [
+        f"Others make so many times as many useful gradients as {CONTESTANTS['pc'].label}, where they make more:",
+        pages.table([*map(pages.chains, cells)], found),
+    ]

@@ -80,28 +80,29 @@ def page(sizes: paper.Sizes, cells: Cells, measured: str) -> list[str]:
             f"10 and {leapfrogs} leapfrog steps to a leaf. Utilisation is gradients that chains needed over gradients "
             "that were computed. Every machine was run, and counted by its own counters."
         ),
-        pages.paragraph(f"{measured} Counts do not depend on its speed."),
+        pages.paragraph(f"{measured} Counts do not depend on the machine's speed."),
         f"![Utilisation by number of chains]({NAME}.png)",
         pages.table(heads, shares),
         pages.paragraph(
-            "*The paper's machine* runs, in each step, the earliest block at which a lane waits, and masks the other "
-            'lanes (`schedule="earliest"`, a row counted for every lane; `schedule="switch"` is its figure 5 as '
-            f"written, run up to {MOST_SWITCHED} chains, since XLA copies the state). *As pcbatch runs it* "
-            '(`form="lockstep"`): the schedule weighs lanes against costs, and where few lanes wait at an expensive '
-            "block it computes their rows only. By default this density, whose gradient is cheap, does not run in "
-            "lockstep at all but chain after chain in native code, where every row is of use. *Local* has calls on the "
-            "host's stack. *Lockstep* is TensorFlow Probability's iterative `NoUTurnSampler`."
+            '*The paper\'s machine* (`schedule="earliest"`) runs, in each step, the earliest block at which a lane '
+            'waits. It masks the other lanes, and a row is counted for every lane. `schedule="switch"` is its figure '
+            f"5 as written. It was run up to {MOST_SWITCHED} chains only, since XLA copies the state. *As pcbatch "
+            'runs it* (`form="lockstep"`): the schedule weighs lanes against costs, and where few lanes wait at an '
+            "expensive block it computes their rows only. By default this density does not run in lockstep at all, "
+            "since its gradient is cheap. It runs chain after chain in native code, where every row is of use. *Local* "
+            "has calls on the host's stack. *Lockstep* is TensorFlow Probability's iterative `NoUTurnSampler`."
         ),
         *(["What is missing:", pages.points(missing)] if missing else []),
         "## What is seen",
+        *over_local(cells),
         pages.points(seen(cells)),
         "## What the paper says",
         pages.paragraph(paper.UTILIZATION.format(batch=paper.BATCH)),
         pages.table(["the paper", f"here, at {pages.chains(nearest(cells))}"], claims(cells, trajectories)),
         pages.paragraph(paper.WHY.format(trajectories=trajectories)),
         "## Beside it",
-        "What utilisation would be if chains waited for each other in one place only, from the lengths of the "
-        "trajectories\nthat the paper's machine has made:",
+        "Utilisation if chains waited for each other in one place only, by the lengths of the paper's machine's "
+        "trajectories:",
         pages.table(heads, bounds),
         "Gradients for each trajectory, the one at the start included:",
         pages.table(heads, per_trajectory),
@@ -149,28 +150,28 @@ def bound(figures: Figures, name: str) -> str:
     return f"{figures.needed / rows:.2f}" if (rows := getattr(figures, name)) else ""
 
 
+def over_local(cells: Cells) -> list[str]:
+    """How many times as high utilisation is as that of local batching: a table under its title, where there is one."""
+    many = {chains: cell for chains, cell in cells.items() if chains > 1}
+    found = {}
+    for ours in ("earliest", "adaptive"):
+        pairs = [(cell[ours].utilization, cell["local"].utilization) for cell in many.values()]
+        ratios = [f"{ahead / behind:.2f}" if ahead and behind else "" for ahead, behind in pairs]
+        if any(ratios):
+            found[LABELS[ours]] = ratios
+    return ["Utilisation over that of local:", pages.table([*map(pages.chains, many)], found)] if found else []
+
+
 def seen(cells: Cells) -> list[str]:
-    """What the counts say: who is ahead by how much, and whether two ways to run the paper's machine are one."""
+    """What else the counts say: what waiting costs, and whether two ways to run the paper's machine are one."""
     found = []
     many = {chains: cell for chains, cell in cells.items() if chains > 1}
-    for ours in ("earliest", "adaptive"):
-        ratios = {
-            chains: ahead / behind
-            for chains, cell in many.items()
-            if (ahead := cell[ours].utilization) and (behind := cell["local"].utilization)
-        }
-        if ratios:
-            heads, values = pages.listed([f"{each:,}" for each in ratios]), [f"{each:.2f}" for each in ratios.values()]
-            name = "the paper's machine" if ours == "earliest" else "the machine as pcbatch runs it"
-            found.append(
-                f"Of what local makes of its rows, {name} makes {pages.listed(values)} times at {heads} chains."
-            )
     most = max(cells)
     if longest := cells[most]["earliest"].longest:
         ratio = longest / cells[most]["earliest"].needed
         found.append(
-            f"Of {most:,} trajectories made side by side the longest is {ratio:.1f} times as long as the mean: that is "
-            "what local and lockstep pay."
+            f"Of {most:,} trajectories made side by side the longest is {ratio:.1f} times as long as the mean. Local "
+            "and lockstep wait for the longest."
         )
     others, ours = (cells[most].get(name) for name in ("tfp", "earliest"))
     if others and ours and others.trajectories and (times := mean(others) / mean(ours)) > 2:
@@ -188,15 +189,10 @@ def seen(cells: Cells) -> list[str]:
         found.append(
             f"At {same} of {len(pairs)} numbers of chains the switch computes just as many rows as guarded blocks do."
         )
-    worse = [
-        f"{chains:,} ({share(cell['adaptive'])} against {share(cell['earliest'])})"
-        for chains, cell in many.items()
-        if share(cell["adaptive"]) < share(cell["earliest"])
-    ]
+    worse = [f"{chains:,}" for chains, cell in many.items() if share(cell["adaptive"]) < share(cell["earliest"])]
     if worse:
         found.append(
-            "As pcbatch runs it utilisation is lower than the paper's at "
-            f"{pages.listed(worse)} chains: where gradients are cheap, as here, its schedule does not wait for "
-            "all that would come."
+            f"At {pages.listed(worse)} chains utilisation is lower as pcbatch runs it than on the paper's machine. "
+            "Where gradients are cheap, as here, pcbatch's schedule does not wait for all lanes that would come."
         )
     return found

@@ -12,16 +12,24 @@ OURS = "pcbatch"
 INTRODUCTION = """\
 # The sampler beside others
 
-All have the same fixed step size, unit metric, depth 10, float32, starting points (draws of the density, so nothing
-warms up) and number of trajectories; timed calls of all take turns. As pcbatch does, BlackJAX and NumPyro share the
-chains among one device for each core (`jax.pmap`), TFP's sampler among threads; what they make on one device stands
-beside it. A useful gradient is a leapfrog step that a chain needed by the sampler's own statistics. Effective sizes are
-the least of all coordinates, by ArviZ's estimate for means, of x and of the squared distance to the mean ("x^2"); there
-are none of fewer than 20 draws of a chain. Not all stop a trajectory by the same criterion, so gradients per draw
-differ, and effective sizes are what a user gets. "Of use" are useful gradients over computed ones.
+What does a second of sampling yield? [Another page](nuts-end-to-end.md) asks a user's question: how long does it take
+from nothing, warm-up included, to a given effective size?
 
-[With warm-up, to a given effective size](nuts-end-to-end.md) is the question of a user; this page asks what a second of
-sampling gives.
+All samplers have the same
+
+- density, starting points and number of trajectories; starting points are draws of the density, so nothing warms up;
+- step size, which stays fixed, unit metric, greatest depth (10) and precision (float32).
+
+Timed calls take turns. pcbatch, BlackJAX and NumPyro share the chains among one device for each core (`jax.pmap`), TFP
+among threads. `blackjax-one-device` runs on one of these devices. `loop-xla` draws nothing: it makes leapfrog steps of
+all chains in a loop, compiled by XLA.
+
+- A *useful gradient* is a leapfrog step that a chain needed, by the sampler's own statistics. "Of use" is useful
+  gradients over computed ones.
+- *Effective sizes* (ESS) are ArviZ's estimates for means, of x and of the squared distance to the mean ("x^2"). The
+  tables have the least of all coordinates, and none where a chain has fewer than 20 draws.
+- Not all samplers stop a trajectory by the same criterion, so gradients per draw differ. Effective sizes are what a
+  user gets.
 """
 
 

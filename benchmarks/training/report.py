@@ -57,12 +57,14 @@ def page(found: Found, memory: Memory, lengths: Sequence[int], examples: int, me
         "",
         f"![Leaves and tokens per CPU second of training by number of examples]({PICTURED})",
         "",
-        "Thousands of leaves or tokens per CPU second on one thread of a whole training step, by how many examples "
-        "there are in a batch; in brackets, pcbatch's over it. A step is the results, a loss, and the gradients of all "
-        "weights, from arrays in the host's memory on: DyNet builds its graph in each, the batches by hand their "
-        "schedule. By hand is TensorFlow under XLA: trees level by level in chunks of rows, back through the levels by "
-        "a derivative that is made by hand, too; sentences padded and masked. JAX is `lax.scan` with masks, for "
-        "sentences. All give the same gradients.",
+        "Thousands of leaves or tokens per CPU second in a whole training step on one thread, by the number of "
+        "examples in a batch. In brackets is pcbatch's speed over it. A step computes results, a loss, and the "
+        "gradients of all weights, from arrays in the host's memory. All contestants compute the same gradients.",
+        "",
+        "- *DyNet* builds its graph in each step.",
+        "- *By hand* is TensorFlow under XLA, which makes its schedule in each step. It computes trees level by level "
+        "in chunks of rows, with a derivative that is written by hand. It pads and masks sentences.",
+        "- *JAX* is `lax.scan` with masks, for sentences only.",
         "",
         measured,
         "",
@@ -74,8 +76,9 @@ def page(found: Found, memory: Memory, lengths: Sequence[int], examples: int, me
     said += [
         "## What a step takes beside inference",
         "",
-        "CPU time of a step, and of pcbatch's forward half of it (taped), over that of inference, by number of "
-        "examples; seconds of the first inference and then of the first step: trace, compile, run.",
+        "CPU time of a step over that of inference, by the number of examples. *Taped* is the forward half of "
+        "pcbatch's step. The last columns have the seconds of the first inference and then of the first step, with "
+        "tracing and compiling.",
         "",
         *_parts(found),
         "",
@@ -84,8 +87,8 @@ def page(found: Found, memory: Memory, lengths: Sequence[int], examples: int, me
         said += [
             "## Memory",
             "",
-            f"Megabytes by which the process grows in a training step of the LSTM on {examples} sentences of one "
-            "length: its peak, less what it has when all is compiled.",
+            f"Megabytes by which the process grows in a training step of the LSTM on {examples} sentences of equal "
+            "length. This is its peak, less its size when all is compiled.",
             "",
             *table(
                 ["", *(f"{each} tokens" for each in lengths)],

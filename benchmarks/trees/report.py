@@ -17,6 +17,7 @@ Found = dict[str, Mapping[int, Cell]]
 STYLES = {
     "pcbatch": Style(BLUE, "o"),
     "pcbatch, forks": Style(SKY, "D", "--"),
+    "by hand + automatic": Style(BLUE, "x", ":"),
     "by hand": Style(GREEN, "s"),
     "DyNet, agenda": Style(RED, "^"),
     "DyNet, depth": Style(ORANGE, "v"),
@@ -42,10 +43,13 @@ def page(found: Found, picture: str, measured: str) -> list[str]:
         "",
         f"![Leaves and tokens per CPU second by number of examples]({picture})",
         "",
-        "Thousands of leaves or tokens per CPU second on one thread, by how many examples there are in a batch; in "
-        "brackets, pcbatch's over it. A call goes from trees as arrays to results as arrays: DyNet builds its graph "
-        "in each, the batches by hand their schedule. By hand: trees level by level in chunks of rows, "
-        "sentences padded and masked, both compiled by XLA. All give the same results.",
+        "Thousands of leaves or tokens per CPU second on one thread, by the number of examples in a batch. In brackets "
+        "is pcbatch's speed over it. A call goes from trees as arrays to results as arrays. All contestants compute "
+        "the same results.",
+        "",
+        "- *DyNet* builds its graph in each call.",
+        "- *By hand* is TensorFlow under XLA, which makes its schedule in each call. It computes trees level by level "
+        "in chunks of rows. It pads and masks sentences.",
         "",
         measured,
         "",

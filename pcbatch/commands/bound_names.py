@@ -12,7 +12,7 @@ UNSEEN = {"globals", "vars", "locals", "exec", "eval", "setattr", "__dict__", "_
 
 
 def can_bind(text: bytes, name: str) -> bool:
-    """Tell whether the module of this text can have `name`, or `Class.name`, once imported; True where in doubt."""
+    """Return whether the module of this text can have `name`, or `Class.name`, once imported; True where in doubt."""
     module = parse(text)
     mentioned = {each.id for each in ast.walk(module) if isinstance(each, ast.Name)}
     mentioned |= {each.attr for each in ast.walk(module) if isinstance(each, ast.Attribute)}
@@ -33,7 +33,7 @@ def can_bind(text: bytes, name: str) -> bool:
 
 
 def _is_helped(owner: ast.ClassDef) -> bool:
-    """Tell whether a class can have names that its body does not bind."""
+    """Return whether a class can have names that its body does not bind."""
     return bool(owner.bases or owner.keywords or owner.decorator_list)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.metadata
 import json
 import os
 import platform
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pcbatch.commands.given import as_arguments, as_json, listed
 from pcbatch.commands.loading import entry_name, existing, file_and_name, loaded, stdout_to_stderr
 from pcbatch.errors import PcbatchError, UsageError
+from pcbatch.installed import tensorflow_version
 from pcbatch.ir import program as ir
 from pcbatch.version import __version__
 
@@ -183,11 +183,7 @@ def _add_batch(command: argparse.ArgumentParser) -> None:
 
 
 def _version() -> str:
-    try:
-        tensorflow = importlib.metadata.version("tensorflow")
-    except importlib.metadata.PackageNotFoundError:
-        tensorflow = "none"
-    return f"pcbatch {__version__} (Python {platform.python_version()}, TensorFlow {tensorflow})"
+    return f"pcbatch {__version__} (Python {platform.python_version()}, TensorFlow {tensorflow_version() or 'none'})"
 
 
 def _arranged(words: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from pcbatch.ir.records import field_names, is_record_class
 
 
 def as_json(text: str, what: str) -> Any:
-    """The value of a JSON text; UsageError PCB521 for what is none."""
+    """Parse a JSON text; UsageError PCB521 if it is none."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -25,7 +25,7 @@ def as_json(text: str, what: str) -> Any:
 
 
 def listed(text: str) -> list[Any]:
-    """The arguments of `--args`; UsageError PCB521 for what is no list."""
+    """Parse the arguments of `--args`; UsageError PCB521 unless they are a list."""
     batch = as_json(text, "--args")
     if not isinstance(batch, list):
         raise UsageError("PCB521", "--args must be a JSON list with one entry for each argument")
@@ -94,7 +94,7 @@ def _of_union(value: Any, kinds: Sequence[Any], what: str) -> Any:
 
 
 def _has_record(hint: Any) -> bool:
-    """Tell whether a class of records stands in an annotation."""
+    """Return whether a class of records stands in an annotation."""
     return (
         is_record_class(hint)
         or is_record_class(typing.get_origin(hint))

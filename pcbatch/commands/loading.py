@@ -1,4 +1,4 @@
-"""Files that the command line is given: reading and importing them, and what is said where that fails."""
+"""Files given on the command line: reading and importing them, and the errors of both."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _traceback(error: BaseException, path: Path) -> str:
 
 @contextlib.contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Have what is printed inside, by Python or past it, appear on standard error: it is no output of a command."""
+    """Redirect output inside, by Python or past it, to standard error: it is no output of a command."""
     streams = {id(each): each for each in (sys.stdout, sys.__stdout__) if each is not None}.values()
     _flush(streams)
     with contextlib.redirect_stdout(sys.stderr):

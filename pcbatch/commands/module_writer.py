@@ -109,7 +109,7 @@ def _classes(pipeline: Pipeline) -> list[type]:
 
 
 def _imports(bindings: Any, globals_: dict[str, Any]) -> list[str]:
-    """Statements that bind what generated code reads and the user's module does not bind by the same name."""
+    """Return statements that bind the names of generated code unless the user's module binds them alike."""
     statements = []
     for name, value in bindings.items():
         if name in globals_ and globals_[name] is value:

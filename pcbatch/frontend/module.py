@@ -1,4 +1,4 @@
-"""A module read without importing it: which of its functions are batched, and what names in them denote."""
+"""A module read without importing it: its batched functions, and the meaning of the names in them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ModuleSource:
 
 
 def read_module(path: str | os.PathLike[str]) -> ModuleSource:
-    """Parse the file at `path` and find what `pcbatch.autobatch` is applied to, as decorator or as a call.
+    """Parse the file at `path` and find the uses of `pcbatch.autobatch`, as decorator or as a call.
 
     Raises OSError if it cannot be read, UnsupportedSyntaxError with all refusals in all its batched functions.
     """
@@ -155,7 +155,7 @@ class _Reader:
         return self._path(node) in DECORATORS
 
     def _path(self, node: ast.expr) -> str:
-        """The dotted path of what a name or attribute stands for, "" if that is not known."""
+        """Return the dotted path that a name or attribute stands for, "" if it is not known."""
         match node:
             case ast.Name(id=name):
                 origin = self.scope.origin(name)

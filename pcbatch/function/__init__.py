@@ -1,1 +1,1 @@
-"""What `autobatch` returns: the object, its arguments, how it is linked, compiled, kept and run."""
+"""The result of `autobatch`: the object, its arguments, and how it is linked, compiled, kept and run."""

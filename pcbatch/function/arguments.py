@@ -19,7 +19,7 @@ from pcbatch.runtime.backends.protocol import Backend
 
 
 class WrongCallError(UsageError, TypeError):
-    """Too few arguments, too many, or one that no parameter has the name of."""
+    """Raised for too few arguments, too many, or an unknown name."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class Arguments:
     defaults: Mapping[str, int] = field(default_factory=dict)
 
     def without_values(self) -> Arguments:
-        """What a compiled program may keep: everything but the arrays."""
+        """Return a copy that a compiled program may keep: everything but the arrays."""
         return replace(self, leaves={}, lanes=None)
 
     def are(self, values: Sequence[Any]) -> bool:
-        """Whether the leaves are these very values, one for each parameter, or made of a NumPy array each."""
+        """Return whether the leaves are these very values, one for each parameter, or made of a NumPy array each."""
         found = [leaves[0] for leaves in self.leaves.values() if len(leaves) == 1]
         if not len(found) == len(self.leaves) == len(values):
             return False
         return all(leaf is each or type(each) is np.ndarray for leaf, each in zip(found, values, strict=True))
 
     def refused_variable(self, function: str, backend: Backend) -> UsageError:
-        """That `function` takes gradients, and a tape would not know what is read from a variable for what it is."""
+        """Return the error for a variable as argument of `function`, which takes gradients: no tape would know it."""
         return UsageError(
             "PCB518",
             f"{function} takes gradients, and its argument {min(self.variables)!r} is a variable, which no tape would "
@@ -72,7 +72,7 @@ class Arguments:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What a compiled program depends on."""
+        """The properties of the arguments that a compiled program depends on."""
         statics = ((n, static_key(v)) for n, v in self.statics.items())
         return (tuple(self.types.items()), self.shared, self.variables, tuple(self.defaults.items()), *statics)
 
@@ -164,7 +164,7 @@ def _one_float_dtype(types: Iterable[TensorType]) -> str | None:
 
 
 def _are_own_floats(value: Any, type_: Type) -> bool:
-    """Whether a leaf that is of `type_` as an array was given as Python's own float, or as a list of such."""
+    """Return whether a leaf that is of `type_` as an array was given as Python's own float, or as a list of such."""
     return isinstance(type_, TensorType) and type_.dtype == "float32" and _are_own_numbers(value)
 
 
@@ -205,7 +205,7 @@ class _Leaf:
     floats: Any = None
 
     def of(self, dtype: str, backend: Backend) -> _Leaf:
-        """This leaf, Python's own floats being of `dtype`."""
+        """Return this leaf with Python's own floats as `dtype`."""
         if self.floats is None:
             return self
         value = backend.as_arrays(np.asarray(self.floats, dtype))
@@ -213,7 +213,7 @@ class _Leaf:
 
 
 def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, list[_Leaf]]:
-    """The structure of an argument and its leaves; TypeError for what is no array."""
+    """Return the structure of an argument and its leaves; TypeError if it is no array."""
     value = backend.padded(value, axes)
     arrays = backend.as_arrays(value)
     type_ = backend.structure_of(arrays)
@@ -237,12 +237,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_shared(leaves: Sequence[_Leaf], axes: Any) -> bool:
-    """Whether all lanes share an argument: no leaf of it is a lane's own, and some is there or `axes` says so."""
+    """Return whether all lanes share an argument: no leaf is a lane's own, and it has leaves or `axes` says so."""
     return all(leaf.axis is None for leaf in leaves) and (bool(leaves) or axes is None)
 
 
 def _array(backend: Backend, leaf: _Leaf, shared: bool, lanes: Any) -> Any:
-    """The leaf as the program takes it: what is shared beside leaves of lanes is repeated for each of them."""
+    """Return the leaf as the program's input: beside leaves of lanes, a shared one is repeated for each of them."""
     return leaf.value if shared or leaf.axis == 0 else backend.spread(leaf.value, leaf.type, lanes)
 
 
@@ -257,7 +257,7 @@ def _static(name: str, value: Any) -> Any:
 
 
 def _lanes(lengths: Mapping[str, Any], given: Any) -> Any:
-    """The number of lanes: what the batched arguments agree on, or `lanes=` where there are none."""
+    """Return the number of lanes: that of the batched arguments, or `lanes=` where there are none."""
     fixed = {name: length for name, length in lengths.items() if isinstance(length, int)}
     if given is not None:
         fixed["lanes="] = given

@@ -86,7 +86,8 @@ class Batched(Calls[P, R]):
         self._lock = threading.RLock()
         self.session = Session(self, options.of_programs, lambda: [each.session for each in self._family.values()])
         self._family: Cache[str, Batched[P, R]] = Cache(SIGNATURES)
-        """What `options` has derived from the same function, this one included, by options: each compiles once."""
+        """The functions that `options` has derived from the same one, itself included, by options: each compiles
+        once."""
         self._family.put(repr(options), self)
 
     # -- methods -------------------------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ class Batched(Calls[P, R]):
         return Batched(MethodType(self.function, receiver), self._options, self._source.bound())
 
     def __tf_tracing_type__(self, context: Any) -> Any:
-        """What a caller's traced function knows this one by, among its arguments: else it would take `__wrapped__`."""
+        """Return this function's key among the arguments of a caller's traced one: else it would take `__wrapped__`."""
         return backend_named(self._options.backend).as_argument(self)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ class Batched(Calls[P, R]):
 
     @without_internals
     def options(self, **changes: Unpack[OptionValues]) -> Batched[P, R]:
-        """The same function under other options; UsageError PCB50x for what makes no sense.
+        """Return the same function under other options; UsageError PCB50x for impossible ones.
 
         Asked for the same options again it gives the same function, with all that is compiled already.
         """
@@ -177,7 +178,7 @@ class Batched(Calls[P, R]):
         return Batched(self.__wrapped__, options, self._source)._joining(self)
 
     def _joining(self, other: Batched[P, R]) -> Batched[P, R]:
-        """This function, which is known as the other one under other options from now on."""
+        """Make this function a relative of the other one under other options."""
         self._family, self.session.lessons = other._family, other.session.lessons
         programs = self._options.of_programs
         same = (each.session for each in self._family.values() if each._options.of_programs == programs)
@@ -287,7 +288,7 @@ class Batched(Calls[P, R]):
         return self
 
     def is_relative(self, other: object) -> bool:
-        """Whether `other` is this function, perhaps under other options."""
+        """Return whether `other` is this function, perhaps under other options."""
         return isinstance(other, Batched) and other._family is self._family
 
     def all_options(self) -> dict[str, Any]:
@@ -308,7 +309,7 @@ class Batched(Calls[P, R]):
 
     @property
     def __defaults__(self) -> tuple[Any, ...] | None:
-        """The values of default arguments, as functions have them: what a batched call without them hands over."""
+        """The values of default arguments, which a batched call without them passes."""
         return self.function.__defaults__
 
     @property

@@ -40,15 +40,15 @@ class Blanks:
         known = [each for each in lengths if each is not None]
         self._lanes = known[0] if known else 1
         self.any_lanes = bool(lengths) and not known
-        """Tell whether all specs leave the number of lanes open."""
+        """Return whether all specs leave the number of lanes open."""
         self.are_some = any(self._is_spec(leaf) for _, value in named for leaf in _leaves(value))
-        """Tell whether something stands for a spec."""
+        """Return whether something stands for a spec."""
         pairs = zip(self._names, args, strict=False)
         self.args = [value if name is None else self._of(value, name, axes.get(name)) for name, value in pairs]
         self.kwargs = {n: value if n in statics else self._of(value, n, axes.get(n)) for n, value in kwargs.items()}
 
     def with_arrays(self, made: Callable[[np.ndarray], Any]) -> list[Any]:
-        """The arguments by position with what is `made` of each of NumPy's arrays."""
+        """Return the arguments by position, each of NumPy's arrays replaced by `made` of it."""
         pairs = zip(self._names, self.args, strict=False)
         return [
             value if name is None else _mapped(lambda leaf: made(leaf) if type(leaf) is np.ndarray else leaf, value)
@@ -61,7 +61,7 @@ class Blanks:
         return hasattr(value, "shape") and hasattr(value, "dtype")
 
     def _sizes(self, value: Any) -> list[int | None]:
-        """The shape of an array or a spec; no sizes of what has none, or an unknown number of them."""
+        """Return the sizes of an array or a spec, None for unknown ones; [] for other values or an unknown rank."""
         try:
             return [*value.shape]
         except (AttributeError, TypeError, ValueError):

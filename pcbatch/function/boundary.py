@@ -1,4 +1,4 @@
-"""Where a user's code calls pcbatch's: what tracebacks and TensorFlow's AutoGraph see of that."""
+"""The boundary between a user's code and pcbatch's: what tracebacks and TensorFlow's AutoGraph see of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Q = ParamSpec("Q")
 T = TypeVar("T")
 
 NOT_FOR_AUTOGRAPH: dict[str, Any] = {"autograph_info__": None}
-"""How TensorFlow's AutoGraph knows what it must not rewrite when a caller's tf.function is traced."""
+"""Attributes by which AutoGraph knows code that it must not rewrite when it traces a caller's tf.function."""
 
 
 OURS = (PcbatchError, RunInterruptedError)

@@ -1,4 +1,4 @@
-"""A bounded cache for several threads: what was used longest ago goes first."""
+"""A bounded cache for several threads that drops the least recently used entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cache(Generic[K, V]):
         self._values: OrderedDict[K, list[V]] = OrderedDict()
         self._lock = threading.RLock()
         self.last_used: V | None = None
-        """To get it once more would change nothing."""
+        """The value whose `get` would change nothing."""
 
     def peek(self, key: K) -> V | None:
         """The value of `key` that serves now, not used by that; None if there is none (any more)."""

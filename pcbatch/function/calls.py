@@ -1,4 +1,4 @@
-"""How a batched function is called: on a batch, on a batch with a report, or on one example as plain Python.
+"""The calls of a batched function: on a batch, on a batch with a report, or on one example as plain Python.
 
 The overloads say it to type checkers. A function of one example, `def fib(n: int) -> int`, is called with numbers in
 another function of one example, which gives a number, and with arrays from outside, which gives a tensor. No checker
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -18,10 +17,12 @@ from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.frontend import FunctionSource
 from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.boundary import OURS, not_for_autograph, without_internals
+from pcbatch.function.examples import Examples, running
 from pcbatch.function.inside import compiling, noting
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.mapped import as_batch, asking, empty_map
 from pcbatch.function.pipeline import Pipeline
+from pcbatch.function.readings import ReadProgram
 from pcbatch.function.session import Session
 from pcbatch.function.whole import Whole
 from pcbatch.ir.machine import Program
@@ -35,7 +36,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import entries
 from pcbatch.runtime.report.results import as_numpy, require_numbers
 from pcbatch.runtime.report.run import LaneError, Run
-from pcbatch.single.running import Singly, as_tensor
+from pcbatch.single.running import as_tensor
 from pcbatch.single.running import result as as_results
 from pcbatch.single.surroundings import Surroundings
 
@@ -47,12 +48,9 @@ R = TypeVar("R")
 Number = TypeVar("Number", bound=complex)
 """A type of numbers that a function of one example returns: `int`, `float`, `bool` or `complex`."""
 
-_running_singly: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
-"""Those of the function that runs one example right now."""
-
 
 class Array(Protocol):
-    """What an array of any library has."""
+    """The common interface of all libraries' arrays."""
 
     @property
     def shape(self) -> Any:
@@ -70,14 +68,14 @@ Batch = Array | Sequence[Array] | Lists | tuple[Any, ...] | dict[Any, Any]
 
 
 class Calls(Linkable, Generic[P, R]):
-    """What `Batched` does when it is called."""
+    """The calls of `Batched`."""
 
     _options: Options
     _output: str
     _takes_slices: bool
     _source: FunctionSource
     session: Session
-    """What compiles it: that of the same function under all options that matter to what is compiled."""
+    """The session that compiles it: that of the same function under all options that matter to the compilation."""
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -115,7 +113,7 @@ class Calls(Linkable, Generic[P, R]):
         `resume` RunInterruptedError (a KeyboardInterrupt) after Ctrl-C; it carries the `Run` as well.
         """
         try:
-            around = _running_singly.get()
+            around = running.get()
             if around is not None:
                 return around.called(self.function, self.receiver)(*args, **kwargs)
             if compiling() is not None:
@@ -208,7 +206,7 @@ class Calls(Linkable, Generic[P, R]):
         return pipeline, outcome
 
     def _called_inside_piece(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """One operation of the piece, where somebody heeds which lanes fail there."""
+        """Call as one operation of the piece, where somebody heeds which lanes fail there."""
         noted = noting()
         if noted is None or fields_of(self.receiver) is not None:
             self._refuse_inside_pieces()
@@ -220,7 +218,7 @@ class Calls(Linkable, Generic[P, R]):
         return value
 
     def _refuse_inside_pieces(self) -> None:
-        """Only calls that the compiler sees go through the machine; one from a helper would run in every lane."""
+        """Refuse calls that the compiler does not see, as from a helper: they would run in every lane."""
         caller = compiling()
         if caller is not None and fields_of(self.receiver) is not None:
             owner = f"{type(self.receiver).__name__}.{self.__name__}"
@@ -255,11 +253,10 @@ class Calls(Linkable, Generic[P, R]):
         require_numbers(f"{self.__name__}.single", backend, self._output)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.arguments = self._as_examples(bound.arguments)
-        singly, examples = self.singly, dict(bound.arguments)
-        token = _running_singly.set(singly.around)
+        examples = dict(bound.arguments)
         try:
             with asking(lambda: self._maps(examples)):
-                found = singly(self.receiver, bound.args, bound.kwargs)
+                found = self.examples.run(self.receiver, bound.args, bound.kwargs, lambda: self._read(examples))
             found = as_results(found, as_tensor)
             if self._output == "numpy":
                 found = backend.mapped(lambda leaf: as_numpy(self.__name__, backend, [leaf])[0], found)
@@ -270,8 +267,6 @@ class Calls(Linkable, Generic[P, R]):
             if known is error:
                 raise
             raise known.with_traceback(error.__traceback__) from None
-        finally:
-            _running_singly.reset(token)
 
     def as_example(self, parameter: str, value: Any, floats: str | None = None) -> Any:
         """One example's argument as `single` sees it: arrays, but static ones and shared numbers stay as they are.
@@ -293,21 +288,28 @@ class Calls(Linkable, Generic[P, R]):
             return found
         return {name: self.as_example(name, value, floats) for name, value in given.items()}
 
-    def _maps(self, examples: Mapping[str, Any]) -> Mapping[Span, Type]:
-        """The types of what the calls of maps give in the program that runs a batch of such examples."""
+    def _read(self, examples: Mapping[str, Any]) -> ReadProgram:
+        """The typed program that runs a batch of such examples."""
         axes = self._options.axes(tuple(self.__signature__.parameters))
-        backend = backend_named(self._options.backend)
-        given = as_batch(backend, examples, {name: each for name, each in axes.items() if name in examples})
-        token = _running_singly.set(None)
+        given = as_batch(
+            backend_named(self._options.backend),
+            examples,
+            {name: each for name, each in axes.items() if name in examples},
+        )
+        return self.session.read((), given)
+
+    def _maps(self, examples: Mapping[str, Any]) -> Mapping[Span, Type]:
+        """Return the result types of maps in the program that runs a batch of such examples."""
+        token = running.set(None)
         try:
-            return self.session.pipeline((), given)[1].read.reading.maps
+            return self._read(examples).reading.maps
         finally:
-            _running_singly.reset(token)
+            running.reset(token)
 
     @cached_property
-    def singly(self) -> Singly:
-        """What runs one example."""
-        return Singly(self.function, _plain_of, empty_map)
+    def examples(self) -> Examples:
+        """The runner of one example."""
+        return Examples(self.function, _plain_of, empty_map, backend_named(self._options.backend))
 
 
 def _plain_of(value: Any) -> tuple[Any, Any] | None:
@@ -316,5 +318,5 @@ def _plain_of(value: Any) -> tuple[Any, Any] | None:
 
 
 def running_singly() -> Surroundings | None:
-    """What a function of one example finds around it, while one runs."""
-    return _running_singly.get()
+    """Return the surroundings of a function of one example, while one runs."""
+    return running.get()

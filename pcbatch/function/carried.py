@@ -24,7 +24,7 @@ B = TypeVar("B")
 
 
 def is_by_value(function: FunctionType, module: str) -> bool:
-    """Tell whether a pickler may take the functions of `module` apart, as cloudpickle does."""
+    """Return whether a pickler may take the functions of `module` apart, as cloudpickle does."""
     cloudpickle = sys.modules.get("cloudpickle")
     registered = cloudpickle.list_registry_pickle_by_value() if cloudpickle is not None else ()
     return (
@@ -95,7 +95,7 @@ def _place(function: FunctionType, file: str, lines: Sequence[str]) -> None:
 
 
 DECORATORS = 20
-"""Within so many lines from its first one the name of a function stands, behind its decorators."""
+"""Number of lines, from a function's first one, among which its name stands, behind its decorators."""
 
 
 def _of_file(code: CodeType, file: str) -> CodeType:

@@ -1,4 +1,4 @@
-"""From options to what runs a program, and from a call's arguments to what that takes."""
+"""The executables for options, and the conversion of a call's arguments for them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
+from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.optimize.machine.predication import PREDICATION
-from pcbatch.options import Options
+from pcbatch.options import ON_THE_FLY, Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
@@ -37,6 +38,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.store import opening
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
 
@@ -47,10 +49,12 @@ def make_executable(
     digest: Callable[[], str],
     traces: dict[Any, Any] | None = None,
     lessons: Lessons | None = None,
+    nodes: Callable[[], Nodes] | None = None,
 ) -> Executable:
-    """What runs a program, of this `digest`, under the given options, and learns from its runs under all others.
+    """Make the executable of a program, of this `digest`, under the options; it learns from runs under all others.
 
-    It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`.
+    It is found out by traces of pieces, which are added to `traces`: see `Pieces.tracing_once`. `nodes` gives what
+    batching on the fly makes nodes of.
     """
     if options.backend == "reference":
         return ReferenceMachine(
@@ -64,13 +68,16 @@ def make_executable(
             pieces = [(item, block.label) for block in blocks for item in block.body if isinstance(item, Piece)]
             backend.trace_ahead((piece, signature_of(program, piece), label) for piece, label in pieces)
         called = called_within(program, backend)
+        limits = {"max_depth": options.max_depth, "max_steps": options.max_steps}
+        if options.strategy in ON_THE_FLY:
+            assert nodes is not None, f"there are no nodes for strategy={options.strategy!r}"
+            return OnTheFly(program, nodes(), backend, options.strategy, **limits)
         if options.strategy != "pc":
             return LocalMachine(
                 program,
                 backend,
                 compiled=options.strategy == "hybrid" and not called,
-                max_depth=options.max_depth,
-                max_steps=options.max_steps,
+                **limits,
             )
         if called and options.form == "native":
             raise UsageError("PCB534", f"{program.name} cannot run in the native form: {_CALLS.format(called[0])}")
@@ -86,7 +93,7 @@ def make_executable(
 
 _CALLS = "a piece of it calls `{}`, and a run of that grows, as no compiled program can"
 SEQUEL = 64
-"""How many of the examples that forks have given up are run at a time."""
+"""Number of examples given up by forks that are run at a time."""
 
 
 def _executable(
@@ -151,7 +158,7 @@ def _machine(
 
 
 def exportable(program: Program, options: Options, max_depth: int | None) -> Machine | StraightLine:
-    """What runs a program as one compiled program, whatever it is run as here; with stacks for so many live calls.
+    """Make an executable that is one compiled program, whatever form runs here; with stacks for so many live calls.
 
     It is for the device that the backend is `targeting`.
     """
@@ -174,7 +181,7 @@ def called_within(program: Program, backend: Backend) -> list[str]:
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:
-    """Which blocks run on gathered lanes."""
+    """Return the rule by which blocks run on gathered lanes."""
     return replace(DETERMINISTIC if options.deterministic else usual, device=device_of(backend.place()))
 
 
@@ -186,7 +193,7 @@ def _unguarded(options: Options, backend: Backend) -> Merging | None:
 
 
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
-    """What runs a program that is not to be native as a whole, for this reason: cheap blocks of it may be."""
+    """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
     if options.max_lanes is not None or backend.handler_version() is None:
         return machine.because(why)
@@ -211,7 +218,7 @@ def _stored_as(program: Program, options: Options, digest: str) -> str | None:
 
 
 def _of_options(options: Options, backend: Backend) -> str | None:
-    """Why options want lockstep, or the machine has nothing else; None where they leave it open."""
+    """Return the reason for lockstep in the options, or in the machine; None where both leave it open."""
     if not options.jit:
         return "jit=False"
     return _of_trips(options) or (_without(backend) if backend.place() == "GPU" else None)
@@ -222,7 +229,7 @@ def _without(backend: Backend) -> str:
 
 
 def _of_trips(options: Options) -> str | None:
-    """Why options want the machine's trips; None where they leave it open."""
+    """Return the reason for the machine's trips in the options; None where they leave it open."""
     if options.schedule != "auto":
         return f"schedule={options.schedule!r}"
     return "trips are to be recorded" if options.trace else None

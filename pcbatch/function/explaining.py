@@ -14,7 +14,6 @@ import numpy as np
 from pcbatch.errors import Span, UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.ir.analysis.provenance import nodes
 from pcbatch.ir.machine import Block
 from pcbatch.options import OptionValues
 from pcbatch.runtime.costs.estimate import block_costs, line_costs
@@ -23,7 +22,6 @@ from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.report.advice import advised
 from pcbatch.runtime.report.explanation import Expensive, Explanation, Figures, Way
-from pcbatch.runtime.report.on_the_fly import launches_by_agenda, launches_by_depth
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
@@ -34,16 +32,22 @@ LOCAL = OptionValues(
     strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
 )
 """The options under which the host sees which lanes run which block."""
+ON_THE_FLY = {"depth": "Fold, by depth", "agenda": "DyNet, by agenda"}
+OTHERS: dict[str, OptionValues] = {
+    "its hybrid": {**LOCAL, "strategy": "hybrid"},
+    "the switch": {**LOCAL, "strategy": "pc", "schedule": "switch"},
+}
+"""The paper's other machines."""
 
 
 def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """How a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
+    """Explain how a batch runs, and what would make it faster: `print(pcbatch.explain(f, *args))`.
 
-    The batch is run as it always is, with calls forked if there are some that can be, and by local static autobatching,
-    several times, so this takes many times as long
-    as a call. Of every block with expensive rows it says how often it ran, on how many rows, in how many seconds, and
-    how often Fold's batching by depth and DyNet's by agenda would have launched it. Where it is not run in native code,
-    it says why, and which line that is about.
+    The batch is run as it always is, with calls forked if there are some that can be, and by local static autobatching.
+    If blocks have expensive rows, it is run by the paper's other machines, too, and batched on the fly, by depth as in
+    Fold and by agenda as in DyNet. Each runs several times, so this takes many times as long as a call. Of every block
+    with expensive rows it says how often it ran, on how many rows, in how many seconds. Where it is not run in native
+    code, it says why, and which line that is about.
 
     Arguments:
         function: a batched function.
@@ -66,12 +70,20 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     local, ways = _watched(plain.options(**LOCAL), args, kwargs)
     lanes = len(usual.run.status)
     chosen = expensive_blocks(Prices(local.costs, max(lanes, 1)), EXPENSIVE)
-    blocks = _blocks(local, chosen, ways)
+    on_the_fly = {}
+    if chosen:
+        on_the_fly = {
+            each: _measured(plain.options(**{**LOCAL, "strategy": each}), args, kwargs) for each in ON_THE_FLY
+        }
+    blocks = _blocks(local, chosen, ways, {each: measured.run.executions for each, measured in on_the_fly.items()})
     found = [usual.way("as it is run", blocks)]
     forked = plain.options(fork=True)
     if blocks and isinstance(forked.session.pipeline(args, kwargs)[1].machine, ForkedMachine):
         found.append(_measured(forked, args, kwargs).way("with fork=True", blocks))
     found.append(local.way("local static autobatching", blocks))
+    if blocks and usual.pipeline.options.jit is True:
+        found += [_measured(plain.options(**each), args, kwargs).way(name, blocks) for name, each in OTHERS.items()]
+    found += [measured.way(ON_THE_FLY[each], blocks) for each, measured in on_the_fly.items()]
     advice = advised(
         lanes,
         found[0],
@@ -89,7 +101,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
 
 @dataclass(frozen=True)
 class _Measured:
-    """A warm run: what was run, its seconds, the estimated work of a row of each block."""
+    """A warm run: its pipeline, its seconds, the estimated work of a row of each block."""
 
     pipeline: Pipeline
     run: Run
@@ -98,11 +110,11 @@ class _Measured:
 
     @property
     def form(self) -> str:
-        """In which form it ran."""
+        """The form in which it ran."""
         return self.pipeline.machine.form
 
     def way(self, name: str, blocks: Sequence[Expensive]) -> Way:
-        """Its figures, of some blocks."""
+        """Return its figures for some blocks."""
         executions, utilization = self.run.executions, self.run.utilization
         work = {
             block.label: utilization.executed[block.label] * cost
@@ -166,11 +178,11 @@ def _watched(function: Batched[..., Any], args: Any, kwargs: Any) -> tuple[_Meas
     return measured, ways
 
 
-def _blocks(local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int]]) -> list[Expensive]:
-    """What is to be known of the chosen blocks whatever runs them."""
+def _blocks(
+    local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int]], launches: Mapping[str, Mapping[str, int]]
+) -> list[Expensive]:
+    """Return the data of the chosen blocks whatever runs them; `launches` are those on the fly, by label."""
     program = local.pipeline.executed(len(ways))
-    graphs = [nodes(program, way, chosen) for way in ways]
-    by_depth, by_agenda = launches_by_depth(graphs), launches_by_agenda(graphs)
     longest: Counter[int] = Counter()
     for way in ways:
         longest |= Counter(way)
@@ -180,7 +192,7 @@ def _blocks(local: _Measured, chosen: Sequence[int], ways: Sequence[Sequence[int
         block, spans = program.blocks[number], lines[number]
         span = _dearest(block, spans)
         file, line = (span.file, span.line) if span is not None else ("", 0)
-        counts = longest[number], by_depth[number], by_agenda[number]
+        counts = longest[number], *(launches[each][block.label] for each in ON_THE_FLY)
         found.append(Expensive(block.label, block.function, file, line, local.costs[number], *counts))
     return found
 

@@ -43,7 +43,7 @@ _DEFAULT = ("strategy", "form", "fork", "progress", "resume", "trace", "backend"
 PLAIN = {name: vars(Options())[name] for name in _DEFAULT}
 """The options that an exported program has, whatever those of the function are."""
 RUNNABLE = ("mhlo.", "chlo.", "Sharding", "stablehlo.")
-"""What JAX runs beside operations of StableHLO, by the beginnings of names."""
+"""Prefixes of the operations that JAX runs beside those of StableHLO."""
 
 
 def export(
@@ -91,7 +91,7 @@ def export(
 
 
 class _Text:
-    """A fitted text: what it captures, and from how many lanes on, and to how many, it serves."""
+    """A fitted text: its captured arrays, and the smallest and the largest number of lanes that it serves."""
 
     def __init__(self, text: str, captured: Sequence[np.ndarray], lanes: tuple[int, int]):
         self.text, self.captured, self.lanes = text, captured, lanes
@@ -140,7 +140,7 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
 
 
 def _refuse_calls(program: Program, text: str) -> None:
-    """Refuse what no other process has: code that TensorFlow calls."""
+    """Refuse calls into this process's code, which no other process has."""
     foreign = [name for name in template.custom_calls(text) if not name.startswith(RUNNABLE)]
     if foreign:
         raise UsageError(
@@ -151,7 +151,7 @@ def _refuse_calls(program: Program, text: str) -> None:
 
 
 def _inputs(pipeline: Pipeline, given: Arguments, captured: Captured) -> tuple[list[file.Input], list[np.ndarray]]:
-    """What the program takes, in order, and the arrays that it captures."""
+    """Return the program's inputs, in order, and the arrays that it captures."""
     program, names, number = pipeline.table, pipeline.parameters(), 0
     places: dict[str, int] = {}
     for user, type_ in given.types.items():

@@ -60,7 +60,7 @@ def from_jax(fn: Callable[..., Any], *, shared: Sequence[str] = ()) -> Callable[
 
 @functools.lru_cache(maxsize=64)
 def _made(vmap: Any, convert: Any, fn: Callable[..., Any], shared: frozenset[str]) -> Callable[..., Any]:
-    """Make something of a function, once: so what compiles for it compiles once."""
+    """Derive something from a function, once, so that it is compiled once, too."""
     backend, signature = backend_named("tensorflow"), inspect.signature(fn)
 
     def converted(function: Callable[..., Any], **how: Any) -> Any:
@@ -93,7 +93,7 @@ def _made(vmap: Any, convert: Any, fn: Callable[..., Any], shared: frozenset[str
 
 
 def is_of_jax(function: Any) -> bool:
-    """Tell whether a function is one of JAX: made by `jax.jit`, or one whose code names JAX and no TensorFlow."""
+    """Return whether a function is one of JAX: made by `jax.jit`, or one whose code names JAX and no TensorFlow."""
     while isinstance(function, functools.partial):
         function = function.func
     if isinstance(function, FunctionType) and function in _results:
@@ -123,7 +123,7 @@ def _root(value: Any) -> str:
 
 
 def _read(function: FunctionType) -> Iterator[Any]:
-    """What the names in a function's code mean around it."""
+    """Yield the values around a function of the names in its code."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
     def names(code: CodeType) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Hints to the schedule, and `debug`: what never changes what a lane computes."""
+"""Hints to the schedule, and `debug`, none of which changes a lane's results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def cost(row: float) -> Callable[[F], F]:
-    """Say what one row (one lane) of each block of a batched function costs, in multiply-adds or elements.
+    """Set the cost of one row (one lane) of each block of a batched function, in multiply-adds or elements.
 
     A decorator, over `autobatch` or under it:
 

@@ -1,4 +1,4 @@
-"""Which program a saved run belongs to: a digest that is the same in every process, by content alone.
+"""The identity of the program of a saved run: a digest that is the same in every process, by content alone.
 
 It covers the table that the machine runs, the byte code of its pieces, and what these read from around them: numbers
 and strings by value, arrays by their bytes, the user's functions by byte code and what they capture in turn, objects of
@@ -22,7 +22,7 @@ from pcbatch.ir.types import StructType, TensorType
 from pcbatch.lowering.captures.fingerprints import Same, fingerprint, is_of_user, shallow
 
 LEFT_OUT = ("spans", "kept", "tapes")
-"""Fields of a table that are no part of what a program is: where it lies, and objects of this process."""
+"""Fields of a table that are no part of a program's identity: its place, and objects of this process."""
 
 
 def program_digest(program: Program, read: Iterable[tuple[Any, Any]]) -> str:

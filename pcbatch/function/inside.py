@@ -18,7 +18,7 @@ def compiling() -> str | None:
 
 @contextmanager
 def pieces_of(name: str) -> Iterator[None]:
-    """Whatever of the user's code runs inside is a piece of the batched function `name`."""
+    """Treat the user's code inside as a piece of the batched function `name`."""
     token = _inside.set(name)
     try:
         yield
@@ -32,7 +32,7 @@ _noting: ContextVar[list[Any] | None] = ContextVar("noting", default=None)
 
 @contextmanager
 def calls_as_operations() -> Iterator[list[Any]]:
-    """Inside a piece calls of batched functions are operations of it, each of which runs for all lanes at once.
+    """Make calls of batched functions inside a piece operations of it, each for all lanes at once.
 
     For each call the list has a bool scalar, whether the lane has not failed there: whoever is here heeds it.
     """

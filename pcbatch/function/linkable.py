@@ -1,4 +1,4 @@
-"""What linking, compiling and pickling ask of a batched function: all that they know of it."""
+"""The interface of a batched function to linking, compiling and pickling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcbatch.frontend import FunctionSource
 
 
 class Linkable(ABC):
-    """A batched function as others call it: its source, the plain function behind it, and what its names mean."""
+    """A batched function as others call it: its source, the plain function behind it, and the names' meanings."""
 
     __name__: str
     __qualname__: str
@@ -41,4 +41,4 @@ class Linkable(ABC):
 
     @abstractmethod
     def is_relative(self, other: object) -> bool:
-        """Whether `other` is this function, perhaps under other options."""
+        """Return whether `other` is this function, perhaps under other options."""

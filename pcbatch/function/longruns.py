@@ -36,11 +36,11 @@ from pcbatch.runtime.resume.slices import run_slices
 from pcbatch.runtime.schedules import schedule_named
 
 FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume", "max_lanes", "output")
-"""The options under which a saved run need not go on; what `in_axes` and `max_lanes` said is in the file, and it is in
+"""The options under which a saved run need not go on. What `in_axes` and `max_lanes` said is in the file, and it is in
 lockstep."""
 
 LATER: Mapping[str, Any] = {"strategy": "pc"}
-"""What runs were under whose files say nothing of an option, as it came later than their format."""
+"""The options of runs whose files do not mention them: options newer than the format."""
 
 DTYPES = frozenset(
     ["bool", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -76,7 +76,7 @@ class LongRun:
         return self._run(self.machine.begin(parameters, flat.lanes), shared, arguments)
 
     def resume(self, saved: Saved, arguments: Arguments) -> Outcome:
-        """On from where `saved` stands; `arguments` are those of `saved_arguments`. PCB592, PCB594 if it cannot."""
+        """Go on from where `saved` stands; `arguments` are those of `saved_arguments`. PCB592, PCB594 if it cannot."""
         self._refuse_in_graph(0)
         if saved.header["program"] != self.digest:
             raise saved.refusal(
@@ -111,7 +111,7 @@ class LongRun:
         return self.machine.program
 
     def _is_given(self, name: str) -> bool:
-        """Whether a shared operand is an argument rather than a captured array."""
+        """Return whether a shared operand is an argument rather than a captured array."""
         return name in self.given
 
     def _arrays(self, name: str, given: Sequence[Any]) -> list[Any]:

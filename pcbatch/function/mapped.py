@@ -1,4 +1,4 @@
-"""`pcbatch.map(g, xs, count=n)` in one example as plain Python; what there is where no call is made."""
+"""`pcbatch.map(g, xs, count=n)` in one example as plain Python, also where no call is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.tensorflow.mapping import padded
 
 Asked = Callable[[], Mapping[Span, Type]]
-"""The types of what the calls of maps give in the program for arguments like those that a function is run on."""
+"""A function that returns the result types of maps, by their places, in the batched program."""
 _asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
 
 
@@ -33,12 +33,12 @@ def asking(asked: Asked) -> Iterator[None]:
 
 
 def empty_map(place: tuple[Any, ...], length: int) -> Any:
-    """What the map at a place in the source gives over no elements of `length`: rows of zeros."""
+    """Return the result of the map at a place in the source over no elements of `length`: rows of zeros."""
     return padded([], length, _type(Span(*place)))
 
 
 def _type(span: Span) -> Type:
-    """The type of what the calls of the map at `span` would give."""
+    """Return the result type that the map at `span` would have."""
     asked = _asked.get()
     try:
         known = {} if asked is None else asked()
@@ -58,7 +58,7 @@ def _is_on_line(span: Span, line: Span) -> bool:
 
 
 def as_batch(backend: Backend, examples: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
-    """One example's arguments as a batch of one; those without `axes` stay as they are."""
+    """Return one example's arguments as a batch of one; those without `axes` stay as they are."""
 
     def with_lane(name: str, value: Any) -> Any:
         if name not in axes:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 KEY = "_pcbatch_methods"
 """The entry of an object's `__dict__` that holds its bound functions."""
 REMEMBERED = 16
-"""How many bound functions are kept for objects without a `__dict__`."""
+"""Number of bound functions kept for objects without a `__dict__`."""
 
 
 class Bound(Generic[T]):
@@ -66,7 +66,7 @@ def plain_function(function: Any) -> types.FunctionType:
 
 
 def is_defined_in_class(function: Any) -> bool:
-    """Whether a plain function stands in the body of a class, so that it will be bound to objects."""
+    """Return whether a plain function stands in the body of a class, so that it will be bound to objects."""
     if not isinstance(function, types.FunctionType | classmethod):
         return False
     parent = plain_function(function).__qualname__.rpartition(".")[0]

@@ -78,7 +78,7 @@ def _changes(batched: Linkable, found: Linkable) -> dict[str, Any]:
 
 
 def _names(batched: Linkable) -> list[str]:
-    """Other names of the function in its module or class, such as `fast` after `fast = autobatch(slow)`."""
+    """Return the other names of the function in its module or class, as `fast` after `fast = autobatch(slow)`."""
     outer = batched.__qualname__.rpartition(".")[0]
     places = [("", sys.modules.get(batched.__module__)), (f"{outer}.", _find(batched.__module__, outer))]
     return [

@@ -103,7 +103,7 @@ def _gradients(function: Batched[..., Any], variables: Sequence[Any], args: Any,
 
 
 def _identities(variable: Any) -> set[int]:
-    """By which a variable is known: Keras' have one of TensorFlow's inside."""
+    """Return the identities by which a variable is known: Keras' have one of TensorFlow's inside."""
     return {id(variable), id(getattr(variable, "value", None))}
 
 

@@ -38,7 +38,9 @@ from pcbatch.lowering.codegen.faults import NO_ROOM
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
+from pcbatch.optimize.machine.deferral import pays
 from pcbatch.optimize.machine.forks import apart, loss
+from pcbatch.optimize.machine.nodes import Nodes, nodes_of
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
@@ -55,6 +57,7 @@ from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
 from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 APART = "this call is not made at the same time as the one before it"
@@ -81,7 +84,7 @@ class Pipeline:
     arguments: Arguments
     options: Options
     lessons: Lessons = field(default_factory=Lessons, repr=False, compare=False)
-    """What its runs learn, and those of the same program under other options."""
+    """The feedback of its runs, and of those of the same program under other options."""
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _ready: set[Any] = field(default_factory=set, init=False, repr=False, compare=False)
     """The numbers of lanes that the machine is compiled for; for legs, with the capacities of stacks."""
@@ -109,7 +112,7 @@ class Pipeline:
         return cls(program, key, environment, flat, options, learned)
 
     def captured_now(self) -> Captured | None:
-        """The captured arrays as they are now; None where what the program depends on is something else by now."""
+        """Return the captured arrays as they are now; None if a dependence of the program has changed."""
         captured = self.read.captured(self.environment.backend)
         if captured is None or captured.types != self.environment.operand_types:
             return None
@@ -122,16 +125,16 @@ class Pipeline:
         return found
 
     def is_ready(self, lanes: Any, capacity: int | None = None) -> bool:
-        """Whether the machine is compiled for `lanes` lanes; for a leg alone, with the `capacity` of its stacks."""
+        """Return whether the machine is compiled for `lanes` lanes; for a leg alone with stacks of this `capacity`."""
         return isinstance(lanes, int) and self._of_lanes(lanes, capacity) in self._ready
 
     def _of_lanes(self, lanes: int, capacity: int | None) -> tuple[int | None, int | None]:
-        """What tells apart the numbers of lanes for which there are programs of their own."""
+        """Return the key of the compiled program for this number of lanes."""
         return None if lanes and capacity is None and self.machine.any_lanes else lanes, capacity
 
     @contextlib.contextmanager
     def first_time(self, lanes: Any, capacity: int | None = None) -> Iterator[None]:
-        """One thread at a time, as long as something may be compiled inside for `lanes` lanes.
+        """Admit one thread at a time, as long as something may be compiled inside for `lanes` lanes.
 
         For a leg alone, with the `capacity` of its stacks.
         """
@@ -174,11 +177,24 @@ class Pipeline:
 
     @cached_property
     def machine_program(self) -> machine.Program:
-        """The machine program after all passes: what Python is generated from."""
-        if not self.options.may_fork:
-            return self._passed(())
-        losses = {} if self.options.fork is True else self.losses
-        return self._passed([number for number in self._groups if number not in losses])
+        """The machine program after all passes, from which Python is generated."""
+        if self.options.may_fork:
+            losses = {} if self.options.fork is True else self.losses
+            forked = [number for number in self._groups if number not in losses]
+            if forked:
+                return self._passed(forked)
+        return self._passed((), self._deferring if self.options.may_defer else ())
+
+    @property
+    def _deferring(self) -> Collection[int] | None:
+        """The blocks of loops with a part that pays to be put off; None if all that can be."""
+        program = self._passed((), None)
+        found = [block for block in program.blocks if block.deferred is not None]
+        if not found:
+            return ()
+        costs = block_costs(emit(program, self.environment).load(), self.environment.backend)
+        numbers = [block.deferred.of for block in found if block.deferred is not None and pays(program, costs, block)]
+        return None if len(numbers) == len(found) else numbers
 
     @cached_property
     def _forkable(self) -> machine.Program:
@@ -193,7 +209,7 @@ class Pipeline:
 
     @cached_property
     def losses(self) -> dict[int, str]:
-        """Of the blocks in which groups of calls begin that do not pay to be forked, why they do not."""
+        """The reasons, by the block in which a group of calls begins, why it does not pay to fork them."""
         program = self._forkable
         if not groups(program):
             return {}
@@ -217,18 +233,18 @@ class Pipeline:
 
     @property
     def is_written_out_for_nothing(self) -> bool:
-        """Whether loops are written out for their calls, and none are made at the same time, as it does not pay."""
+        """True if loops are written out for their calls, but none are forked, as it does not pay."""
         return self.read.has_written_out and not groups(self.machine_program)
 
-    def _passed(self, forking: Collection[int] | None) -> machine.Program:
+    def _passed(self, forking: Collection[int] | None, deferring: Collection[int] | None = ()) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
         checked = partial(checked_sites, environment=self.environment)
         merging, limited = not self.options.is_unmerged, self.options.max_steps is not None
-        passes = machine_passes(checked, shared, merging=merging, forking=forking, limited=limited)
+        passes = machine_passes(checked, shared, merging=merging, forking=forking, deferring=deferring, limited=limited)
         return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:
-        """What the machine executes for `lanes` lanes.
+        """Return the program that the machine executes for `lanes` lanes.
 
         On which numbers of rows blocks may run depends on these, which are run as one, and which are native.
         """
@@ -261,7 +277,14 @@ class Pipeline:
     def machine(self) -> Executable:
         """The machine that runs the table."""
         digest = partial(program_digest, self.table, ())
-        return make_executable(self.table, self.options, digest, self._traces, self.lessons)
+        return make_executable(self.table, self.options, digest, self._traces, self.lessons, lambda: self.nodes)
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of batching on the fly, with the Python of their code."""
+        found = nodes_of(self.machine_program)
+        code = machine.with_kept(emit(found.code, self.environment).load(), self.environment.kept)
+        return replace(found, code=code)
 
     @once
     def reverse(self) -> Reverse:
@@ -269,7 +292,7 @@ class Pipeline:
         return make_reverse(self.table, self.options, self.machine)
 
     def row(self, block: int) -> Row:
-        """What is known of one lane's row at the block of this number; its cost is in the unit of `runtime.costs`."""
+        """Return the properties of one lane's row at the block of this number, costs in the unit of `runtime.costs`."""
         backend = self.environment.backend
         with backend.tracing_once(self._traces, self.options.jit is True):
             return block_row(self.table, self.table.blocks[block], backend)
@@ -283,16 +306,16 @@ class Pipeline:
         return replace(outcome, notes=(*outcome.notes, *self.unforked))
 
     def compile(self, arguments: Arguments, captured: Captured) -> None:
-        """Compile what a run takes on `arguments`, which fit this pipeline's, and on the captured values of now."""
+        """Compile for a run on `arguments`, which fit this pipeline's, and on the present captured values."""
         machine = self.machine
         given, shared = arrays_of(machine, self.parameters(), arguments, captured.leaves)
         machine.compile(given, shared, arguments.lanes)
 
     @property
     def runs_loops_blindly(self) -> bool:
-        """Tell whether compiling ahead of time runs loops inside of operations, on whatever is given."""
+        """Return whether compiling ahead of time runs loops inside of operations, on whatever is given."""
         machine, backend, program = self.machine, self.environment.backend, self.table
-        if not isinstance(machine, StraightLine | LocalMachine):
+        if not isinstance(machine, StraightLine | LocalMachine | OnTheFly):
             return False
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]
@@ -300,7 +323,7 @@ class Pipeline:
 
     @property
     def may_be_taped(self) -> bool:
-        """Whether what watches a run may have it taped."""
+        """True if a run that a tape watches may be taped."""
         return not self.options.trace and self.options.backend != "reference"
 
     def run_watched(self, arrays: Sequence[Any], lanes: int) -> Finished | None:
@@ -316,7 +339,7 @@ class Pipeline:
 
     @cached_property
     def digest(self) -> str:
-        """What tells the program from all others, in every process."""
+        """A digest that identifies the program in every process."""
         return program_digest(self.table, tuple(self.read.reading.guards.described()))
 
     def run_in_slices(self, arguments: Arguments, captured: Captured, options: Options, saved: Saved | None) -> Outcome:

@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.outcome import Run as ReadyRun
 from pcbatch.runtime.report.results import Packer, packers
 
 Taken = tuple[int, Callable[[Any], Any] | None]
-"""Which of the leaves of arguments and captured values an array of a program is, and what makes an array of that."""
+"""The source of an array of a program: a leaf's place among arguments and captured values, and its conversion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,10 @@ class Plan:
     pipeline: Pipeline
     look: Look
     taken: tuple[Taken, ...] | None
-    """None where the leaves are the arrays, in the same order."""
+    """The sources of the program's arrays; None where the leaves are the arrays, in the same order."""
     lanes: int
     ready: ReadyRun | None
-    """None where somebody watches, who may ask for gradients."""
+    """The run that is ready; None where a tape watches, which may ask for gradients."""
     packers: Mapping[str, Packer]
     """The values that callers get of the leaves of results, by the option `output`."""
 
@@ -79,7 +79,7 @@ class Plan:
         return self.pipeline.table
 
     def run(self, given: Sequence[Any]) -> Finished | None:
-        """The end of a call with these leaves of arguments; None where this may not be what the program is now."""
+        """Run with these leaves of arguments; return None where the program may be another one by now."""
         captured = self.look.leaves()
         if captured is None:
             return None
@@ -96,7 +96,7 @@ def _made(every: Sequence[Any], taken: Taken) -> Any:
 
 
 class _Binding:
-    """From the leaves of one call to the arrays of its program."""
+    """The binding of one call's leaves to its program's arrays."""
 
     def __init__(
         self, pipeline: Pipeline, arguments: Arguments, captured: Captured, given: Sequence[Any], is_numpys: bool
@@ -116,7 +116,7 @@ class _Binding:
         self.every = [*given, *(leaf for each in captured.leaves.values() for leaf in each)]
 
     def taken(self) -> tuple[Taken, ...] | None:
-        """How each array is made; None where some leaf is not taken as it comes."""
+        """Return the source of each array; None where some leaf is not bound directly."""
         if self.count != len(self.given) or not all(map(self._is_taken, self._pairs())):
             return None
         parameters = [each for name in self.program.parameters for each in self._of_parameter(name)]
@@ -127,7 +127,7 @@ class _Binding:
         return list(zip(self.given, bound, strict=True))
 
     def _is_taken(self, pair: tuple[Any, Any]) -> bool:
-        """Whether a leaf is bound as it is, or as the array that is made of it and of nothing else."""
+        """Return whether a leaf is bound as it is, or as the array that is made of it and of nothing else."""
         given, bound = pair
         if given is bound:
             return True

@@ -1,4 +1,4 @@
-"""A program that was compiled ahead of time: what modules written by `pcbatch compile -o` hold in place of a function.
+"""A program that was compiled ahead of time, in place of a function in a module by `pcbatch compile -o`.
 
 It runs without the frontend: no source is read, nothing is parsed, types are what they were when it was written.
 """
@@ -52,7 +52,7 @@ class Precompiled:
         self._parameters = {user: [next(waiting) for _ in leaves(type_)] for user, type_ in types.items()}
         self.operands = operands or {}
         self._guards = Guards()
-        """What the functions of its pieces have read."""
+        """The reads of its pieces' functions."""
         self.options = Options().changed(options)
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.signature = inspect.Signature([inspect.Parameter(name, kinds) for name in types])
@@ -77,11 +77,11 @@ class Precompiled:
 
     @cached_property
     def digest(self) -> str:
-        """What tells the program from all others, in every process."""
+        """A digest that identifies the program in every process."""
         return program_digest(self.program, ())
 
     def _keep_current(self, operands: Leaves) -> None:
-        """Forget the machine where what its pieces have read has changed, or another variable is among `operands`."""
+        """Forget the machine if values read by its pieces have changed, or another variable is among `operands`."""
         if self._made is not None and holds(self._made[0], operands) and self._guards.hold():
             return
         vars(self).pop("digest", None)
@@ -126,5 +126,5 @@ class Precompiled:
         return Run.checked_value(self.program, self._execute(args, kwargs), self.options.output)
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
-        """Run a batch and report what became of each lane."""
+        """Run a batch and report the outcome of each lane."""
         return Run.of(self.program, self._execute(args, kwargs), output=self.options.output)

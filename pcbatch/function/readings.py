@@ -1,4 +1,4 @@
-"""Programs as the interpreter of `pcbatch.reading` reads them, found again by what they have read of the world."""
+"""Programs as the interpreter of `pcbatch.reading` reads them, found again by the values that they read."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pcbatch.reading.untyped.program import read_untyped
 from pcbatch.runtime.backends.protocol import Backend
 
 READINGS = 3
-"""How often a function is read anew as what it reads has changed meanwhile."""
+"""Maximal number of readings of a function if what it reads changes meanwhile."""
 
 
 def batched_of(value: Any) -> BatchedFunction | None:
-    """What the reader has to know of a batched function; None for everything else."""
+    """Return the reader's view of a batched function; None for everything else."""
     if not isinstance(value, Linkable):
         return None
     tree, file = sources.tree_of(value.function)
@@ -44,9 +44,9 @@ class ReadProgram:
     """The types of the arguments, by parameter of the user's."""
     reading: Reading
     takes_gradients: bool
-    """Whether the user's code may take gradients."""
+    """True if the user's code may take gradients."""
     forking: bool = False
-    """Whether loops whose turns make calls are written out, so that these can be made at the same time."""
+    """True if loops whose turns make calls are written out, so that these can be made at the same time."""
 
     @property
     def unforked_loops(self) -> list[tuple[Span | None, str]]:
@@ -55,7 +55,7 @@ class ReadProgram:
 
     @property
     def has_written_out(self) -> bool:
-        """Whether loops are written out for the calls in their turns."""
+        """True if loops are written out for the calls in their turns."""
         return any(note.is_written_out for note in self.reading.loops.values())
 
     @property
@@ -104,7 +104,10 @@ class ReadProgram:
 def read_program(
     entry: Linkable, arguments: Arguments, backend: Backend, *, forking: bool = False, room: int = ROOM
 ) -> ReadProgram:
-    """A function's program for these arguments; CompileError with what is refused. See `read` for `forking`, `room`."""
+    """Read a function's program for these arguments; CompileError with the refusals.
+
+    See `read` for `forking`, `room`.
+    """
     own = batched_of(entry)
     assert own is not None
     takes_gradients = any(map(backend.takes_gradients, objects([entry.function])))

@@ -1,4 +1,4 @@
-"""What a batched function compiles under one set of options: linked once, compiled once per signature, and run."""
+"""The session of a batched function under one set of options: linked once, compiled once per signature, and run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pcbatch.function.inside import pieces_of
 from pcbatch.function.linkable import Linkable
 from pcbatch.function.pipeline import Pipeline, beginning
 from pcbatch.function.plan import Plan
-from pcbatch.function.readings import read_program
+from pcbatch.function.readings import ReadProgram, read_program
 from pcbatch.function.specs import plain_leaf, plain_spec, specs_of
 from pcbatch.function.stats import Stats
 from pcbatch.ir import machine
@@ -48,11 +48,11 @@ logger = logging.getLogger("pcbatch")
 logger.addHandler(logging.NullHandler())
 
 SIGNATURES = 64
-"""How many compiled signatures each batched function keeps, and how many sets of options: those used last."""
+"""Number of compiled signatures that each batched function keeps, and of sets of options: those used last."""
 
 
 GROWTH, MOST_ROOM = 8, 1 << 15
-"""By what lists get more room whose length differs by lane, where a lane lacks it, and how much at the most."""
+"""Factor by which lists whose length differs by lane get more room where a lane lacks it, and the most room."""
 
 
 class Session:
@@ -68,16 +68,16 @@ class Session:
         self._relatives = relatives
         self._lock = threading.RLock()
         self.compiled: Cache[Any, Pipeline] = Cache(SIGNATURES, lambda pipeline: pipeline.captured_now() is not None)
-        """Programs by the types of arguments; which of several is the present one depends on what they have read."""
+        """Programs by the types of arguments; several with the same types differ in the values that they have read."""
         self._bound: Cache[Any, Arguments] = Cache(SIGNATURES)
         """Arguments, without their values, of calls with arrays only, by the arrays' specs."""
         self._plans: dict[Any, Plan | None] = {}
-        """Warm calls, by what their arguments are at a glance; what their programs are is for `compiled` to say.
+        """Warm calls, by the specs of their arguments; their programs are those of `compiled`.
 
         None where each call has to find out more: what reads an array that is made anew at each look, for one.
         """
         self._rooms: dict[Any, int] = {}
-        """How many elements lists whose length differs by lane have room for, where it is more than at first."""
+        """The room of lists whose length differs by lane, where it is more than at first."""
         self.statistics: list[Statistics] = []
         self.lessons = LessonsByKey()  # all relatives have the same
 
@@ -91,7 +91,7 @@ class Session:
         return frozenset(place for place, name in names if name in self._function.static_argnames)
 
     def _of_relatives(self, find: Callable[[Session], T | None]) -> T | None:
-        """What `find` gives of the first relative that has it; one that another thread is at is not waited for."""
+        """Return the first result of `find` among the relatives; one locked by another thread is not waited for."""
         wanted = beginning(self._options)
         for relative in self._relatives():
             if relative is self or beginning(relative._options) != wanted or not relative._lock.acquire(blocking=False):
@@ -109,6 +109,17 @@ class Session:
         arguments = self.bind(args, kwargs)
         pipeline, captured = self.compiled_for(arguments)
         return pipeline.read.flat(arguments), pipeline, captured
+
+    def read(self, args: Any, kwargs: Any) -> ReadProgram:
+        """The typed program for these arguments: of one that is compiled, or read for whoever asks."""
+        arguments = self.bind(args, kwargs)
+        key = (self._backend.place(), arguments.signature, max(ROOM, arguments.longest_row))
+        with self._lock, collector.paused():
+            known = self.compiled.peek(key)
+            if known is not None and known.captured_now() is not None:
+                return known.read
+            with pieces_of(self._function.__name__):
+                return read_program(self._function, arguments, self._backend, room=key[-1])
 
     def compiled_for(self, arguments: Arguments) -> tuple[Pipeline, Captured]:
         """The program for these arguments, and the values of its captured arrays."""
@@ -152,7 +163,7 @@ class Session:
         return Pipeline.of(program, key, arguments, self._options, self.lessons)
 
     def bind(self, args: Any, kwargs: Any) -> Arguments:
-        """The bound arguments; what was found out about arrays of such shapes and dtypes serves again."""
+        """Bind the arguments, and reuse the findings about arrays of such shapes and dtypes."""
         backend, signature = backend_named(self._options.backend), self._function.__signature__
         specs = tuple(plain_spec(value, backend.spec_of) for value in args)
         is_plain = not kwargs and None not in specs and len(args) == len(signature.parameters)
@@ -200,7 +211,7 @@ class Session:
             pipeline.machine.check(arguments.lanes)
 
     def compile(self, args: Any, kwargs: Any) -> None:
-        """Compile what a call takes with arguments like these, or of such specs, so that the first one is warm."""
+        """Compile for a call with arguments like these, or of such specs, so that the first one is warm."""
         backend, name = self._backend, self._function.__name__
         if not backend.runs_now():
             raise UsageError("PCB539", f"{name}.compile compiles for ordinary code; call it outside of a graph")
@@ -281,7 +292,7 @@ class Session:
         return plan, finished
 
     def _lacks_room(self, pipeline: Pipeline, outcome: Outcome) -> bool:
-        """Whether a lane has failed for a list that had no room for one element more, and can have it."""
+        """Return whether a lane has failed for a list that lacked room for one more element, and can have it."""
         if not pipeline.full or pipeline.key[-1] >= MOST_ROOM or not self._backend.runs_now():
             return False
         return bool(np.isin(np.asarray(outcome.site), pipeline.full).any())
@@ -301,12 +312,12 @@ class Session:
 
     @cached_property
     def _defaults(self) -> tuple[Any, ...]:
-        """The default of each parameter; of one that has none what is no argument."""
+        """The default of each parameter, `inspect.Parameter.empty` where there is none."""
         return tuple(each.default for each in self._function.__signature__.parameters.values())
 
     @cached_property
     def _plain_arity(self) -> int:
-        """How many parameters there are, if all of them may be arrays; else -1."""
+        """The number of parameters, if all of them may be arrays; else -1."""
         return -1 if self._static_places else len(self._defaults)
 
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
@@ -342,11 +353,11 @@ class Session:
             return pipeline, pipeline.run_in_slices(arguments, captured, options, saved)
 
     def made(self) -> tuple[int, int]:
-        """How many signatures, and programs of these, have been compiled so far."""
+        """Return the numbers of signatures, and of their programs, compiled so far."""
         return len(self.statistics), sum(each.compilations for each in self.statistics)
 
     def stats(self) -> Stats:
-        """What compiling has cost so far."""
+        """Return the cost of compilation so far."""
         pipelines = self.compiled.values()  # once: each time all keys are hashed
         return Stats(
             sum(s.compilations for s in self.statistics),

@@ -41,7 +41,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _ALONE = {"progress": False, "notice": False, "resume": None, "output": "numpy"}
-"""The options of a part: what a worker shows, nobody sees."""
+"""The options of a part, without progress, which nobody would see in a worker."""
 
 
 def shard(fn: Batched[P, R], executor: Executor, shards: int | None = None) -> Sharded[P, R]:
@@ -198,7 +198,7 @@ class Sharded(Generic[P, R]):
 
 
 LARGE = 1 << 16
-"""Bytes of what is no function, which workers do not keep."""
+"""Size in bytes from which on workers do not cache pickled data: it is no function."""
 _ENDS = ("status", "site", "place", "steps")
 
 
@@ -217,7 +217,7 @@ def _part(fn: Any, part: tuple[Mapping[str, Any], Mapping[str, int]]) -> dict[st
 
 
 def _there(task: Sequence[bytes]) -> bytes:
-    """Call a function in a worker on what has travelled there; the result as it travels back."""
+    """Call a function in a worker on pickled arguments; return its result pickled."""
     function, *args = map(_loaded, task)
     return cloudpickle.dumps(function(*args))
 
@@ -228,7 +228,7 @@ def _kept(travelled: bytes) -> Any:
 
 
 def _loaded(travelled: bytes) -> Any:
-    """What has travelled; a function is the same one each time: it compiles once in a worker."""
+    """Unpickle a function or its arguments; a function is the same object each time: it compiles once in a worker."""
     return _kept(travelled) if len(travelled) < LARGE else cloudpickle.loads(travelled)
 
 
@@ -285,7 +285,7 @@ def _sent(value: Any, known: dict[int, bytes]) -> bytes:
 
 
 def _give_up(executor: Executor, futures: Sequence[Future[Any]]) -> None:
-    """Leave no worker at what nobody waits for any more."""
+    """Cancel the workers' tasks that nobody waits for any more."""
     for future in futures:
         future.cancel()
     if all(future.done() for future in futures):

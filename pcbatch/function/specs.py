@@ -1,4 +1,4 @@
-"""Arguments at a glance: what they are made of, as far as a compiled program and the way to it depend on it."""
+"""Specs of arguments: their properties, quickly read, on which a compiled program and the way to it depend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SpecOf = Callable[[Any], Hashable | None]
 
 
 class _OtherError(Exception):
-    """Something that is not told at a glance."""
+    """Raised for a value that a quick look does not recognise."""
 
 
 def specs_of(args: Sequence[Any], statics: Collection[int], spec_of: SpecOf) -> tuple[Hashable, list[Any]] | None:
@@ -68,5 +68,5 @@ def plain_spec(value: Any, spec_of: SpecOf) -> Hashable | None:
 
 
 def plain_leaf(value: Any, as_arrays: Callable[[Any], Any]) -> Any:
-    """What an argument is that has a `plain_spec`, as the only leaf of its parameter."""
+    """Convert an argument that has a `plain_spec` to the only leaf of its parameter."""
     return as_arrays(value) if type(value) is np.ndarray else value

@@ -1,4 +1,4 @@
-"""What compiling a batched function has cost, as its user gets to see it."""
+"""The cost of compiling a batched function, as its user gets to see it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stats:
-    """What compiling has cost so far: machine programs compiled, cache entries, seconds of tracing and compiling.
+    """The cost of compilation so far: machine programs compiled, cache entries, seconds of tracing and compiling.
 
     A recursive program is compiled anew for each size of its stacks; `stack_entries` is the one that the next call
     starts with, learnt from those before it (0 for programs without stacks). `forms` has the form in which each of the

@@ -1,4 +1,4 @@
-"""One lane of a batch, run by the reference block by block and shown: what each block did to its variables."""
+"""The walk of one lane of a batch, run by the reference block by block: what each block did to its variables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_walk(
     limit: int,
     show: Callable[[str], None],
 ) -> LaneStatus:
-    """Run one lane of a batch and show, text by text, its first `limit` block runs and the last; what became of it.
+    """Run one lane of a batch and show, as text, its first `limit` block runs and the last; return its outcome.
 
     Ctrl-C ends the walk after the block that is running; the lane is UNFINISHED then. UsageError PCB562 where there is
     no such lane.

@@ -27,7 +27,7 @@ class Whole:
         self.static_argnames: tuple[str, ...] = function.static_argnames
 
     def program(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> Compiled:
-        """Its program for arguments with such axes."""
+        """Return its program for arguments with such axes."""
         with ordinary_code():
             bound, session = self._bound(arguments), self._with(axes).session
             given = session.bind(bound.args, {**bound.kwargs, **_lanes(axes)}).without_values()
@@ -58,7 +58,7 @@ class Compiled:
 
     @property
     def result_type(self) -> Type:
-        """The type of what it gives for one example."""
+        """Return the type of its result for one example."""
         table = self._now()[0].table
         return table.types[table.results[0]] if table.structure is None else table.structure
 

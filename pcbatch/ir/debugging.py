@@ -1,4 +1,4 @@
-"""What `pcbatch.debug(text, x)` is in a program: a record that each lane keeps, read when the lanes have ended.
+"""The form of `pcbatch.debug(text, x)` in a program: a record that each lane keeps, read when the lanes have ended.
 
 In "cfg" and "stack" it is a primitive, `entry = __record__(number, text, x)`, which gives the words of an entry, and
 which nothing reads. In "machine" the record is a variable of its own, an array of words: row 0 counts the entries, and
@@ -25,7 +25,7 @@ ENTRY, STORED, EMPTY = "__record__", "__recorded__", "__unrecorded__"
 NAME = "debug_record"
 """The variable of the record, unless that name is taken."""
 FIRST, LAST, WORDS = 32, 32, 32
-"""How many entries of a lane are kept, the first ones and the last ones, and how many words of 32 bits an entry has."""
+"""Numbers of entries of a lane that are kept, the first ones and the last ones, and of an entry's words of 32 bits."""
 TYPE = TensorType("int32", (1 + FIRST + LAST, WORDS))
 
 DTYPES = {
@@ -44,7 +44,7 @@ DTYPES = {
 
 
 def number_of(text: str, span: Span | None) -> int:
-    """What tells an entry's text and place from others; the entry begins with it."""
+    """Return the number by which an entry begins, a hash of its text and place."""
     place = "" if span is None else f"{span.line}:{span.column}:"
     return zlib.crc32(f"{place}{text}".encode()) & 0x7FFFFFFF
 

@@ -1,4 +1,4 @@
-"""Dtypes by their names: which integers hold others, and what NumPy casts where a number is stored into an array."""
+"""Dtypes by their names: which integers hold others, and NumPy's casts where a number is stored into an array."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def meeting(one: str, other: str) -> str | None:
 
 
 def holds_exactly(dtype: str, array: str) -> bool:
-    """Whether every number of `dtype` is one of `array`, a float's dtype."""
+    """Return whether every number of `dtype` is one of `array`, a float's dtype."""
     found = _INTEGER.fullmatch(dtype)
     return found is not None and int(found[2]) - (not found[1]) <= _PRECISION.get(array, 53)
 
 
 def is_inexact(dtype: str) -> bool:
-    """Whether `dtype` names a floating or complex type."""
+    """Return whether `dtype` names a floating or complex type."""
     return dtype.startswith(("float", "bfloat", "complex"))
 
 
@@ -60,7 +60,7 @@ def _bits(dtype: str) -> int:
 
 
 def casts_into(value: str, array: str) -> bool:
-    """Whether NumPy casts a number of dtype `value` that is stored into an array of dtype `array` (a "same kind" cast).
+    """Return whether NumPy casts a number of dtype `value` stored into an array of dtype `array` ("same kind").
 
     An int takes another number of bits, and floats take ints; what would cut off a fraction is not cast.
     """

@@ -48,7 +48,7 @@ class _Printer:
         self.inputs = inputs
 
     def text(self, node: Expression, least: int = _TEST) -> str:
-        """The text of what stands where something that binds at `least` so tightly has to."""
+        """Print an expression for a place that requires one that binds at `least` so tightly."""
         found, binds = self._bound(node)
         return found if binds >= least else f"({found})"
 

@@ -1,4 +1,4 @@
-"""What an op computes, as a tree: operators and callables with their operands, which are inputs, free names, constants.
+"""The expression of an op, as a tree: operators and callables with operands, which are inputs, free names, constants.
 
     expression ::= Input place                          an input of the op, by its place among these
                  | Name                                 a free name: a global, a built-in, a captured array
@@ -61,7 +61,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """What a function gives for arguments; a keyword without a name is `**value`."""
+    """The application of a function to arguments; a keyword without a name is `**value`."""
 
     function: Operator | Expression
     arguments: tuple[Expression, ...]
@@ -103,7 +103,7 @@ class Starred:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """`lambda: value`: what is evaluated by whom it is given to, or not at all."""
+    """`lambda: value`: an expression that is evaluated by its receiver, or not at all."""
 
     value: Expression
 
@@ -118,7 +118,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Python's text, with what it reads in its place; one that is not `closed` stands in parentheses inside others.
+    """Python's text, with the parts that it reads in place; one that is not `closed` gets parentheses inside others.
 
     It is in programs without types only: nothing looks into it.
     """
@@ -144,7 +144,7 @@ def constant_of(value: Any) -> Expression:
 
 
 def operation(symbol: str, *arguments: Expression) -> Apply:
-    """What an operator gives."""
+    """Apply an operator."""
     return Apply(Operator(symbol), arguments)
 
 
@@ -208,7 +208,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def mapped(expression: Expression, function: Callable[[Expression], Expression]) -> Expression:
-    """An expression with what `function` gives for each of its parts in their place."""
+    """Return an expression with each of its parts replaced by `function` of it."""
     match expression:
         case Apply(of, arguments, keywords):
             return Apply(

@@ -38,7 +38,7 @@ from pcbatch.ir.program import (
 )
 
 CONTEXT = "_context"
-"""By this name the interpreter evaluates context managers."""
+"""The name by which the interpreter evaluates context managers."""
 
 
 def interpret(
@@ -79,7 +79,7 @@ class Lane:
         self.executions: Counter[str] = Counter()
 
     def outcome(self, run: Callable[[], tuple[Any, ...]]) -> Outcome:
-        """How the lane ends that `run` runs: it gives the results."""
+        """Return the end of the lane that `run` runs: it returns the results."""
         try:
             values = run()
         except LaneFaultError as fault:
@@ -107,7 +107,7 @@ class Lane:
         raise TypeError(f"not an op with a value: {op!r}")
 
     def enter_context(self, function: str, op: Enter, inputs: dict[str, Any]) -> Mapping[str, Any]:
-        """Begin a `with` block: what its target binds."""
+        """Begin a `with` block: return the value for its target."""
         made = Primitive((CONTEXT,), op.inputs, Compute(op.code.expression))
         self.managers.append(self.evaluate(function, made, inputs)[CONTEXT])
         entered = self.managers[-1].__enter__()
@@ -116,11 +116,11 @@ class Lane:
         return self.evaluate(function, Primitive(op.outputs, (CONTEXT,), Unpack(op.code.pattern)), {CONTEXT: entered})
 
     def can_call(self, depth: int) -> bool:
-        """Whether so many calls may be live."""
+        """Return whether so many calls may be live."""
         return self.max_depth is None or depth <= self.max_depth
 
     def can_step(self) -> bool:
-        """Whether the lane may do one more loop turn or call."""
+        """Return whether the lane may do one more loop turn or call."""
         return self.max_steps is None or self.steps < self.max_steps
 
 
@@ -221,7 +221,7 @@ def _run_cfg(lane: _Lane, program: Program, arguments: Sequence[Any]) -> tuple[A
 
 
 def _is_tail_call(frame: _Frame, call: Call) -> bool:
-    """Whether the callee's results are at once the function's own, so that its frame is needed no more."""
+    """Return whether the callee's results are at once the function's own, so that its frame is needed no more."""
     last = frame.position == len(frame.block.ops)
     return last and isinstance(frame.block.terminator, Return) and call.outputs == frame.function.results
 

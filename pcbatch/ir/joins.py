@@ -14,11 +14,11 @@ from pcbatch.ir.dtypes import holds_exactly, is_inexact, meeting
 from pcbatch.ir.types import NONE, StructType, TensorType, Type, records
 
 Spelling = Callable[[str], str]
-"""How users of an array library write an operation or a dtype: of TensorFlow, `tf.cast` for "cast"."""
+"""The spelling of an operation or a dtype for users of an array library: with TensorFlow, `tf.cast` for "cast"."""
 
 
 class ConflictError(TypeError):
-    """Two types have no join; `told` says why and what cast to write.
+    """Raised if two types have no join; `told` gives the reason and the cast to write.
 
     `text` has `{}` wherever one of `operations` is named; without any it is as it stands.
     """

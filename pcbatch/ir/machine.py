@@ -1,7 +1,7 @@
 """The third dialect, "machine": what the machine executes (Radul et al., MLSys 2020, Figure 4, and what came later).
 
     program    ::= name, parameters, results, types, storage, pointers, order, fault site*, shared operand*, block+
-    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, chunks
+    block      ::= label, pop*, item*, push*, terminator, and what is known of it: sync, cost, dead, chunks, deferred
     item       ::= Piece y.. = f(x..) | Store a[i..] = v                     each perhaps under a predicate
     piece      ::= statement+                                                one pure function of one example
     statement  ::= Primitive | Enter | Exit of `pcbatch.ir.program`, and the fault sites of its checks
@@ -54,7 +54,7 @@ class FaultSite:
 
 
 Kept = tuple[Any, ...]
-"""The leaves of a captured value that are known by what they are, None for others; see `lowering.captures.kept`."""
+"""The leaves of a captured value that are known by identity, None for others; see `lowering.captures.kept`."""
 
 
 Straight = Primitive | Enter | Exit
@@ -98,7 +98,7 @@ class Piece:
     scope: str = ""
     speculative: bool = False
     unnamed: int = 0
-    """How many of `shared`, the last ones, the function is not handed: they stand for what its helpers capture."""
+    """The number of `shared`, at the end, that are not passed to the function: values that its helpers capture."""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
@@ -153,7 +153,7 @@ class ForkedCall:
 
 @dataclass(frozen=True)
 class Fork:
-    """Calls none of which needs what another gives: lanes of their own may run them, at the same time.
+    """Calls that do not need each other's results: lanes of their own may run them at the same time.
 
     They follow each other from the block whose terminator has the fork: it makes the first one, or it branches to that.
     The others are on the way from there, some of them in the arms of branches (`ir.analysis.forks`). A lane whose calls
@@ -168,7 +168,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class Branch:
-    """To block number `true` or `false`, by the scalar bool `condition`.
+    """A jump to block number `true` or `false`, by the scalar bool `condition`.
 
     As a terminator it may have a `fork`: then the first call of the group is made in one of its arms.
     """
@@ -182,7 +182,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Jump:
-    """To `target`, a block number or one by a condition; `turn` counts one loop turn (or tail call) of the lane."""
+    """A jump to `target`, a block number or a branch; `turn` counts one loop turn (or tail call) of the lane."""
 
     target: int | Branch
     turn: bool = False
@@ -191,7 +191,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Return:
-    """To the block number on top of the lane's stack of program counters."""
+    """A jump to the block number on top of the lane's stack of program counters."""
 
     span: Span | None = _span()
 
@@ -242,7 +242,7 @@ def targets(terminator: Terminator) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Chunks:
-    """How a block is computed on gathered lanes: `rows` rows at a time, as often as it takes for those that wait.
+    """The form in which a block runs on gathered lanes: `rows` rows at a time, until none of them waits.
 
     Where at least `whole` lanes wait, it computes a row for every lane of the batch instead, all at once; None: never.
     With `pairs` two chunks are computed at once as long as more than one is left.
@@ -254,6 +254,20 @@ class Chunks:
 
 
 @dataclass(frozen=True)
+class Deferred:
+    """A loop of one block that is the deferred part of another loop: its turns need nothing of each other.
+
+    It has `count` turns, at most `most`, numbered by the variable `turn`, and then goes where its branch says. Whoever
+    likes runs all turns of all lanes at once. They are those of block number `of`, which has put off what they do.
+    """
+
+    turn: str
+    count: str
+    most: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Block:
     """One basic block. `span` is the user's source that it comes from, `function` the name of the user's function.
 
@@ -261,7 +275,7 @@ class Block:
     block lanes wait until no lane can run elsewhere. `cost` is what the user says that a row costs; None leaves it to
     the estimate (`costs.estimate`). `dead` names variables that the block pops, pushes or writes and whose tops nobody
     reads afterwards: they need not be kept. `chunks` says how lanes are gathered for it; with
-    None it computes a row for every lane.
+    None it computes a row for every lane. One that is `deferred` is a loop whose turns may be run together.
     """
 
     label: str
@@ -276,6 +290,7 @@ class Block:
     cost: float | None = None
     dead: tuple[str, ...] = ()
     chunks: Chunks | None = None
+    deferred: Deferred | None = None
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, StoreElement
 
 
 class BrokenProgramError(ValueError):
-    """The program does what none may do, such as reading a value that is not kept: a bug of a pass, not of the user."""
+    """Raised for an invalid program, such as one that reads a value that is not kept: a bug of a pass."""
 
 
 class Absent(Enum):
-    """Stands in the place of a value that there is not, and says why."""
+    """A placeholder for a missing value, with the reason."""
 
     NEVER = "never had a value"
     DEAD = "is not kept, being dead"
@@ -119,7 +119,7 @@ class _Run:
         return value
 
     def broken(self, what: str) -> BrokenProgramError:
-        """The error for a block that does what none may do."""
+        """Return the error for a block of an invalid program."""
         return BrokenProgramError(f"{self.program.name}, {self.block.label} {what}")
 
     def fault(self, site: int) -> LaneFaultError:
@@ -133,7 +133,7 @@ class _Run:
     # -- the body ------------------------------------------------------------------------------------------------------
 
     def piece(self, piece: Piece) -> None:
-        """Run the statements of a piece; only what it writes leaves it."""
+        """Run the statements of a piece; only its declared writes leave it."""
         if piece.function is not None and not piece.statements:
             raise self.broken(f"has generated code for {piece.writes}, of which no statements are known")
         local = {name: self.read(name) for name in piece.reads}
@@ -151,13 +151,13 @@ class _Run:
             raise self.fault(store.site) from None
 
     def leave_out(self, item: Piece | Store) -> None:
-        """Give what an item would write whose predicate does not hold, and what never had a value, a zero."""
+        """Set the writes of an item whose predicate does not hold to zero where they never had a value."""
         for name in item.writes if isinstance(item, Piece) else ():
             if self.now.get(name, self.tops.get(name, Absent.NEVER)) is Absent.NEVER:
                 self.now[name] = self.zero(name)
 
     def zero(self, name: str) -> Any:
-        """What stands for a value of `name` where none is needed."""
+        """Return a zero in place of a value of `name` where none is needed."""
         return zero(self.program.types[name])
 
     # -- the end of the block ------------------------------------------------------------------------------------------
@@ -206,5 +206,5 @@ class _Run:
                 raise self.broken(f"leaves stacks of {name} and {leader}, which share a pointer, with unequal heights")
 
     def saved(self, name: str | None, variable: str) -> Any:
-        """What a push saves: also that there is no value, which only matters to who reads it."""
+        """Return the value that a push saves, or a missing one, which only its reader minds."""
         return self.tops[variable] if name is None else self.now.get(name, self.tops.get(name))

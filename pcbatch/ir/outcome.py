@@ -1,4 +1,4 @@
-"""How a lane ends, and what runs its statements and stores: what the interpreters of all dialects have in common."""
+"""The end of a lane, and the execution of its statements and stores: shared by the interpreters of all dialects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.program import Primitive, Push, Update
 
 Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
-"""The names of what can become of a lane; the runtime gives them numbers."""
+"""The names of a lane's possible outcomes; the runtime gives them numbers."""
 
 Evaluate = Callable[[str, Primitive | Push | Update, dict[str, Any]], Mapping[str, Any]]
 """`evaluate(function_name, op, inputs)` runs an op: its outputs by name; may raise LaneFaultError."""
@@ -31,7 +31,7 @@ class LaneFaultError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a lane ended. `value` is its result (a tuple where the function has several; None unless status is "OK").
+    """The end of a lane. `value` is its result (a tuple where the function has several; None unless status is "OK").
 
     `steps` counts loop turns and calls, `executions` how often each block was run, by label.
     """

@@ -1,4 +1,4 @@
-"""What an op that assigns does.
+"""The computation of an op that assigns.
 
     payload ::= Compute expression    y = an expression of the inputs (`pcbatch.ir.expressions`); y.. = its parts
               | Copy                  y = x
@@ -48,7 +48,7 @@ WITH_FIELD, WITH_ITEM = "__with_field__", "__with_item__"
 """The pseudo-builtins that Replaces stand for: of a structure, the new part, and its name or key."""
 
 Pattern = tuple["Pattern | None", ...]
-"""Targets of what is taken apart: None for a variable, a pattern for what is taken apart again."""
+"""Targets of an unpacking: None for a variable, a pattern for a part that is taken apart again."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class Truth:
-    """Whether a value is true, as Python's `bool` says; what the condition of a branch is made of."""
+    """The truth of a value, as by Python's `bool`, for the condition of a branch."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ NEGATION = Compute(operation("not", Input(0)))
 
 
 def targets(pattern: Pattern) -> int:
-    """How many variables a pattern has."""
+    """Count the variables of a pattern."""
     return sum(1 if part is None else targets(part) for part in pattern)
 
 
@@ -135,13 +135,13 @@ def targets(pattern: Pattern) -> int:
 
 
 def pattern_of(payload: Payload) -> Pattern | None:
-    """How what a payload gives is taken apart; None where it is given to one variable, or to none."""
+    """Return the pattern that takes a payload's result apart; None where it is given to one variable, or to none."""
     return payload.pattern if isinstance(payload, Compute | Unpack) else None
 
 
 @lru_cache(maxsize=16384)
 def expression_of(payload: Payload, inputs: int) -> Expression:
-    """What a payload with so many inputs gives, or takes apart."""
+    """Return the expression that a payload with so many inputs computes, or takes apart."""
     given = [Input(place) for place in range(inputs)]
     match payload:
         case Compute(expression):
@@ -190,7 +190,7 @@ def print_statement(payload: Payload, outputs: Names, inputs: Names) -> str:
 
 
 def explicit(expression: Expression, inputs: Names, externs: Names = ()) -> tuple[Payload, Names]:
-    """The payload, and its inputs, that gives what an expression of `inputs` gives, as plainly as there is one.
+    """Return the plainest payload, and its inputs, that computes an expression of `inputs`.
 
     `externs` are free names that are no built-in functions.
     """

@@ -79,7 +79,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Enter:
-    """A `with` block begins: `code` gives its context manager, and says how what that gives is taken apart.
+    """The beginning of a `with` block: `code` has its context manager, and the pattern of its target.
 
     `outputs` are the variables that its target binds. What follows up to the matching Exit is inside it: no pass moves
     an op in or out, nor past an op that is there for its effect.
@@ -231,7 +231,7 @@ StorageKind = Literal["temporary", "register", "stack", "cached stack", "shared"
 
 @dataclass(frozen=True)
 class Variable:
-    """What is known of a variable: its type (typed programs) and where it is kept and why (stack dialect).
+    """The properties of a variable: its type (typed programs), its storage and the reason of that (stack dialect).
 
     Storage kinds: "temporary" never leaves its block and is not stored; "register" has a top only; "stack" lives in a
     stack alone, every read and write touching it; "cached stack" keeps its top apart and touches the stack on push and
@@ -346,7 +346,7 @@ def header(op: Enter) -> str:
 
 
 def expression(op: Coded) -> Expression:
-    """What `op` computes of its inputs; of an Enter its context manager."""
+    """Return the expression of `op` over its inputs; of an Enter its context manager."""
     return expression_of(op.code, len(op.inputs))
 
 
@@ -369,12 +369,12 @@ def words(op: Coded) -> frozenset[str]:
 
 
 def is_copy(op: Op) -> bool:
-    """Whether `op` assigns one variable the plain value of another: `y = x`."""
+    """Return whether `op` assigns one variable the plain value of another: `y = x`."""
     return isinstance(op, Primitive | Push | Update) and isinstance(op.code, Copy)
 
 
 def is_identity(op: Op) -> bool:
-    """Whether `op` is `x = x`."""
+    """Return whether `op` is `x = x`."""
     return is_copy(op) and writes(op) == reads(op)
 
 

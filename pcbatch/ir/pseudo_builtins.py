@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 CHANGED, STORED, TAKEN = "__changed__", "__stored__", "__taken__"
-"""What changes of structures are made of: what an object is after a method, what has elements after a store."""
+"""Changes of structures: an object after a method's call, a container after a store of an element."""
 BLANK = "__blank__"
-"""An array of zeros, into which `pcbatch.map` stores what its calls give."""
+"""An array of zeros, into which `pcbatch.map` stores its results."""
 
 PSEUDO_BUILTINS = frozenset(
     {

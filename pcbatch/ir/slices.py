@@ -24,7 +24,7 @@ class Window:
 
     @property
     def count(self) -> int:
-        """How many elements it has inside the array."""
+        """The number of its elements inside the array."""
         return len(range(0, self.length, self.step))
 
     def resolve(self, size: int) -> slice:

@@ -1,4 +1,4 @@
-"""What became of a lane: the frozen status numbers."""
+"""The outcome of a lane: the frozen status numbers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class LaneStatus(IntEnum):
     ASSERTION = 1
     """An `assert` failed."""
     RAISED = 2
-    """A `raise` was reached, or what raises in Python by itself: a missing key, an operation with None."""
+    """A `raise` was reached, or an error of Python's own: a missing key, an operation with None."""
     ARITHMETIC = 3
     """An integer `//` or `%` by zero, or another operation on numbers that raises in Python."""
     INDEX = 4
     """An index was out of range."""
     MAX_DEPTH = 5
-    """More than `max_depth` live calls."""
+    """The lane made more than `max_depth` live calls."""
     MAX_STEPS = 6
-    """More than `max_steps` loop turns and calls."""
+    """The lane made more than `max_steps` loop turns and calls."""
     UNFINISHED = 7
     """The run was stopped before this lane ended."""
 

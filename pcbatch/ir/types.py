@@ -27,7 +27,7 @@ class TensorType:
 
     @property
     def bytes(self) -> int:
-        """How many bytes such a value takes."""
+        """The size of such a value in bytes."""
         bits = "".join(filter(str.isdigit, self.dtype))  # bools have none, and take a byte
         return math.prod(self.shape) * (int(bits) // 8 if bits else 1)
 
@@ -67,7 +67,7 @@ class StructType:
 
 
 def _is_plain(key: Any) -> bool:
-    """Whether a key of a dict is written without quotes."""
+    """Return whether a key of a dict is written without quotes."""
     return isinstance(key, str) and key.isidentifier() and key not in ("True", "False", "None")
 
 
@@ -88,7 +88,7 @@ def leaves(type_: Type) -> Iterator[TensorType]:
 
 
 def elements(type_: Type) -> int:
-    """How many numbers a value of the type holds."""
+    """Return the number of elements in a value of the type."""
     return sum(math.prod(leaf.shape) for leaf in leaves(type_))
 
 

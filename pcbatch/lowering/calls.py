@@ -30,7 +30,7 @@ def lower_calls(program: ir.Program, reserved: frozenset[str] = frozenset()) -> 
 
 
 def is_tail_call(program: ir.Program, function: ir.Function, block: ir.Block) -> bool:
-    """Whether the block ends by returning what another function returns, in a variable of equal type."""
+    """Return whether the block ends by returning what another function returns, in a variable of equal type."""
     if not isinstance(block.terminator, ir.Return) or not block.ops:
         return False
     call = block.ops[-1]

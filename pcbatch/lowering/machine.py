@@ -166,7 +166,7 @@ class _Lowering:
         )
 
     def _saved(self, name: str, written: set[str], op: ir.Push) -> tuple[str | None, list[ir.Primitive]]:
-        """What a push of `name` saves, None being the old top, and the statement that keeps it."""
+        """Return the variable that a push of `name` saves, None for the old top, and the statement that keeps it."""
         if name not in written:
             return None, []
         if ir.is_identity(op):

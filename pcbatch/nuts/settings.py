@@ -55,6 +55,7 @@ class Settings:
     schedule: str
     chunk: int
     strategy: str = "pc"
+    superchains: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in AT_LEAST.items():
@@ -77,6 +78,14 @@ class Settings:
         if not isinstance(target, Real) or not 0 < float(target) < 1:
             raise UsageError("PCB551", f"target_accept must be between 0 and 1, not {target!r}")
         object.__setattr__(self, "target_accept", float(target))
+        if self.superchains is not None:
+            groups = self._whole("superchains")
+            if groups < 2 or self.chains % groups or self.chains == groups:
+                raise UsageError(
+                    "PCB551",
+                    f"superchains must be at least 2 groups of several chains each, of equal sizes: {groups} do not "
+                    f"divide {self.chains} chains so",
+                )
         if self.max_tree_depth > DEEPEST:
             raise UsageError("PCB551", f"max_tree_depth must be at most {DEEPEST}, not {self.max_tree_depth}")
         if self.dtype not in ("float32", "float64"):

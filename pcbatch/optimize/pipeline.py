@@ -26,6 +26,7 @@ from pcbatch.optimize.cfg.speculation import hoist_free_arms
 from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
 from pcbatch.optimize.machine.block_order import order_blocks
 from pcbatch.optimize.machine.dead_writes import mark_dead_writes
+from pcbatch.optimize.machine.deferral import defer_turns
 from pcbatch.optimize.machine.early_turns import compute_early
 from pcbatch.optimize.machine.forks import find_forks
 from pcbatch.optimize.machine.idle_checks import Checked, drop_idle_checks
@@ -79,19 +80,23 @@ def machine_passes(
     *,
     merging: bool = True,
     forking: Collection[int] | None = (),
+    deferring: Collection[int] | None = (),
     limited: bool = False,
 ) -> Mapping[str, MachinePass]:
     """The passes over machine programs, in their order.
 
     `checked` says which fault sites of a piece are really checked, `shared` names the parameters that all lanes share.
     Without `merging` every block stays what it is in the source. Calls that can be made at the same time are found
-    where groups of them begin in blocks of `forking`; None stands for all blocks. Turns may be refused if `limited`.
+    where groups of them begin in blocks of `forking`, and turns of loops are put off in those of `deferring`; None
+    stands for all blocks. Turns may be refused if `limited`.
     """
     forks: dict[str, MachinePass] = {} if forking == () else {"forks": partial(find_forks, only=forking)}
+    deferrals: dict[str, MachinePass] = {} if deferring == () else {"deferral": partial(defer_turns, only=deferring)}
     merges: dict[str, MachinePass] = {"loop_header_duplication": duplicate_headers} if merging else {}
     return {
         **forks,
         "idle_checks": partial(drop_idle_checks, checked=checked),
+        **deferrals,
         **merges,
         "early_turns": partial(compute_early, limited=limited),
         "dead_writes": mark_dead_writes,
@@ -116,7 +121,7 @@ def optimize(program: Program, passes: Mapping[str, Pass] | None = None, after: 
 
 P = TypeVar("P")
 Seen = Callable[[str, P], None]
-"""Told of the program after each pass, by the pass's name."""
+"""A callback for the program after each pass, by the pass's name."""
 
 
 def run_passes(program: P, passes: Mapping[str, Callable[[P], P]], after: Seen[P]) -> P:

@@ -20,7 +20,7 @@ def float_dtype(dtype: Any, what: str = "random floats") -> tf.DType:
 
 
 def is_number(value: Any, number: int) -> bool:
-    """Tell whether `value` is Python's `number`."""
+    """Return whether `value` is Python's `number`."""
     return isinstance(value, (int, float)) and value == number
 
 

@@ -20,7 +20,7 @@ from pcbatch.random.keys import Shape, bits, static_shape, words
 from pcbatch.random.units import inverted, scaled
 
 _EXACT = 52
-"""To how many bits behind the binary point a weight is rounded, the largest being 1."""
+"""Number of bits behind the binary point to which a weight is rounded, the largest being 1."""
 _SUM = 62
 """The number of bits that a sum of weights has at most."""
 

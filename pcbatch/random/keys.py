@@ -108,7 +108,7 @@ def static_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
 
 
 def _index(size: Any) -> int:
-    """`size` as an int, -1 for what is none."""
+    """`size` as an int, -1 if it is none."""
     try:
         return operator.index(size)
     except TypeError:

@@ -26,9 +26,9 @@ TURNS = 64
 SMALL = 10.0
 """The rate from which on Poisson draws are by rejection; below it they are by search from 0 upwards."""
 SEARCHED = 110
-"""No draw of a rate below `SMALL` comes so far: its probability is below 2**-64."""
+"""Bound that no draw of a rate below `SMALL` reaches: its probability is below 2**-64."""
 LARGEST = {tf.int32: 2.0**30, tf.int64: 2.0**50}
-"""The largest rate, by dtype: a hundred thousand standard deviations and more below what the dtype holds."""
+"""The largest rate, by dtype: a hundred thousand standard deviations and more below the dtype's limit."""
 
 
 def gamma(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = tf.float32) -> tf.Tensor:
@@ -111,7 +111,7 @@ def _parameter(
 
 
 def _gammas(key: Any, alpha: tf.Tensor, shape: tuple[int, ...], dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
-    """float64 draws, for `alpha + 1` where `alpha` is below 1, and what is to be added to their logarithms then."""
+    """Return float64 draws, for `alpha + 1` where `alpha` is below 1, and a correction of their logarithms then."""
     first, second = tf.unstack(split(key))
     key0, key1, _, place = operands(first, shape)
     loop = "gamma64" if dtype == tf.float64 else "gamma"
@@ -234,7 +234,7 @@ _LOOPS: dict[str, Callable[..., tf.Tensor]] = {
 
 @cache
 def _traced(loop: str) -> Any:
-    """One of the loops as a function for all shapes."""
+    """Trace one of the loops as a function for all shapes."""
     word, number = tf.TensorSpec(None, tf.uint32), tf.TensorSpec(None, tf.float64)
     with tf.init_scope():  # not inside whichever graph happens to draw first
         made = tf.function(_LOOPS[loop], input_signature=(word, word, word, number), autograph=False)

@@ -36,7 +36,7 @@ def threefry32(key0: tf.Tensor, key1: tf.Tensor, x0: tf.Tensor, x1: tf.Tensor) -
 
 
 def _drawn(*operands: tf.Tensor, apart: bool | None = None) -> list[tf.Tensor]:
-    """Both words and their exclusive or, by one call; XLA leaves out what is not used.
+    """Return both words and their exclusive or, by one call; XLA removes unused ones.
 
     `apart` is whether the rounds are a piece of code of their own; by default that goes by the size of the draw.
     """

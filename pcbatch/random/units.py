@@ -1,4 +1,4 @@
-"""Uniform draws, and what is made of them in the same way in every mode."""
+"""Uniform draws, and the numbers made of them in the same way in every mode."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ class Arrays(Sharing):
             for part in parts
         )
         value = self.element_of(current, value, len(parts))
-        is_whole = is_masked or not parts or self._are_pairs(parts)
+        is_whole = is_masked or not parts or self._are_pairs(parts) or not self._are_different(current, parts)
         if is_whole or not isinstance(current, Lane) or self.guard is not None:
             if not parts:
                 new = self.emit(STORED, [self.pattern(current), self.pattern(value)])
@@ -315,6 +315,23 @@ class Arrays(Sharing):
         now = self.state.cell(array)
         self.state.set_cell(array, version=now.version + 1)
         self.write_back(array)
+
+    def _are_different(self, array: Value, parts: Sequence[Index]) -> bool:
+        """Tell whether the places of a store are known to differ from each other, as its operation needs them."""
+        shape = array.type.shape if isinstance(array, Lane) else ()
+        for part, size in zip(parts, shape, strict=False):
+            if not self._rank(part):
+                continue
+            known = self.read(part)
+            listed = known.items if isinstance(known, Tuple) else ()
+            if isinstance(known, Ref) and self.kind(known) == "list":
+                listed = self.state.cell(known).items
+            if not all(isinstance(self.read(each), Host) for each in listed or (known,)):
+                return False
+            places = np.ravel(self.constant(known, AN_ELEMENT)) % max(size, 1)
+            if len(np.unique(places)) < places.size:
+                return False
+        return True
 
     def _are_pairs(self, parts: Sequence[Index]) -> bool:
         """Tell whether several arrays of numbers are among the parts of an index, or one of several axes."""
@@ -406,7 +423,7 @@ class Arrays(Sharing):
 
 
 def _fits(given: TensorType, own: TensorType) -> bool:
-    """Whether NumPy stores such values without losing what they are."""
+    """Return whether NumPy stores such values without changing their kind."""
     order = {"bool": 0, "int": 1, "uint": 1, "float": 2, "bfloat": 2, "complex": 3}
     kinds = [order["".join(filter(str.isalpha, each.dtype))] for each in (given, own)]
     return kinds[0] <= kinds[1]

@@ -153,4 +153,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.linalg.lstsq: lstsq,
     np.vectorize: Vectorize,
 }
-"""What is read in the place of functions of NumPy's that are given anything of a lane's."""
+"""Replacements of NumPy's functions where an argument is a lane's."""

@@ -81,7 +81,7 @@ class Branches(Optionals):
         return Lane(name, BOOL)
 
     def object_truth(self, value: Ref) -> Host | Lane | None:
-        """What `__bool__` or `__len__` of an object says; see `objects`."""
+        """Return the result of an object's `__bool__` or `__len__`; see `objects`."""
         raise NotImplementedError
 
     def is_true(self, value: Value) -> bool:
@@ -89,7 +89,7 @@ class Branches(Optionals):
         raise NotImplementedError
 
     def range_length(self, value: Range) -> Value:
-        """How many numbers a range has; see `loops`."""
+        """Return the length of a range; see `loops`."""
         raise NotImplementedError
 
     def negated(self, truth: Host | Lane) -> Host | Lane:
@@ -202,7 +202,7 @@ class Branches(Optionals):
         return None
 
     def straightly(self, condition: Lane, what: Callable[[], Value]) -> Value:
-        """What `what` gives, computed whether or not `condition` holds; NeedsBlocksError where that cannot be done."""
+        """Compute `what()` whether or not `condition` holds; NeedsBlocksError where that is impossible."""
         before, outer = self.state, self.guard
         self.state = before.copy()
         names, heap, facts = dict(before.names), dict(before.heap), before.facts
@@ -380,7 +380,7 @@ class Branches(Optionals):
         return found
 
     def is_place(self, index: Lane, place: int) -> Lane:
-        """Whether a lane's number is `place`."""
+        """Compare a lane's number with `place`."""
         from pcbatch.reading.operations import BINARY
 
         found = self.emit(BINARY[gast.Eq], [index, place])

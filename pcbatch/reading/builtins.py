@@ -129,7 +129,7 @@ class Builtins(Mapped):
     # -- numbers -------------------------------------------------------------------------------------------------------
 
     def known_result(self, function: Any, *values: Value) -> Host | None:
-        """What a function gives of values that are all known and no arrays."""
+        """Return the result of a function of values that are all known and no arrays."""
         values = tuple(self.read(self.known(each)) for each in values)
         if not all(isinstance(each, Host) and not self.is_array(each.value) for each in values):
             return None

@@ -38,7 +38,7 @@ from pcbatch.reading.values import (
 
 @dataclass(frozen=True, eq=False)
 class BatchedFunction:
-    """What the reader knows of a batched function: the plain one behind it, and how it is called."""
+    """The reader's view of a batched function: the plain one behind it, and how it is called."""
 
     live: FunctionType
     tree: Any
@@ -224,7 +224,7 @@ class Calls(Libraries):
         raise self.refusal(found.code, f"`{name}(..)` {found.why}", found.help, label=f"`{name}` is called here")
 
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:
-        """What interprets a built-in function of Python's; see `builtins`."""
+        """Return the interpretation of a built-in function of Python's; see `builtins`."""
         raise NotImplementedError
 
     # -- functions of the user's ---------------------------------------------------------------------------------------
@@ -339,14 +339,14 @@ class Calls(Libraries):
         return self._unless_recursive(function, given)
 
     def _crosses(self, given: Mapping[str, Value]) -> bool:
-        """Whether arguments can be handed to a function of the program: nothing refers to frames."""
+        """Return whether arguments can be passed to a function of the program: nothing refers to frames."""
         return not any(
             isinstance(each, Generator | Super) or (isinstance(each, Bound | Function) and not isinstance(each, Host))
             for each in self.state.reachable(iter(given.values()))
         )
 
     def _gives_values(self, found: Value, before: Mapping[int, Any], arrays: set[str]) -> bool:
-        """Whether what a call gives is new: it leads to no object or array that was there before."""
+        """Return whether a call's result is new: it leads to no object or array that was there before."""
 
         def is_old(value: Value) -> bool:
             if isinstance(value, Ref):

@@ -130,7 +130,7 @@ class Constructors(Functions):
 
 
 def _has_own_init(cls: Any) -> bool:
-    """Whether a dataclass' `__init__` is the user's own."""
+    """Return whether a dataclass' `__init__` is the user's own."""
     owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
     code = getattr(vars(owner)["__init__"], "__code__", None)
     return code is not None and code.co_filename != "<string>"

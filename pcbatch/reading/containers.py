@@ -119,7 +119,7 @@ class Containers(Entries):
         return self.iterable(value)
 
     def iterable(self, value: Value) -> Value:
-        """What gives the items of an object whose class says so, if it can be gone over by a counter; else `value`."""
+        """Return the items of an object whose class defines them, if a counter can go over it; else `value`."""
         return value
 
     def differs_in_length(self, value: Value) -> bool:

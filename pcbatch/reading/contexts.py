@@ -26,7 +26,7 @@ class Contexts(Builtins):
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self._entered_at: dict[str, tuple[Any, Any, int]] = {}
-        """What context managers have given that no lane can keep, with the block, and how many ops this had before."""
+        """Results of context managers that no lane can keep, with the block, and its number of ops before."""
 
     def visit_With(self, node: Any) -> None:
         self._with(node.items, node)
@@ -139,7 +139,7 @@ class Contexts(Builtins):
     def _given(
         self, template: Template, hint: str, names: list[str], lanes: list[Lane], held: dict[str, Any]
     ) -> Pattern | None:
-        """How what a context manager gives is taken apart, and the names of its arrays and of its objects."""
+        """Return the pattern of a context manager's result, and note the names of its arrays and of its objects."""
         if template.type is not None:
             assert isinstance(template.type, TensorType)
             lanes.append(Lane(self.emitter.fresh(template.type, hint), template.type))

@@ -1,4 +1,4 @@
-"""What every part of the reader stands on: where it is, what it has found out, and how values become operations."""
+"""The common base of the reader's parts: its place, its findings, and the conversion of values to operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,18 +45,18 @@ from pcbatch.reading.world import Operand, World
 from pcbatch.runtime.backends.protocol import Backend
 
 A_LIST = "make a list of it: `[.. for .. in ..]`"
-"""What to do with a generator that goes to where none can be."""
+"""The help for a generator that goes where none can be."""
 PYTHONS = re.compile(r"(\w+Error|StopIteration): ")
-"""How a message begins that is Python's own."""
+"""Beginning of a message of Python's own."""
 
 
 class RefusedError(Exception):
-    """What is read cannot be expressed; `diagnostic` says where and why."""
+    """Raised for code that cannot be expressed; `diagnostic` has the place and the reason."""
 
     def __init__(self, diagnostic: Diagnostic):
         self.diagnostic = diagnostic
         self.is_final = False
-        """Whether it stays so where numbers are known: there is no need to try again."""
+        """True if it stays so where numbers are known: there is no need to try again."""
         self.wants: tuple[Any, ...] = ()  # see `values.Undefined`
         self.statement: Any = None
         """The innermost statement of a function of the program in which it stands; see `recovery`."""
@@ -69,15 +68,15 @@ class NeedsConstantError(RefusedError):
 
 
 class LostError(Exception):
-    """What is read depends on a statement that is refused, and is left out; see `recovery`."""
+    """Raised for code that depends on a statement that is refused, and is left out; see `recovery`."""
 
 
 class FilteredError(NeedsConstantError):
-    """Whether a comprehension keeps an element differs by lane."""
+    """Raised where lanes differ in whether a comprehension keeps an element."""
 
 
 class NeedsBlocksError(Exception):
-    """What was to be computed straight needs blocks, calls, or changes objects."""
+    """Raised for a straight computation that needs blocks, calls, or changes objects."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +110,11 @@ class Core:
         self.cells = 0
         self.numbers = 0
         self.straight = 0
-        """How many expressions around this one may not need blocks."""
+        """Number of expressions around this one that must not need blocks."""
         self.hint = ""
         """The name that what is computed now goes by."""
         self.guard: Lane | None = None
-        """Where this holds, what is computed now counts."""
+        """The condition under which present computations count."""
         self.connected: dict[str, Any] | None = None
         """The symbols of variables in a block with a `with` statement: what is inside it sees where each comes from."""
         self.connected_in: Any = None
@@ -137,7 +136,7 @@ class Core:
 
     @property
     def is_live(self) -> bool:
-        """Whether control gets here."""
+        """True if control gets here."""
         return self.emitter.current is not None
 
     @property
@@ -171,7 +170,7 @@ class Core:
         return RefusedError(Diagnostic(code, message, self.span(node), label, help, (*places, *self._calls())))
 
     def _calls(self) -> list[Note]:
-        """Where the function that is interpreted is called, if it is interpreted in place of that."""
+        """Return the places of the call for which the present function is interpreted in place."""
         users = (each for each in self.frames[1:] if each.function.file not in IN_PYTHON)
         calls = [each for each in users if each.span is not None]
         names = [(each.span, each.function.name) for each in calls[-1:]]
@@ -219,15 +218,11 @@ class Core:
             del row[length:]
         self.guard, self.straight, self.file, self.node, self.frames[:] = here.context
 
-    @contextmanager
-    def kept(self, values: Iterable[Value] = ()) -> Iterator[Row]:
+    def kept(self, values: Iterable[Value] = ()) -> Row:
         """Values that have been evaluated and are in nobody's variable yet, while more is evaluated."""
         slot = (0, f" row {next(self._rows)}")
         self.state.names[slot] = Tuple(tuple(values))
-        try:
-            yield Row(self, slot)
-        finally:
-            self.state.names.pop(slot, None)
+        return Row(self, slot)
 
     def each(self, values: Iterable[Value]) -> Iterator[Value]:
         """Values one after the other, each as it is when its turn comes."""
@@ -266,13 +261,15 @@ class Core:
         return self.host(value, place)
 
     def is_array(self, value: Any) -> bool:
-        """Whether a value of Python's is an array, and so a shared operand."""
+        """Return whether a value of Python's is an array, and so a shared operand."""
         return self.backend.is_array(value)
 
     # -- values as operands --------------------------------------------------------------------------------------------
 
     def known(self, value: Value) -> Value:
         """`value`, which must be there; refused where it is undefined."""
+        if type(value) is Lane or type(value) is Host:
+            return value
         if value is LOST:
             raise LostError
         if isinstance(value, Undefined):
@@ -318,6 +315,8 @@ class Core:
 
     def read(self, value: Value) -> Value:
         """The value that an array or a view holds now; everything else is its own."""
+        if type(value) is Lane or type(value) is Host:
+            return value
         if isinstance(value, Ref) and self.kind(value) == "array":
             return self.read(self.state.cell(value).items[0])
         if isinstance(value, View):
@@ -446,5 +445,5 @@ class Core:
         return "; ".join(filter(None, (f"make it a static argument, `static_argnames={name!r}`" * bool(name), help)))
 
     def described(self, value: Value) -> str:
-        """What a value is, for messages."""
+        """Describe a value for messages."""
         return described(value, self.cell(value))

@@ -1,4 +1,4 @@
-"""What loops go over by a counter: ranges, arrays, and `zip`, `enumerate` and `reversed` of these."""
+"""Iterables that a counter goes over: ranges, arrays, and `zip`, `enumerate` and `reversed` of these."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Counters(Expressions):
         return self.element(array, index)
 
     def lazy_length(self, whole: Value) -> Value | None:
-        """How many items a loop takes from this; None where they are written out."""
+        """Return the number of items that a loop takes from this; None where they are written out."""
         match whole:
             case Lazy("zip", parts):
                 lengths = [self.lazy_length(each) for each in parts]
@@ -139,7 +139,7 @@ class Counters(Expressions):
         return self.item(whole, index) if self.type_of(whole) is None else self.row_of(whole, index)
 
     def range_length(self, value: Range) -> Value:
-        """How many numbers a range has."""
+        """Return the length of a range."""
         span = self.binary(gast.Sub, value.stop, value.start)
         if not (isinstance(value.step, Host) and value.step.value == 1):
             is_up = self.truth(self.compare(gast.Gt, value.step, Host(0)))
@@ -152,7 +152,7 @@ class Counters(Expressions):
         return self.emit(builtin("max"), [self.pattern(span), 0])
 
     def is_before(self, index: Value, stop: Value, step: Value) -> Host | Lane:
-        """Whether a counter has not reached the end of its range."""
+        """Return whether a counter has not reached the end of its range."""
         if isinstance(step, Host):
             return self.truth(self.compare(gast.Lt if step.value > 0 else gast.Gt, index, stop))
         up, down = (

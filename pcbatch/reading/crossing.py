@@ -34,7 +34,7 @@ from pcbatch.reading.values import (
 from pcbatch.reading.words import NUMBER, is_word
 
 Stays = Callable[[Host], bool]
-"""Whether a number or an array that is known now stays known behind a call."""
+"""A predicate: whether a known number or array stays known behind a call."""
 
 
 def _never(value: Host) -> bool:
@@ -54,17 +54,17 @@ class Crossing(Gathered):
         self._ending: Specialisation | None = None
         """The function of which a result is taken apart."""
         self._is_result = False
-        """Whether what is taken apart is a result: of several words it may be another one elsewhere."""
+        """True for a result that is taken apart: of several words it may be another one elsewhere."""
         self._gives_numbers = False
         """Tell whether members of an IntEnum are numbers in a result: beside them it has numbers on another way."""
         self._is_apart = False
-        """Whether nobody sees changes of what crosses: it is there by value."""
+        """True if nobody sees changes of the crossing value: it is passed by value."""
         self._given_leaves: Sequence[Value] = ()
         """The arrays and numbers that the call was given of which a result is made."""
         self._several: dict[int, Sequence[Ref]] = {}
         """The objects of which one, of what number differs by lane, has been copied to cross a call by value."""
         self._is_whole = False
-        """Whether objects that were given come back with all that is in them, for who has not got them."""
+        """True if given objects come back with all of their parts, for callers that lack them."""
 
     def kind_of(self, value: Value, leaves: list[Value], seen: dict[Any, int], stays: Stays = _never) -> Kind:
         """The kind of a value that crosses a call; its numbers and arrays go to `leaves`, unless they stay known."""
@@ -172,7 +172,7 @@ class Crossing(Gathered):
             self._is_whole = True
 
     def _given_number(self, spec: Specialisation, value: Value) -> int | None:
-        """Which array of its caller's a plain function gives back; refused for a part of one."""
+        """Return the number of the caller's array that a plain function returns; refuse a part of one."""
         if isinstance(value, Lane) and value.name in spec.lanes:
             return spec.lanes.index(value.name)
         if isinstance(value, Ref) and value in spec.arrays:

@@ -49,7 +49,7 @@ from pcbatch.reading.values import (
 from pcbatch.runtime.backends import noting
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
-"""What operations of libraries give for operands of some types: the same in every program."""
+"""Results of libraries' operations for operands of some types: the same in every program."""
 
 _result_types = ResultTypes()
 MOST_KNOWN = 100_000
@@ -70,7 +70,7 @@ class Emission(Sites):
         *,
         hint: str = "",
     ) -> Value:
-        """What an operation gives for patterns of arguments; its ops are written if it gives anything of a lane's."""
+        """Try an operation on patterns of arguments; write its ops if its result is a lane's."""
         named = keywords or {}
         return self.written(operation, arguments, named, *self.tried(operation, arguments, named), hint=hint)
 
@@ -108,7 +108,7 @@ class Emission(Sites):
         return self.built(template, iter(lanes))
 
     def _in_parts(self, applied: Applied, template: Template, is_checked: bool) -> Value:
-        """What an operation gives of which no variable can hold some part: each other part is computed by itself."""
+        """Compute each part of an operation's result by itself where no variable can hold some part."""
         held = [each.text for each in held_in(applied)]
 
         def of(part: Template, path: tuple[tuple[str, Any], ...]) -> Value:
@@ -225,7 +225,7 @@ class Emission(Sites):
         self.world.guards.note(place, place.read(), by_elements=True)
 
     def _symbol(self, lane: Lane) -> Any:
-        """What stands for a variable while an operation is tried."""
+        """Return the symbol for a variable while an operation is tried."""
         if self.connected is None:
             return self.symbols.symbol(lane.type)
         captured = self.world.operands.get(lane.name)
@@ -419,7 +419,7 @@ class Emission(Sites):
         return found
 
     def conflict(self, error: ConflictError) -> str:
-        """Why types do not meet, in the words of the user's library."""
+        """Return the reason why types do not meet, in the words of the user's library."""
         return error.told(self.backend.spelling)
 
 

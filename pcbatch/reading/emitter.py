@@ -25,7 +25,7 @@ class OpenBlock:
 
 @dataclass(frozen=True)
 class LoopNote:
-    """What has become of a loop whose turns make calls: whether and how often it is written out, and `why` not."""
+    """A report on a loop whose turns make calls: its copies if it is written out, and `why` not."""
 
     span: Span | None
     why: str | None
@@ -58,7 +58,7 @@ class Emitter:
         self._labels = 0
         self.notes: list[LoopNote] = []
         self.written = 0
-        """How many blocks have ever been entered: whoever wrote straight code has not changed it."""
+        """Number of blocks ever entered: straight code does not change it."""
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 

@@ -19,10 +19,14 @@ DEAD = Undefined("PCB303", "nothing gets here")
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Where a test has been decided: the blocks in which it holds, and those in which it does not."""
+    """The ends of a decided test: the blocks in which it holds, and those in which it does not."""
 
     true: list[End]
     false: list[End]
+
+
+_PLAIN = (gast.Constant, gast.Name)
+"""Expressions whose values come about without any change of what there is."""
 
 
 class Expressions(Operators):
@@ -41,6 +45,8 @@ class Expressions(Operators):
 
     def evaluated(self, nodes: Sequence[Any]) -> list[Value]:
         """The values of expressions, one after the other; starred ones give their items."""
+        if all(type(node) in _PLAIN for node in nodes):
+            return [self.expression(node) for node in nodes]
         with self.kept() as row:
             for node in nodes:
                 if isinstance(node, gast.Starred):
@@ -396,7 +402,7 @@ class Expressions(Operators):
         raise NotImplementedError
 
     def within_frame(self, frame: Frame, what: Callable[[], Any]) -> Any:
-        """What `what` does inside of a call that is around."""
+        """Run `what` inside of a call that is around."""
         if frame is self.frame:
             return what()
         self.frames.append(frame)

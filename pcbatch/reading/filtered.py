@@ -15,7 +15,7 @@ from pcbatch.reading.values import Host, Lane, Lazy, Tuple, Value
 
 
 class Filtered(Ragged):
-    """What is kept of a list, or of places, by a condition of the lane's."""
+    """Parts of a list, or places, that a lane's condition keeps."""
 
     def filtered(self, node: Any, error: FilteredError) -> Value:
         """A comprehension of numbers, or arrays of one type, of which a lane keeps some: all, with a flag for each."""

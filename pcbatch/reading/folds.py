@@ -31,7 +31,7 @@ class Folds(Generators):
     """Folds."""
 
     def known_result(self, function: Any, *values: Value) -> Host | None:
-        """What a function gives of values that are all known; see `builtins`."""
+        """Return the result of a function of values that are all known; see `builtins`."""
         raise NotImplementedError
 
     def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Forbidden:
-    """Why a call is refused, and what to write instead."""
+    """The reason why a call is refused, and the help."""
 
     code: str
     why: str
@@ -38,7 +38,7 @@ _DRAWS: dict[str, str] = {
     "binomial": "sum(pcbatch.random.bernoulli(key, p, (n,)))",
     "standard_normal": "pcbatch.random.normal(key)",
 }
-"""What replaces a draw of Python's and NumPy's, by its name."""
+"""Replacements of Python's and NumPy's draws, by their names."""
 _CLOCK = Forbidden(
     "PCB119",
     "reads a clock, which would happen once, while the program is compiled",
@@ -103,7 +103,7 @@ _METHODS: dict[str, Forbidden] = {
 
 
 def forbidden(function: Any) -> Forbidden | None:
-    """Why `function` must not be called; None where it may be."""
+    """Return the reason why `function` must not be called; None where it may be."""
     path = _path(function)
     found = next((found for start, found in _PATHS.items() if path.startswith(start)), None)
     line = _DRAWS.get(path.rpartition(".")[2]) if found is _DRAW else None
@@ -114,7 +114,7 @@ def forbidden(function: Any) -> Forbidden | None:
 
 
 def forbidden_method(name: str) -> Forbidden | None:
-    """Why the method `name` of an array or a variable must not be called."""
+    """Return the reason why the method `name` of an array or a variable must not be called."""
     return _METHODS.get(name)
 
 

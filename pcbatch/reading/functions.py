@@ -41,7 +41,7 @@ from pcbatch.reading.values import (
 )
 
 MOST = 64
-"""How many specialisations of one function a program may have."""
+"""Maximal number of specialisations of one function in a program."""
 ROUNDS = 12
 FEW_LEVELS, MANY_LEVELS = 8, 32
 """Of a recursion whose arguments get larger at each level: so many levels are taken for endless."""
@@ -201,7 +201,7 @@ class Functions(Results):
         objects: list[Any],
         arrays: Sequence[Value],
     ) -> Value:
-        """What a call gives, once its changes of its caller's objects have been made here."""
+        """Return a call's result, after making its changes of its caller's objects here."""
         whole = self.made_of(result, iter(outputs), objects)
         assert isinstance(whole, Tuple)
         value, *rest = whole.items

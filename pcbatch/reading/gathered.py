@@ -22,7 +22,7 @@ from pcbatch.reading.values import Bound, Choice, Function, Generator, OneOf, Pa
 Row = tuple[Ref, ...]
 """Cells that correspond, one of each of several objects."""
 OTHERS = Ref | View | OneOf | Choice | Part | Bound | Function
-"""What is no number and no array."""
+"""Values that are no numbers and no arrays."""
 
 
 class Gathered(Methods):

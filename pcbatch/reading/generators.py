@@ -41,14 +41,14 @@ from pcbatch.reading.values import (
 )
 
 MOST_FRAMES = 24
-"""How deep generators may go over themselves."""
+"""Maximal depth of generators that go over themselves."""
 A_LOOP = "go over it in a `for` loop, which may end where each lane ends; or append to a `pcbatch.bounded` list"
 Consume = Callable[[Value], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Consumer:
-    """What goes over a generator: what it does with each item, and where it stands."""
+    """The consumer of a generator: its work on each item, and its place."""
 
     consume: Consume
     loop: Loop
@@ -101,7 +101,7 @@ class Generators(Sequences):
         return Undefined("PCB105", why, help=help)
 
     def _consumer(self) -> Consumer:
-        """What goes over the generator that is interpreted."""
+        """Return the consumer of the generator that is interpreted."""
         found = self._consumers.get(self.frame.number)
         if found is None:
             raise self.refusal("PCB105", "`yield` stands in a lambda", "write a function with `def`")
@@ -231,7 +231,7 @@ class Generators(Sequences):
             self.join([*self._here(), *loop.breaks])
 
     def _begun_iterator(self, whole: Value) -> Value:
-        """What the `__iter__` of an object gives, if that is a generator function."""
+        """Return the result of an object's `__iter__`, if that is a generator function."""
         found = self.method_of(whole, "__iter__")
         function = getattr(found, "function", None)
         if not isinstance(function, Function) or not is_generator(function.tree):
@@ -388,7 +388,7 @@ class Generators(Sequences):
             yield item
 
     def _seen_by(self, generator: Generator) -> list[tuple[Any, Value]]:
-        """What a generator can read that others may change: variables by name, objects and arrays by themselves."""
+        """Return a generator's reads that others may change: variables by name, objects and arrays by themselves."""
         own = [each for key, each in self.state.names.items() if key[0] == generator.frame.number]
         function = generator.frame.function
         found: list[tuple[Any, Value]] = []

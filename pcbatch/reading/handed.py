@@ -1,4 +1,4 @@
-"""What a function that is not interpreted does with objects and arrays: whether it changes them, or gives them back."""
+"""Effects of a function that is not interpreted on objects and arrays: does it change or return them?"""
 
 from __future__ import annotations
 

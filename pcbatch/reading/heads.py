@@ -157,7 +157,7 @@ class Head:
     # -- coming back ---------------------------------------------------------------------------------------------------
 
     def compared(self, state: State) -> dict[Path, Phi]:
-        """What the head must be wider in, after a turn that ended in `state`."""
+        """Return the paths where the head must be wider, after a turn that ended in `state`."""
         self.behind = state
         self.moves, self.new, self.pairs, self.back, self.paths = [], {}, {}, {}, {}
         for name, value in self.state.names.items():
@@ -277,7 +277,7 @@ class Head:
         return self.moved(path, why)
 
     def moved(self, path: Path, why: str) -> Undefined:
-        """That what is at a path is of no use behind a turn, and why."""
+        """Return the reason why the value at a path is of no use behind a turn."""
         place: Span | None = self.reader.span()
         spans = [] if place is None else [(place, "the loop")]
         if len(path) == 3 and path[0] == "n":
@@ -408,7 +408,7 @@ class Head:
         self.new[path] = Chosen(tuple(cells))
 
     def _goes_apart(self, path: Path, head: Value, now: Value) -> bool:
-        """Whether two names of one object are names of two after a turn, of which one is new, on some way at least."""
+        """Return whether two names of one object may name two after a turn, one of them new."""
         if not isinstance(head, Ref):
             return False
         after = {path: cells_of(now)}

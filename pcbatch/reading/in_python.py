@@ -384,4 +384,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **operators_in_python.FUNCTIONS,
     **ufuncs_in_python.FUNCTIONS,
 }
-"""What is read in the place of functions of libraries that are given anything of a lane's, and of classes."""
+"""Replacements of libraries' functions where an argument is a lane's, and of classes."""

@@ -192,4 +192,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     functools.cmp_to_key: cmp_to_key,
     getattr(itertools, "batched", "batched"): batched,  # of Python 3.12 and later
 }
-"""What is read in the place of functions that are given anything of a lane's."""
+"""Replacements of functions where an argument is a lane's."""

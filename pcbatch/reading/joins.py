@@ -1,4 +1,4 @@
-"""Where ways through a program meet: one state of several, and the copies that each way makes before it gets there."""
+"""Joins of paths through a program: one state of several, and the copies on each path before it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pcbatch.reading.values import Host, Value, is_number, is_same
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What a value is, apart from its numbers: `form` is "lane", "host", "tuple", "list", "dict", "object", "same" ..
+    """The structure of a value without its numbers: `form` is "lane", "host", "tuple", "list", "dict", "object" ..
 
     "word" is one of the words whose numbers are its `keys`.
     "same" is an object that has been met before, as number `type`. `value` is what is known of it now.
@@ -30,7 +30,7 @@ class Kind:
     site: Any = None
     """Of a container, the place where it was made."""
     is_held: bool = False
-    """Whether a list whose length differs by lane has it inside, as a value."""
+    """True if a list whose length differs by lane has it inside, as a value."""
 
     @property
     def sites(self) -> set[Any]:
@@ -51,7 +51,7 @@ class Kind:
         return replace(self, items=tuple(item.with_leaves(types) for item in self.items))
 
     def key(self, *, exact: bool) -> Any:
-        """What tells kinds apart; unless `exact`, numbers of other dtypes are the same."""
+        """Return a key of the kind; unless `exact`, numbers of other dtypes are the same."""
         if self.form == "lane":
             return ("lane", self.type) if exact else ("lane", self.type.shape, _class(self.type))
         if self.form == "host":
@@ -94,7 +94,7 @@ def is_value(kind: Kind) -> bool:
 
 
 def is_alike(a: Kind, b: Kind) -> bool:
-    """Whether two kinds have one structure, whatever types their numbers have."""
+    """Return whether two kinds have one structure, whatever types their numbers have."""
     if a.form == b.form == "word":
         return True
     if a.form != b.form or len(a.items) != len(b.items) or a.keys != b.keys or a.cls is not b.cls:
@@ -121,7 +121,7 @@ def _with_words(a: Kind, b: Kind) -> Kind:
 
 
 def is_data(host: Host, is_array: Callable[[Any], bool]) -> bool:
-    """Whether a value that is known now may be a lane's: a number or an array."""
+    """Return whether a value that is known now may be a lane's: a number or an array."""
     return is_number(host.value) or isinstance(host.value, np.generic) or is_array(host.value)
 
 

@@ -79,7 +79,7 @@ class Libraries(Constructors):
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self._changed: list[tuple[Place, Any, RefusedError]] = []
-        """What functions that are called change around them, with the refusal where anybody else reads that."""
+        """Changes by functions that are called around them, with the refusal where anybody else reads those."""
 
     def opaque(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of what is not interpreted: known now, or one operation."""
@@ -163,7 +163,7 @@ class Libraries(Constructors):
         return self._handed(function, [function, *arguments], keywords, CALL, "a function handed to an operation")
 
     def _gives_new(self, function: Any) -> bool:
-        """Whether a function neither changes what it is given nor gives it back: those of the array library do not."""
+        """Return whether a function neither changes nor returns its arguments: those of the array library do not."""
         module = getattr(function, "__module__", "") or type(function).__module__ or ""
         return module.partition(".")[0] in GIVING_NEW
 
@@ -217,7 +217,7 @@ class Libraries(Constructors):
     def _the_same_again(
         self, function: Any, tried: Callable[[], tuple[Template, bool]], follow: Callable[[], None]
     ) -> tuple[Template, bool]:
-        """What a call gives that may change what it reads: the same when it is tried again, as with a cache or a log.
+        """Return the result of a call that may change its reads: the same on a second try, as with a cache or a log.
 
         What changes each time does not matter to it then; nobody else may read what it changes.
         """
@@ -275,11 +275,11 @@ class Libraries(Constructors):
         self.world.guards.follow(function, known, named)
 
     def _are_arrays(self, values: Sequence[Value]) -> bool:
-        """Whether all of some values are arrays, of which others may be views."""
+        """Return whether all of some values are arrays, of which others may be views."""
         return all((type_ := self.type_of(each)) is not None and bool(type_.shape) for each in values)
 
     def _viewed(self, function: Any, found: Value, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """What a function of NumPy's gives: a view where NumPy's is one."""
+        """Return the result of a function of NumPy's: a view where NumPy's is one."""
         name = getattr(function, "__name__", "")
         module = getattr(function, "__module__", "") or ""
         if not module.startswith("numpy") or not arguments or name not in VIEWS:
@@ -294,14 +294,14 @@ class Libraries(Constructors):
         return self.shaped(arguments[0], name, lambda array: function(array, *rest, **named), found)
 
     def _is_pure(self, function: Any) -> bool:
-        """Whether a function of a library gives the same for the same arguments, and may run now."""
+        """Return whether a library's function gives the same for the same arguments, and may run now."""
         module = getattr(function, "__module__", "") or type(function).__module__ or ""
         if isinstance(function, (np.ufunc, type)):
             return True
         return module.partition(".")[0] in PURE
 
     def has_lanes(self, values: Sequence[Value]) -> bool:
-        """Whether anything of a lane's, or any captured array, is among the arguments."""
+        """Return whether anything of a lane's, or any captured array, is among the arguments."""
         return any(
             isinstance(each, Lane | Function | Bound | Generator | OneOf | Range | Lazy)
             or (isinstance(each, Host) and each.place is not None and self._holds_arrays(each.value))

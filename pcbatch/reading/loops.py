@@ -49,7 +49,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """What a loop does in each turn: it binds an item, then runs a body; behind the last one comes `orelse`."""
+    """The work of a loop in each turn: it binds an item, then runs a body; behind the last one comes `orelse`."""
 
     node: Any
     bind: Callable[[Value], None]
@@ -63,11 +63,11 @@ class Loops(RaggedRows):
     def __init__(self, *given: Any, forking: bool = False, **options: Any):
         super().__init__(*given, **options)
         self.forking = forking
-        """Whether calls are to be made at the same time: loops whose turns make independent ones are written out."""
+        """True if calls are to be forked: loops whose turns make independent ones are written out."""
         self.loops: list[Loop] = []
         self.settled: dict[Any, dict[Path, Phi]] = {}
         self.copies = 1
-        """How often what is interpreted now is written out by the loops around it."""
+        """Number of copies that the loops around make of the present code."""
 
     def open_ends(self) -> Iterator[list[Any]]:
         for loop in self.loops:
@@ -154,7 +154,7 @@ class Loops(RaggedRows):
         return Head(self, phis)
 
     def _may_turn(self) -> bool:
-        """Whether turns that are written out are counted: in helpers that are interpreted in place they are not."""
+        """Return whether written-out turns are counted: in helpers that are interpreted in place they are not."""
         return len(self.frames) == 1 and not self.contexts and not self.straight
 
     def _turn(self, node: Any, is_counted: bool) -> None:
@@ -164,7 +164,7 @@ class Loops(RaggedRows):
         self.emitter.enter(following)
 
     def _is_there(self, path: Path) -> bool:
-        """Whether there is anything at a path that was found in another round of a loop around."""
+        """Return whether a path found in another round of a loop around exists now."""
         if path[0] in ("v", "h"):
             return path[1] in self.state.heap
         try:
@@ -407,7 +407,7 @@ def comes_later(one: RefusedError, other: RefusedError) -> bool:
 
 
 def is_counted(node: Any, is_known: bool) -> bool:
-    """Whether turns of a loop count as steps: those of statements, and of comprehensions unless their number is known.
+    """Return whether turns count as steps: those of statements, and of comprehensions of unknown length.
 
     Those of maps never do.
     """

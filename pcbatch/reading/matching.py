@@ -67,7 +67,7 @@ class Matching(Contexts):
         self.statements(case.body)
 
     def matches(self, pattern: Any, value: Value, bindings: dict[str, Value]) -> Host | Lane:
-        """Whether a value matches a pattern; `bindings` are the names that it binds then."""
+        """Return whether a value matches a pattern; `bindings` gets the names that it binds then."""
         value = self.known(value)
         if isinstance(value, Optional) and isinstance(pattern, STRUCTURES):
             return self.both(value.there, self.matches(pattern, value.content, bindings))

@@ -1,4 +1,4 @@
-"""What stands where ways through a program meet: values that they have in common, and the copies that each makes."""
+"""Joins of values: those that paths have in common, and the copies on each path."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Meeting(PartsMeeting):
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     def _cell_arrays(self) -> None:
-        """Where one way has stored into an array that another has not, it is an object on both."""
+        """Make an array an object on all paths where one path has stored into it and another has not."""
         changed = True
         while changed:
             changed = False

@@ -1,4 +1,4 @@
-"""What stands where ways meet of which some have no value, but None, or of an array a part of another length."""
+"""Joins of values that are None on some paths, or parts of an array of different lengths."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PartsMeeting:
         return any(isinstance(each, Optional) or is_none(each) for each in values) and not self.reader.are_words(values)
 
     def contents(self, values: Sequence[Value]) -> tuple[list[Host | Lane], list[Value]]:
-        """Whether values are there on each way, and what they are where they are; nothing if none ever is."""
+        """Return whether values exist on each path, and the existing ones; nothing if none ever does."""
         parts = [
             self.reader.in_state(state, lambda value=value: self.reader.parts_of(value))
             for state, value in zip(self.states, values, strict=True)

@@ -90,7 +90,7 @@ class Methods(Objects):
         return Closed(Named(self.names.bind(name, made), made), items)
 
     def _factory(self, value: Function, free: Sequence[str], around: dict[str, Any]) -> Any:
-        """What makes a function that stands in another of what it reads of that, by these names, and its defaults.
+        """Return a factory of a nested function, from its reads of the enclosing one, by these names, and its defaults.
 
         All other names mean what they do in its module, `around`.
         """

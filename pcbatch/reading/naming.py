@@ -10,7 +10,7 @@ from pcbatch.lowering.codegen.builtins import BUILTINS
 from pcbatch.reading.values import same_host
 
 RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM", "complex", "slice", *BUILTINS})
-"""What code means by these names is known: no variable and no value of the user's has one."""
+"""Names with a fixed meaning in code: no variable and no value of the user's has one."""
 
 
 class Names:
@@ -66,7 +66,7 @@ class Names:
         return name
 
     def mark(self) -> int:
-        """How many names have been given out."""
+        """Return the number of names given out."""
         return len(self._given)
 
     def back_to(self, mark: int) -> None:

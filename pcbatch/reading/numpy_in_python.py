@@ -411,4 +411,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.nanargmax: nanargmax,
     np.nanargmin: nanargmin,
 }
-"""What is read in the place of functions of NumPy's that are given anything of a lane's."""
+"""Replacements of NumPy's functions where an argument is a lane's."""

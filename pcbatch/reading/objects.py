@@ -166,7 +166,7 @@ class Objects(Loops):
         raise NotImplementedError
 
     def of_class(self, value: Value, cls: type, name: str, behind: type | None = None) -> Value:
-        """What the class of an object has under a name: a method, what a property gives, a value of the class."""
+        """Return the member of an object's class with a name: a method, a property's value, a value of the class."""
         base, found = self.member(cls, name, behind)
         place = Place("class", base, name, f"{base.__name__}.{name}")
         match found:
@@ -209,7 +209,7 @@ class Objects(Loops):
         return found
 
     def member(self, cls: type, name: str, behind: type | None = None) -> tuple[type, Any]:
-        """What a class has under a name, behind one of its bases perhaps, and the base that has it; MISSING if none."""
+        """Return a class' member, perhaps behind one of its bases, and the base that has it; MISSING if none."""
         for base in cls.__mro__ if behind is None else cls.__mro__[cls.__mro__.index(behind) + 1 :]:
             found = vars(base).get(name, MISSING)
             if is_users_class(base):
@@ -225,7 +225,7 @@ class Objects(Loops):
         return self.captured(found, Place("class", base, name, f"{base.__name__}.{name}"))
 
     def batched(self, value: Any) -> Any:
-        """What is known of a batched function; see `calls`."""
+        """Return the reader's view of a batched function; see `calls`."""
         raise NotImplementedError
 
     def _got(self, getter: FunctionType, base: type, *given: Value) -> Value:

@@ -225,7 +225,7 @@ class Named:
 
 
 class Held(Named):
-    """What a context manager has given, which lives in its piece: a gradient tape."""
+    """A context manager's result that lives in its piece: a gradient tape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +247,7 @@ class Closed:
 
 @dataclass(frozen=True, eq=False)
 class Applied:
-    """What an operation gives, or a part of it, where no variable can hold that: it is computed where it is used.
+    """The result of an operation, or a part of it, that no variable can hold: it is computed where it is used.
 
     `path` leads to the part: names of attributes, and numbers or keys of items.
     """
@@ -264,7 +264,7 @@ class Applied:
         return *self.arguments, *self.keywords.values()
 
     def expression(self) -> Expression:
-        """What computes it."""
+        """Return the expression that computes it."""
         found = self.operation.made(*expressions_of(self.operation, self.arguments, self.keywords))
         for kind, key in self.path:
             found = Attribute(found, key) if kind == "attribute" else operation("[]", found, constant_of(key))
@@ -319,7 +319,7 @@ def lanes_in(pattern: Any) -> list[Lane]:
 
 
 def held_in(pattern: Any) -> list[Held]:
-    """What context managers have given that stands in a pattern."""
+    """Return the results of context managers in a pattern."""
     match pattern:
         case Held():
             return [pattern]
@@ -364,7 +364,7 @@ def filled(pattern: Any, symbol: Callable[[Lane], Any], window: Callable[..., An
 
 
 def key_of(pattern: Any) -> Hashable:
-    """What tells patterns apart that may give values of other types."""
+    """Return a key that tells apart patterns whose results may have other types."""
     match pattern:
         case Lane(_, type_):
             return type_

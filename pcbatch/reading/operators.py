@@ -192,12 +192,12 @@ class Operators(Variables):
         return set(self.state.cell(value).items) if isinstance(value, Ref) else value.value  # type: ignore[union-attr]
 
     def is_whole(self, value: Value) -> bool:
-        """Whether a value is an int, or a lane's scalar of ints."""
+        """Return whether a value is an int, or a lane's scalar of ints."""
         type_ = self.type_of(value)
         return type_ is not None and not type_.shape and type_.dtype.startswith(("int", "uint", "bool"))
 
     def overloaded(self, a: Value, b: Value, name: str, reflected: str) -> Value | None:
-        """What an operator of the user's own classes gives; None where neither operand has one."""
+        """Return the result of an operator of the user's own classes; None where neither operand has one."""
         for whole, other, method in ((a, b, name), (b, a, reflected)):
             found = self.method_of(whole, method)
             if found is not None:
@@ -211,7 +211,7 @@ class Operators(Variables):
         raise NotImplementedError
 
     def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """What a call gives; see `calls`."""
+        """Return the result of a call; see `calls`."""
         raise NotImplementedError
 
     def unary(self, op: type, value: Value) -> Value:
@@ -302,7 +302,7 @@ class Operators(Variables):
         return found
 
     def _differ_in_kind(self, a: Value, b: Value) -> bool:
-        """Whether two values are equal only if they are one: a number and a text, an object without `__eq__`."""
+        """Return whether two values are equal only if they are one: a number and a text, an object without `__eq__`."""
         return any(
             isinstance(each, Function | Bound)
             or (isinstance(each, Ref | OneOf) and any(self.kind(ref) != "array" for ref in refs_of(each)))
@@ -429,7 +429,7 @@ class Operators(Variables):
         return result
 
     def _are_one(self, a: Value, b: Value) -> bool:
-        """Whether two values are one object for certain."""
+        """Return whether two values are certainly one object."""
         return isinstance(a, Ref) and a == b
 
     def _in_range(self, whole: Range, item: Value) -> Host | Lane:

@@ -1,4 +1,4 @@
-"""What the head of a loop has at a path that each turn gives a new value."""
+"""The phi of a loop's head, for a path that each turn gives a new value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcbatch.reading.state import Cell, State
 from pcbatch.reading.values import Lazy, OneOf, Ref, Tuple, Undefined, Value
 
 Path = tuple[Any, ...]
-"""Where a value is: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), items of tuples."""
+"""The path of a value: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), then items."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ Phi = TensorType | Absent | Celled | Copied | Stale | Chosen | Worded | Undefine
 
 
 def value_at(state: State, path: Path) -> Value:
-    """What is at a path."""
+    """Return the value at a path."""
     value: Any
     if path[0] == "n":
         value, steps = state.names[path[1], path[2]], path[3:]
@@ -123,7 +123,7 @@ class NeedsTurnsError(NeedsConstantError):
 
 
 def is_alike(a: Tuple, b: Tuple) -> bool:
-    """Whether two tuples have one class and one length."""
+    """Return whether two tuples have one class and one length."""
     return a.cls is b.cls and len(a.items) == len(b.items)
 
 

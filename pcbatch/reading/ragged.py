@@ -34,7 +34,7 @@ NEUTRAL: dict[str, Any] = {
     "any": False,
     "all": True,
 }
-"""What takes elements together, and the element that changes nothing."""
+"""Reductions, with their neutral elements."""
 EXTREMES = frozenset({"max", "amax", "min", "amin"})
 LIBRARIES = ("numpy", "tensorflow")
 RAGGED = frozenset({"ragged", "masked", "filtered"})

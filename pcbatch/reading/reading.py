@@ -36,7 +36,7 @@ RESTARTS = 40
 
 @dataclass(frozen=True)
 class Reading:
-    """What a function is for some types of arguments.
+    """A function read for some types of arguments.
 
     `program` has a parameter for each array of the arguments, `parameters` says whose they are; its results are the
     arrays of a value of type `result`. `names` are the values of free names, `guards` what was read to get there,
@@ -54,7 +54,7 @@ class Reading:
     maps: Mapping[Span, Type]
     """The type of what the calls of a `pcbatch.map` give, by its place."""
     loops: Mapping[Span | None, LoopNote]
-    """What has become of loops whose turns make calls, where these are to be made at the same time."""
+    """Reports on loops whose turns make calls, where these are to be forked."""
 
 
 def read(

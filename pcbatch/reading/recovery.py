@@ -23,7 +23,7 @@ from pcbatch.reading.values import LOST, Function, Generator, Ref, Value
 
 T = TypeVar("T")
 MOST = 8
-"""How many faults of a function are told at once."""
+"""Maximal number of a function's faults that are told at once."""
 CHANGING = ("list", "dict", "set", "object")
 """The kinds of objects whose structure a statement may change; an array keeps its type."""
 

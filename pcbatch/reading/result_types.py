@@ -30,7 +30,7 @@ Known = tuple[TensorType, bool]
 
 
 def known_result(key: Hashable, arguments: Sequence[Any]) -> Known | None:
-    """What an index or a store gives."""
+    """Return the result type of an index or a store."""
     match key, arguments:
         case "[]", (Lane(_, type_), index):
             return _element(type_, index)
@@ -87,7 +87,7 @@ def _is_place(start: Any) -> bool:
 
 
 def _are_places(index: Any) -> bool:
-    """Whether an index of a store is one position, or a vector of them."""
+    """Return whether an index of a store is one position, or a vector of them."""
     return isinstance(index, Lane) and len(index.type.shape) < 2 and 0 not in index.type.shape and _is_int(index)
 
 
@@ -107,14 +107,14 @@ def _stored(type_: TensorType, value: Any, places: Sequence[Any]) -> Known | Non
 
 
 class ResultTypes:
-    """What operations give; elementwise operators as far as it has been found out by trying them."""
+    """The result types of operations; of elementwise operators as far as trying them has shown."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[str, bool, bool]] = {}
         """The dtype, whether that is weak, and whether the operator may fail a lane."""
 
     def of(self, module: str, key: Hashable, arguments: Sequence[Any]) -> Known | None:
-        """What an operation of a backend's gives; None where that is not known."""
+        """Return the result type of a backend's operation; None where it is not known."""
         return self._elementwise(module, key, arguments) or known_result(key, arguments)
 
     def _elementwise(self, module: str, key: Hashable, arguments: Sequence[Any]) -> Known | None:
@@ -135,7 +135,7 @@ class ResultTypes:
 
 
 def _promoted(key: Hashable, kinds: Sequence[Any]) -> tuple[str, bool, bool] | None:
-    """What the rules of promotion say of numbers of the usual dtypes; None for all others."""
+    """Return the rules of promotion's answer for numbers of the usual dtypes; None for all others."""
     if key == "[]":
         found = {_NUMBERS.get(kind[:2]) for kind in kinds[1]}
         one = found.pop() if len(found) == 1 else None
@@ -180,7 +180,7 @@ def _joined(a: tuple[str, bool], b: tuple[str, bool]) -> tuple[str, bool]:
 
 
 def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...] | None, tuple[int, ...] | None]:
-    """What the dtype depends on, and the shape of what an operator gives; None where it is not elementwise."""
+    """Return a key of the dtype, and the shape of an operator's result; None where it is not elementwise."""
     if key == "[]" and type(arguments[0]) is list and isinstance(arguments[1], Lane):
         items, shape = _kinds("if", [*arguments[0], arguments[1]])
         if items is None or shape != () or not _is_place(arguments[1]):

@@ -1,4 +1,4 @@
-"""What functions of the program give: results of one kind on all ways, and what they hand back of their caller's."""
+"""Results of the program's functions: of one kind on all paths, and with changes of their caller's objects."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Results(Effects):
             self.emitter.ret(each.span)
 
     def with_none(self, spec: Specialisation, found: Sequence[Returning]) -> Sequence[Returning]:
-        """What a function gives; if that is None on some ways only, or in some lanes, a value that may be on each."""
+        """Make a result that is None on some paths only, or in some lanes, an optional value on each."""
         parts = [self.in_state(each.state, lambda each=each: self.parts_of(each.value)) for each in found]
         known = next((number for number, (_, content) in enumerate(parts) if content is not None), None)
         are_sure = all(isinstance(there, Host) for there, _ in parts)
@@ -136,7 +136,7 @@ class Results(Effects):
         return wrapped
 
     def _there(self, spec: Specialisation, each: Returning) -> Returning:
-        """What a batch is given: nothing in it may be None in some lanes, which fail."""
+        """Require a batch's result: nothing in it may be None; lanes where it is fail."""
         error = f"TypeError: {spec.function.name} gives None for this example"
         unsure = [value for value in each.state.reachable(iter([each.value])) if isinstance(value, Optional)]
         if not unsure:
@@ -150,7 +150,7 @@ class Results(Effects):
     def _is_handed_on(
         self, block: OpenBlock, leaves: Sequence[Value], results: tuple[str, ...], types: Sequence[TensorType]
     ) -> bool:
-        """Whether a block gives what its last call gives, which becomes a tail call: it gives the results themselves.
+        """Return whether a block returns its last call's results unchanged, so that it becomes a tail call.
 
         What is called is made to give them in the types of the caller's results, for a conversion would stand behind
         the call.

@@ -32,7 +32,7 @@ from pcbatch.reading.values import (
 
 VIEWS_OF_DICTS = {"keys", "values", "items"}
 KEPT = VIEWS_OF_DICTS | RAGGED
-"""What can be gone over again and again."""
+"""Sequences that can be gone over again and again."""
 
 
 class Sequences(Calls):

@@ -120,7 +120,7 @@ class Several(Words):
         return isinstance(value, Host) and value.place is None and self.is_array(value.value)
 
     def parts_of(self, value: Value) -> tuple[Host | Lane, Value | None]:
-        """Whether a value is there, and what it is then; nothing for None."""
+        """Return whether a value exists, and the value then; nothing for None."""
         if isinstance(value, Optional):
             value = self.known(value)
         if isinstance(value, Optional):
@@ -191,7 +191,7 @@ class Several(Words):
         return Optional(there, content)
 
     def blank_of(self, value: Value, source: State, state: State) -> Value:
-        """What stands in another state in the place of a value that `source` has: zeros for its numbers."""
+        """Return a blank in another state for a value that `source` has: zeros for its numbers."""
         match value:
             case Optional():
                 return NONE

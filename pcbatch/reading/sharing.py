@@ -14,7 +14,7 @@ from pcbatch.reading.views import Views
 
 
 class Sharing(Views):
-    """What may be one object, or share its elements."""
+    """Values that may be one object, or share elements."""
 
     def living(self) -> Iterator[Value]:
         """The values of variables that may be read later; see `names`."""

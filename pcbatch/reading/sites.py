@@ -1,4 +1,4 @@
-"""Where containers are made, by which the program is read anew that needs them of another form; see `lengths`."""
+"""Places where containers are made, by which a program that needs another form is read anew; see `lengths`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sites(Core):
 
     @contextmanager
     def wanting(self, container: Value | None = None) -> Iterator[None]:
-        """Where a number must be known, it need not be if `container`, or what is made here, were one of `lengths`."""
+        """Note that a number need not be known if `container`, or one made here, were one of `lengths`."""
         cell = None if container is None else self.cell(container)
         site = self.site() if container is None else None if cell is None else cell.site
         try:

@@ -36,7 +36,7 @@ class ScopeOf:
 
 
 def is_users(function: Any) -> bool:
-    """Whether a function of Python's belongs to the user's own project."""
+    """Return whether a function of Python's belongs to the user's own project."""
     if not isinstance(function, FunctionType):
         return False
     file = function.__code__.co_filename

@@ -20,7 +20,7 @@ from pcbatch.reading.values import (
 )
 
 ROOM = 64
-"""How many elements lists have room for at first whose length differs by lane."""
+"""Initial room of lists whose length differs by lane."""
 
 
 @dataclass(eq=False)
@@ -41,13 +41,13 @@ class Specialisation:
     is_busy: bool = False
     is_done: bool = False
     is_incomplete: bool = False
-    """Whether a statement of it is left out; see `recovery`."""
+    """True if a statement of it is left out; see `recovery`."""
     asked: bool = False
     cost: float | None = None
     is_by_value: bool = True
-    """Whether its arguments are values to it: what it changes of them its caller does not see."""
+    """True if its arguments are passed by value: its caller does not see its changes of them."""
     gives_new: bool = False
-    """Whether what it gives is new on all ways, as it is one of its arguments on some and another object on others."""
+    """True if its result is new on all paths, as it is one of its arguments on some and another object on others."""
     gives_numbers: bool = False
     """Tells that it gives a member of an IntEnum as the number that it is, as it gives other numbers on other ways."""
     given: list[Any] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Specialisation:
     frame: Frame | None = None
     names: dict[Any, Value] = field(default_factory=dict)
     returns: list[Span | None] = field(default_factory=list)
-    """Where it gives something back."""
+    """The places where it returns a value."""
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class Returning:
     value: Value
     span: Span | None
     is_end: bool = False
-    """Whether it is the end of a body, and no `return`; `span` is the last statement then."""
+    """True for the end of a body without `return`; `span` is the last statement then."""
     node: Any = None
 
 
@@ -106,14 +106,14 @@ class Widths:
     containers: dict[Any, Any] = field(default_factory=dict)
     """The elements of containers whose length differs by lane, by the place where these are made; see `lengths`."""
     room: int = ROOM
-    """How many elements these have room for, if no more are there when they are made."""
+    """Room of these, if no more elements are there when they are made."""
     loose: set[Any] = field(default_factory=set)
-    """Where lists are made that are among these though they could be of one length."""
+    """The places where lists are made that are among these though they could be of one length."""
     fixed: set[Any] = field(default_factory=set)
-    """Where lists are made that are of one length: as `loose` ones, they were refused."""
+    """The places where lists are made that are of one length: as `loose` ones, they were refused."""
 
     def fix(self) -> None:
-        """Have the lists that could be of one length be so."""
+        """Make the lists that could be of one length such."""
         self.fixed |= self.loose
         self.loose, self.types, self.containers = set(), {}, {}
 
@@ -136,7 +136,7 @@ def same_results(a: Kind | None, b: Kind | None) -> bool:
 
 
 def told(kind: Kind) -> str:
-    """What a kind is, in words."""
+    """Describe a kind in words."""
     if kind.form == "host":
         value = getattr(kind.value, "value", None)
         if kind.value is None or not hasattr(kind.value, "value") or callable(value):

@@ -64,9 +64,9 @@ class Cell:
     cls: type | None = None
     version: int = 0
     site: Any = None
-    """Where a container is made, if its length may come to differ by lane; see `lengths`."""
+    """The place where a container is made, if its length may come to differ by lane; see `lengths`."""
     is_held: bool = False
-    """Whether a list whose length differs by lane has it inside, as a value."""
+    """True if a list whose length differs by lane has it inside, as a value."""
     home: Home | None = None
     """The place in rows that it was read from: where a change of it is written back; None if nobody knows it."""
     is_spread: bool = False
@@ -110,7 +110,7 @@ class State:
     origins: dict[str, frozenset[str]] = field(default_factory=dict)
     """Of arrays that are one of several by now: the variables that they may share their elements with."""
     places: dict[Name, tuple[Any, str]] = field(default_factory=dict)
-    """Where variables were assigned last, for messages: a node, and its file."""
+    """The places of the last assignments of variables, for messages: a node, and its file."""
 
     twins: dict[int, frozenset[int]] = field(default_factory=dict)
     """Of objects that may be others, or not: these others."""
@@ -200,6 +200,12 @@ class Row:
     reader: HasState
     slot: Name
 
+    def __enter__(self) -> Row:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.reader.state.names.pop(self.slot, None)
+
     def __len__(self) -> int:
         return len(self._items)
 
@@ -260,7 +266,7 @@ def joined_twins(states: Sequence[State], cells: Mapping[tuple[int, ...], Ref]) 
 
 
 def with_joined(origins: dict[str, frozenset[str]], cells: Mapping[tuple[int, ...], Ref]) -> dict[str, frozenset[str]]:
-    """Where arrays come from, those among it that meet by what they become, too; see `joined_twins`."""
+    """Return the origins of arrays, also of those that meet by their common successor; see `joined_twins`."""
     becomes: dict[str, set[str]] = {}
     for key, ref in cells.items():
         for number in key:

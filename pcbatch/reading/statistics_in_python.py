@@ -90,4 +90,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     statistics.correlation: correlation,
     statistics.linear_regression: linear_regression,
 }
-"""What is read in the place of functions that are given anything of a lane's."""
+"""Replacements of functions where an argument is a lane's."""

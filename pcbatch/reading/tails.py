@@ -1,4 +1,4 @@
-"""What a function gives back: the last call of it is a tail call, also where that stands in an arm or behind `or`."""
+"""Tail calls: a function's last call is one, also where it stands in an arm or behind `or`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations have given, when they were tried: structures of types."""
+"""Results of operations, from trying them: structures of types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcbatch.reading.values import Value
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """What an operation gives: the types of its arrays inside of tuples, lists and dicts, and what is known now."""
+    """The result of an operation: the types of its arrays inside of tuples, lists and dicts, and known values."""
 
     kind: str
     type: Type | None = None

@@ -179,4 +179,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.maximum.at: maximum_at,
     np.minimum.at: minimum_at,
 }
-"""What is read in the place of methods that are given anything of a lane's."""
+"""Replacements of methods where an argument is a lane's."""

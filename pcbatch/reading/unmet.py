@@ -35,7 +35,7 @@ def of_kinds(values: Sequence[Value], kinds: Sequence[str], what: str) -> Undefi
 
 
 def unlike(cells: Sequence[Cell], what: str) -> str:
-    """Why objects have no structure in common."""
+    """Return the reason why objects have no structure in common."""
     first, last = cells[0], next(cell for cell in cells if not are_alike([cells[0], cell]))
     if first.kind == last.kind == "list":
         return f"{quoted(what)} is a list of {len(first.items)} on one path and of {len(last.items)} on another"

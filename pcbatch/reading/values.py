@@ -150,7 +150,7 @@ class Function:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """The place of its definition."""
         return span_of(self.tree, self.file)
 
     @property
@@ -232,7 +232,7 @@ class Undefined:
     spans: tuple[tuple[Span, str], ...] = ()
     help: str = ""
     turns: bool = False
-    """Whether it would be known if the turns of a loop were written out."""
+    """True if it would be known if the turns of a loop were written out."""
     wants: tuple[Any, ...] = ()
     """The sites of containers that would have to be of a length that differs by lane for it to be known."""
 
@@ -258,11 +258,11 @@ Value = (
 
 NONE = Host(None)
 LOST = Undefined("", "a statement that is refused was to give it a value")
-"""What a variable holds behind a statement that is left out; see `recovery`."""
+"""The value of a variable behind a statement that is left out; see `recovery`."""
 
 
 def is_number(value: object) -> bool:
-    """Whether a Python value is a number or a bool of Python's own."""
+    """Return whether a Python value is a number or a bool of Python's own."""
     return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
 
 
@@ -273,12 +273,12 @@ def plain_number(value: Any) -> Any:
 
 
 def is_none(value: Value | None) -> bool:
-    """Whether a value is None."""
+    """Return whether a value is None."""
     return isinstance(value, Host) and value.value is None
 
 
 def is_same(a: Value, b: Value) -> bool:
-    """Whether two values are one for certain."""
+    """Return whether two values are certainly one."""
     if a is b or (type(a) is type(b) and a == b):
         return True
     match a, b:
@@ -310,7 +310,7 @@ def is_one_value(a: Value, b: Value) -> bool:
 
 
 def same_host(x: Any, y: Any) -> bool:
-    """Whether two values of Python's are the same to any program: one object, or equal numbers and texts."""
+    """Return whether two Python values are the same to any program: one object, or equal numbers and texts."""
     if x is y:
         return True
     if type(x) is not type(y):

@@ -60,7 +60,7 @@ class Variables(Containers):
         return function.live.__globals__
 
     def outside(self, function: FunctionType | None, name: str, node: Any = None) -> Value:
-        """What a name means around a live function: in its closure, its module, or among the built-ins."""
+        """Return the value of a name around a live function: in its closure, its module, or among the built-ins."""
         if function is not None:
             if name in function.__code__.co_freevars:
                 cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
@@ -155,7 +155,7 @@ class Variables(Containers):
         return inner.span.line, inner.span.column
 
     def _loop_begin(self, frame: Frame) -> tuple[int, int] | None:
-        """Where the outermost loop of a call that is around here begins: what it reads is read again."""
+        """Return the beginning of a call's outermost loop around here: its reads are read again."""
         for loop in self.loops:
             if loop.frame is frame and loop.node is not None and getattr(loop.node, "lineno", None) is not None:
                 return loop.node.lineno, loop.node.col_offset

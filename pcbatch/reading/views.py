@@ -26,7 +26,7 @@ class Sliced:
     step: Value | None
     length: int | None = None
     is_ragged: bool = False
-    """Whether how long it is differs by lane."""
+    """True if its length differs by lane."""
 
 
 Index = Any
@@ -70,7 +70,7 @@ class Views(Branches):
         return len(type_.shape) > ints
 
     def shaped(self, array: Value, name: str, function: Callable[[np.ndarray], Any], found: Value) -> Value:
-        """What `function` of NumPy's gives that only moves elements, of which `found` are those: a view, or a copy."""
+        """Return the view or copy that `function` of NumPy's gives, which only moves elements, to those in `found`."""
         type_ = self.type_of(array)
         if not isinstance(found, Lane) or type_ is None or not type_.shape:
             return found

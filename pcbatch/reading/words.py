@@ -40,14 +40,14 @@ class Words(Emission):
 
     def type_of(self, value: Value) -> TensorType | None:
         """The type of a number or an array; members of an IntEnum are ints, whichever a lane has."""
-        if not isinstance(value, Choice):
+        if type(value) is not Choice:
             return super().type_of(value)
         types = {super(Words, self).type_of(self.word(number)) for number in value.words}
         return types.pop() if len(types) == 1 else None
 
     def read(self, value: Value) -> Value:
         """The value that an array or a view holds now, and the number that a member of an IntEnum is."""
-        if not isinstance(value, Choice) or (type_ := self.type_of(value)) is None:
+        if type(value) is not Choice or (type_ := self.type_of(value)) is None:
             return super().read(value)
         known = {number: plain_number(self._words[number]) for number in value.words}
         table = [known.get(number, known[value.words[0]]) for number in range(value.words[-1] + 1)]

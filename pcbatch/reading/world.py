@@ -1,4 +1,4 @@
-"""What has been read of the world around a function: values that the program depends on, and captured arrays."""
+"""The reads of the world around a function: values that the program depends on, and captured arrays."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Operand:
 
 @dataclass(eq=False)
 class World:
-    """What has been read of the world around the function, in the order in which it was read."""
+    """The reads of the world around the function, in their order."""
 
     guards: Guards = field(default_factory=Guards)
-    """Where the program has read what it depends on, with what was there."""
+    """The places of the program's dependences, with their values."""
     operands: dict[str, Operand] = field(default_factory=dict)
     """Captured arrays by the name of the shared operand."""

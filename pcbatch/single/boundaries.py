@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded
 from pcbatch.single.values import Array
@@ -74,7 +76,7 @@ def of_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _own(value: Any) -> Any:
     """An argument as a batched function gets it: an array is a value, whose copy it may change, an object is itself."""
-    return value.__copy__() if isinstance(value, Array) else value
+    return value.__copy__() if isinstance(value, (Array, np.ndarray)) else value
 
 
 def _apart(found: Any, given: Iterable[Any]) -> Any:
@@ -82,7 +84,7 @@ def _apart(found: Any, given: Iterable[Any]) -> Any:
     waiting: list[Any] = []
 
     def own(value: Any) -> Any:
-        if isinstance(value, Array):
+        if isinstance(value, (Array, np.ndarray)):
             return value.__copy__()
         if isinstance(value, tuple):
             parts = [own(each) for each in value]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +19,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents, tensorflow_equivalents
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import OPERATORS, together
+from pcbatch.single.meeting import OPERATORS, is_pythons, together
 from pcbatch.single.operating import operate
 from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor
 
@@ -56,11 +56,11 @@ _VIEWS = frozenset(
     {"asarray", "atleast_1d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis"}
     | {"ravel", "reshape", "squeeze", "swapaxes", "transpose", "T"}
 )
-"""What gives a view in NumPy, functions and methods, of a watched array as of any other."""
+"""Functions and methods that return a view in NumPy, of a watched array as of any other."""
 _KEEP_DTYPE = frozenset({"sum", "prod", "cumsum", "cumprod", "trace"})
 """Reductions of int32 that NumPy widens and lanes do not."""
 DTYPES: dict[Any, Any] = {int: np.int32, float: np.float32}
-"""What Python's types are as dtypes of a lane."""
+"""Dtypes of a lane for Python's types."""
 
 
 def plain(value: Any, take: Callable[[Any], Any]) -> Any:
@@ -92,7 +92,7 @@ def shown(value: Any) -> Any:
 
 
 def is_watched(value: Any) -> bool:
-    """Whether something in a structure of arguments is a tensor that is seen."""
+    """Return whether a structure of arguments has a tensor that is seen."""
     if isinstance(value, (tuple, list)):
         return any(map(is_watched, value))
     return isinstance(value, (*TENSORS, Followed))
@@ -159,7 +159,7 @@ def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*(_dtype(each) for each in raw), **raw_options)
         if name in _KEEP_DTYPE and "dtype" not in options and getattr(raw[0], "dtype", None) == np.int32:
             found = found.astype(np.int32)
-        if isinstance(found, np.generic) and not _has_dtype([*raw, *raw_options.values()]):
+        if gives_pythons(found, raw):
             return found.item()
         made = sharing(found, *given, *options.values())
         if isinstance(made, Array) and not _has_values([*given, *options.values()]):
@@ -193,17 +193,15 @@ _ALONG_AN_AXIS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
 
 
 def _has_values(value: Any) -> bool:
-    """Whether a number or an array of ours, that is no constant, is among arguments."""
+    """Return whether a number or an array of ours, that is no constant, is among arguments."""
     if isinstance(value, (tuple, list)):
         return any(map(_has_values, value))
     return isinstance(value, Number) or (isinstance(value, Array) and not value.is_constant)
 
 
-def _has_dtype(value: Any) -> bool:
-    """Whether there is an array, or a number with a dtype, among arguments: else numbers are Python's."""
-    if isinstance(value, (tuple, list)):
-        return any(map(_has_dtype, value))
-    return isinstance(value, (np.ndarray, np.generic, type, np.dtype))
+def gives_pythons(found: Any, given: Sequence[Any]) -> bool:
+    """Return whether a number of NumPy's is Python's: a float of 64 bits, of Python's numbers alone."""
+    return type(found) is np.float64 and all(map(is_pythons, given))
 
 
 def _taken(array: Any, indices: Any, axis: Any = None, **options: Any) -> Any:
@@ -216,13 +214,7 @@ def _taken(array: Any, indices: Any, axis: Any = None, **options: Any) -> Any:
 def _watched(function: Callable[..., Any], equivalent: Any, given: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     if equivalent is None:
         return shown(function(*plain_numbers(given), **plain_numbers(options)))
-    return shown(followed.marked(equivalent(*given, **options), *_leaves([*given, *options.values()])))
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, (tuple, list)):
-        return [leaf for each in value for leaf in _leaves(each)]
-    return [value]
+    return shown(followed.marked(equivalent(*given, **options), *followed.leaves([*given, *options.values()])))
 
 
 def plain_numbers(value: Any) -> Any:
@@ -244,11 +236,16 @@ def _of_math(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        if seen_by_tapes is not None and any(isinstance(each, (Watched, Followed)) for each in given):
-            return seen_by_tapes(*map(_scalar, given))
+        if seen_by_tapes is not None and any(map(_is_followed, followed.leaves(given))):
+            return seen_by_tapes(*plain(given, operand))
         return function(*given, **options)
 
     return call
+
+
+def _is_followed(value: Any) -> bool:
+    """Tell whether a tape may follow a value of an argument."""
+    return isinstance(value, (Watched, Followed)) or (isinstance(value, Array) and value.watched() is not None)
 
 
 def _scalar(value: Any) -> Any:
@@ -320,12 +317,14 @@ def power(base: Any, exp: Any, mod: Any = None) -> Any:
 # -- TensorFlow and all others -----------------------------------------------------------------------------------------
 
 
-def of_library(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of TensorFlow, or of another library, that gets tensors."""
-    called = _OF_TENSORFLOW.get(id(function), function)
+def of_library(
+    function: Callable[..., Any], take: Callable[[Any], Any] | None = None, show: Callable[[Any], Any] = shown
+) -> Callable[..., Any]:
+    """A function of TensorFlow, or of another library, that gets tensors: what `take` makes of arguments."""
+    called, taken = _OF_TENSORFLOW.get(id(function), function), take or _given
 
     def call(*given: Any, **options: Any) -> Any:
-        return shown(called(*_given(given), **_given(options)))
+        return show(called(*taken(given), **taken(options)))
 
     try:
         return functools.wraps(function, updated=())(call)
@@ -344,7 +343,7 @@ def _given(value: Any) -> Any:
 
 
 def _tensor_or_number(value: Any) -> Any:
-    """What TensorFlow gets: a constant array as it is written, which takes the dtype that TensorFlow likes."""
+    """Return the argument for TensorFlow: a constant array as it is written, in the dtype that TensorFlow prefers."""
     if isinstance(value, Variable):
         return value.variable
     if isinstance(value, Array) and value.is_constant and value.watched() is None:

@@ -51,4 +51,4 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     bisect.insort_left: _either(bisect.insort_left, _BISECTIONS.insort_left),
     bisect.insort_right: _either(bisect.insort_right, _BISECTIONS.insort_right),
 }
-"""What stands for functions of the two modules."""
+"""Replacements of the two modules' functions."""

@@ -1,4 +1,4 @@
-"""What pcbatch's own functions do for one example: bounded lists and `pcbatch.map`."""
+"""The forms of pcbatch's own functions for one example: bounded lists and `pcbatch.map`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def mapping(empty: Callable[[Place, int], Any]) -> Callable[..., Any]:
 
 
 def _place() -> Place:
-    """Where the user's code calls the map."""
+    """Return the place where the user's code calls the map."""
     frame: Any = inspect.currentframe()
     while frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back

@@ -24,7 +24,7 @@ _BY_ZERO = "integer division or modulo by zero"
 
 
 def is_pythons(value: Any) -> bool:
-    """Whether a number has no dtype of its own."""
+    """Return whether a number has no dtype of its own."""
     return isinstance(value, PYTHONS) and not isinstance(value, np.generic)
 
 
@@ -122,6 +122,12 @@ def wrapped(number: int, dtype: np.dtype) -> Any:
     return dtype.type(number - (1 << bits) if dtype.kind == "i" and number >> (bits - 1) else number)
 
 
+def rounded(value: Any, digits: Any) -> Any:
+    """A number of NumPy's to so many digits, as Python rounds."""
+    found = round(value.item(), operator.index(digits))
+    return wrapped(found, value.dtype) if value.dtype.kind in "iu" else type(value)(found)
+
+
 def stored(value: Any, dtype: np.dtype) -> Any:
     """A raw value as NumPy stores it into an array of `dtype`: an int that is too large wraps."""
     is_int = type(value) is int and dtype.kind in "iu"
@@ -169,7 +175,7 @@ def as_tensor(value: Any, dtype: np.dtype) -> tf.Tensor:
 
 
 def apply(op: Operator, a: Any, b: Any) -> Any:
-    """What an operator gives of two raw values, of which one at least has a dtype."""
+    """Apply an operator to two raw values, of which one at least has a dtype."""
     dtype = _dtype(op, a, b)
     is_seen = any(isinstance(each, (tf.Tensor, tf.Variable, Followed)) for each in (a, b))
     if _kind(dtype) in "iu":
@@ -196,18 +202,18 @@ def _refuse_too_large(value: Any, dtype: np.dtype) -> None:
 
 
 def _broadcast(a: Any, b: Any) -> bool:
-    """Whether two arrays have shapes that meet."""
+    """Return whether two arrays have shapes that meet."""
     pairs = zip(reversed(np.shape(a)), reversed(np.shape(b)), strict=False)
     return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
 def _counts(op: Operator, dtype: np.dtype) -> bool:
-    """Whether an operator takes bools for numbers."""
+    """Return whether an operator takes bools for numbers."""
     return dtype.kind == "b" and not op.compares and op.name not in ("and_", "or_", "xor", "matmul")
 
 
 def _check(op: Operator, a: Any, b: Any) -> None:
-    """What Python raises for ints."""
+    """Raise Python's errors for ints."""
     if op.name not in ("floordiv", "mod", "pow", "lshift", "rshift") or tf.is_symbolic_tensor(b):
         return
     found = np.asarray(b)

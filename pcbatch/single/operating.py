@@ -107,7 +107,7 @@ def _methods(op: Operator) -> tuple[Callable[[Any, Any], Any], ...]:
 
 
 def _is_bare(array: Array) -> bool:
-    """Whether an array is its memory and no more: nobody watches it, and it has its own dtype."""
+    """Return whether an array is its memory and no more: nobody watches it, and it has its own dtype."""
     return array.tensor is None and array.owner is None and not array.is_constant
 
 

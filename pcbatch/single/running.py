@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
@@ -14,20 +14,35 @@ from pcbatch.runtime.backends.tensorflow import followed
 from pcbatch.runtime.backends.tensorflow.followed import Followed
 from pcbatch.single.boundaries import OF
 from pcbatch.single.surroundings import Surroundings
-from pcbatch.single.values import TENSORS, Value, seen, tensor
+from pcbatch.single.values import TENSORS, Value, tensor
 
 
 class Singly:
     """Runs the plain function of a batched one; see `Surroundings` for what it is given."""
 
-    def __init__(self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any]):
-        self.around = Surroundings(function, plain_of, empty)
+    def __init__(
+        self,
+        function: FunctionType,
+        plain_of: Callable[[Any], Any],
+        empty: Callable[..., Any],
+        surroundings: type[Surroundings] = Surroundings,
+    ):
+        self.around = surroundings(function, plain_of, empty)
         every = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         self._defaults = function if any(records.fields_of(e) or isinstance(e, (list, dict)) for e in every) else None
         """The function itself, if it may change what it has by default."""
 
-    def __call__(self, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """What the function makes of arguments that nobody else has: tensors, Python's numbers, structures of these."""
+    def __call__(
+        self,
+        receiver: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        divide: Literal["ignore", "raise"] = "ignore",
+    ) -> Any:
+        """Return the function's result for unshared arguments: tensors, Python's numbers, structures of these.
+
+        `divide` says what a division by zero does that NumPy sees.
+        """
         around, known = self.around, None
         while known != around.changes:  # what comes with an argument may change something, too
             known = around.changes
@@ -38,7 +53,7 @@ class Singly:
                 given.insert(0, around.shadow(receiver))
             self._take_defaults()
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore", divide=divide):
                 found = around.function(*given, **named)
         finally:
             followed.forget()
@@ -55,7 +70,7 @@ class Singly:
     def _taken(self, value: Any) -> Any:
         """An argument as the function sees it."""
         if isinstance(value, TENSORS):
-            return seen(tf.convert_to_tensor(value)) if isinstance(value, tf.Tensor) else value
+            return self.around.argument(value)
         if isinstance(value, list):
             return [self._taken(each) for each in value]
         if isinstance(value, dict):
@@ -84,6 +99,8 @@ def result(value: Any, leaf: Callable[[Any], Any]) -> Any:
             return leaf(each)
         if isinstance(each, Followed):
             return each.committed()
+        if isinstance(each, np.bool_):
+            return bool(each)  # as a comparison of numbers gives it
         if isinstance(each, (np.ndarray, np.generic)) and each.dtype.kind in "biufc":
             return leaf(each)
         if isinstance(each, list):

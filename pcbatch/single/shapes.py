@@ -16,7 +16,7 @@ class Shape(tuple[int, ...]):
 
     @property
     def rank(self) -> int:
-        """How many axes there are."""
+        """Number of axes."""
         return len(self)
 
     ndims = rank
@@ -26,7 +26,7 @@ class Shape(tuple[int, ...]):
         return [*self]
 
     def num_elements(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         return int(np.prod(self))
 
     def is_fully_defined(self) -> bool:
@@ -71,6 +71,6 @@ def _bound(bound: Any) -> Any:
 
 
 def is_basic(at: Any) -> bool:
-    """Whether an index takes no array of positions, and no mask."""
+    """Return whether an index has no array of positions, and no mask."""
     parts = at if isinstance(at, tuple) else (at,)
     return not any(isinstance(part, (list, np.ndarray, bool, np.bool_)) for part in parts)

@@ -13,7 +13,7 @@ import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import OF, codes, may_change, of_values
-from pcbatch.single.calls import Float, case, library, number_type, of_library, power, sorted_numbers
+from pcbatch.single.calls import Float, case, library, number_type, power, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
@@ -87,7 +87,7 @@ class _View:
                 self.real[name] = self.names[name] = self.shown[name]
 
 
-def _super(*given: Any) -> Any:
+def super_(*given: Any) -> Any:
     """`super`; a class that it is given stands before the user's own one, which it is asked about."""
     if given:
         return super(vars(given[0]).get(OF, given[0]), *given[1:])
@@ -96,8 +96,8 @@ def _super(*given: Any) -> Any:
     return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
 
 
-_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": _super}
-"""What a lane has otherwise than Python, or what must be asked here about classes."""
+_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_}
+"""Built-ins that differ from Python's in a lane, or must be asked here about classes."""
 
 
 class Surroundings:
@@ -107,10 +107,12 @@ class Surroundings:
     gives what a `pcbatch.map` of no calls has (see `helpers.mapping`).
     """
 
+    builtins: Mapping[str, Any] = _BUILTINS
+
     def __init__(self, root: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any]):
         self.plain_of = plain_of
         self._folder = _own_folder(root.__code__.co_filename)
-        self._builtins = _BUILTINS | {"__import__": self._import}
+        self._builtins = self.builtins | {"__import__": self._import}
         self._views: dict[int, _View] = {}
         self._tensors: dict[int, tuple[tf.Tensor, Any]] = {}
         """Captured tensors, by identity, with what stands for each."""
@@ -120,13 +122,16 @@ class Surroundings:
         """Tell whether anything that runs here may change an array, as far as is known."""
         self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
         self._attributes: dict[type, dict[str, Any]] = {}
-        """What the classes that are stood for had when it was looked at."""
+        """Attributes of the classes with replacements, when they were looked at."""
         self._shadows: dict[int, tuple[Any, Any]] = {}
         self._cells: list[tuple[CellType, Any, CellType]] = []
-        self._special: dict[Any, Any] = {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty)}
-        self._special |= heaps.SPECIAL
-        self._special |= {tf.GradientTape: Tape, tf.autodiff.ForwardAccumulator: Accumulator, tf.case: case}
+        self._special: dict[Any, Any] = self.special(empty)
         self.function = self.copy(root)
+
+    def special(self, empty: Callable[..., Any]) -> dict[Any, Any]:
+        """Return the replacements of single functions and classes."""
+        tapes = {tf.GradientTape: Tape, tf.autodiff.ForwardAccumulator: Accumulator, tf.case: case}
+        return {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty), **heaps.SPECIAL, **tapes}
 
     def refresh(self) -> None:
         """Let names mean what they mean now."""
@@ -154,8 +159,12 @@ class Surroundings:
 
     # -- what stands for what ------------------------------------------------------------------------------------------
 
+    def argument(self, value: Any) -> Any:
+        """An array, a tensor or a number among the arguments."""
+        return seen(tf.convert_to_tensor(value)) if isinstance(value, tf.Tensor) else value
+
     def _is_in(self, file: str) -> bool:
-        """Whether a file of pcbatch belongs to the part that the function is of, such as the sampler."""
+        """Return whether a file of pcbatch belongs to the part that the function is of, such as the sampler."""
         return self._folder is not None and file.startswith(self._folder)
 
     def _import(self, *given: Any, **options: Any) -> Any:
@@ -163,7 +172,7 @@ class Surroundings:
         return self.substitute(builtins.__import__(*given, **options))
 
     def is_library(self, value: Any) -> bool:
-        """Whether a module, or what has one, belongs to a library that is to get values of ours."""
+        """Return whether a module, or a member of one, belongs to a library that is to get values of ours."""
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
         if name.partition(".")[0] in ("math", "tensorflow", "numpy", "keras"):
             return True
@@ -171,12 +180,12 @@ class Surroundings:
         return "site-packages" in file or "dist-packages" in file or (file.startswith(OWN) and not self._is_in(file))
 
     def is_users(self, function: FunctionType) -> bool:
-        """Whether a function is part of what runs, and not of a library."""
+        """Return whether a function is part of the running code, and not of a library."""
         file = function.__code__.co_filename
         return self._is_in(file) if file.startswith(OWN) else not is_installed(file)
 
     def substitute(self, value: Any) -> Any:
-        """What the user's code gets for a value that a name leads to."""
+        """Return the user's code's replacement for a value that a name leads to."""
         try:
             if value in self._special:
                 return self._special[value]
@@ -196,7 +205,7 @@ class Surroundings:
             case type():
                 return self._type(value)
             case np.ufunc() | BuiltinFunctionType():
-                return library(value) if self.is_library(value) else value
+                return self.library(value) if self.is_library(value) else value
             case functools.partial():
                 plain = self.substitute(value.func)
                 return functools.partial(plain, *value.args, **value.keywords)
@@ -222,15 +231,19 @@ class Surroundings:
         if isinstance(getattr(value, "value", None), tf.Variable):  # Keras's own
             return Variable(value)
         if callable(value) and type(value).__module__.startswith("tensorflow.python.eager.polymorphic"):
-            return of_library(value)
+            return self.library(value)
         if type(value).__module__ == "numpy" and callable(value):
-            return library(value)
+            return self.library(value)
         return self.shadow(value)
 
     def _function(self, value: FunctionType) -> Any:
         file = value.__code__.co_filename
         is_third = "site-packages" in file or "dist-packages" in file or file.startswith(OWN)
-        return library(value) if is_third or self.is_library(value) else value
+        return self.library(value) if is_third or self.is_library(value) else value
+
+    def library(self, function: Any) -> Callable[..., Any]:
+        """A library's function as one of the values that run here."""
+        return library(function)
 
     def _module(self, module: ModuleType) -> Any:
         is_users = not is_installed(getattr(module, "__file__", None) or "<frozen")

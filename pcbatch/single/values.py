@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.followed import Followed
-from pcbatch.single.meeting import PYTHONS, as_tensor, stored, within, wrapped
+from pcbatch.single.meeting import PYTHONS, as_tensor, rounded, stored, within
 from pcbatch.single.shapes import Shape, is_basic, places, resolved
 from pcbatch.single.windows import refuse_cut
 
@@ -27,7 +27,7 @@ TENSORS = (tf.Tensor, tf.Variable)
 
 
 class Value:
-    """What numbers and arrays have in common."""
+    """The common base of numbers and arrays."""
 
     __slots__ = ()
     __array_priority__ = 2000.0
@@ -110,11 +110,9 @@ class Number(Value):
         return complex(self.value)
 
     def __round__(self, digits: int | None = None) -> Any:
-        value, is_int = self.value, self.value.dtype.kind in "iu"
         if digits is None:
-            return self if is_int else within(round(float(value)))
-        rounded = round(value.item(), operator.index(digits))
-        return Number(wrapped(rounded, value.dtype) if is_int else type(value)(rounded))
+            return self if self.value.dtype.kind in "iu" else within(round(float(self.value)))
+        return Number(rounded(self.value, digits))
 
     def __trunc__(self) -> int:
         return within(math.trunc(self.value.item()))
@@ -305,7 +303,7 @@ class Array(Value):
         at = index if kind is int else index.value if kind is Number else self._at(index)
         owner, what = self if self.owner is None else self.owner, operand(value)
         if what is NotImplemented:
-            what = np.asarray(value)
+            what = operand(self.applied(np.array)(value))  # of a list, in which a tape may follow values
         if owner.tensor is not None or isinstance(what, (*TENSORS, Followed)):
             self._store_watched(at, what, owner)
         else:
@@ -379,7 +377,7 @@ def _position(part: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """What is computed with in place of a value: a NumPy or Python number, a NumPy array, or a tensor that is seen."""
+    """Return the raw form of a value: a NumPy or Python number, a NumPy array, or a tensor that is seen."""
     kind = type(value)
     if kind is Number:
         return value.value
@@ -398,7 +396,7 @@ def operand(value: Any) -> Any:
 
 
 def may_be_seen(tensor: Any) -> bool:
-    """Whether a tensor is not known yet, or a tape may look at it."""
+    """Return whether a tensor is not known yet, or a tape may look at it."""
     if tf.is_symbolic_tensor(tensor) or not tf.executing_eagerly():
         return True
     return (tensor.dtype.is_floating or tensor.dtype.is_complex) and private.may_record()

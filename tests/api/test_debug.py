@@ -40,6 +40,7 @@ MODES = [
     {"form": "lockstep"},
     {"backend": "reference"},
     pytest.param({"strategy": "local"}, marks=pytest.mark.slow),
+    {"strategy": "agenda"},
     pytest.param({"form": "native"}, marks=pytest.mark.slow),
     pytest.param({"strategy": "hybrid"}, marks=pytest.mark.slow),
     pytest.param({"schedule": "switch"}, marks=pytest.mark.slow),

@@ -59,7 +59,7 @@ def test_other_values_of_the_same_flags_are_refused(fresh, monkeypatch):
 
 @pytest.mark.parametrize(("known", "is_refused"), [("2.20.0", True), ("2.21.0", False), ("2.100.1", False)])
 def test_an_older_tensorflow_is_refused(fresh, monkeypatch, known, is_refused):
-    monkeypatch.setattr(device_loops, "version", lambda name: known)
+    monkeypatch.setattr(device_loops, "tensorflow_version", lambda: known)
     if is_refused:
         with pytest.raises(UsageError, match=f"2.21 or newer, this is {known}"):
             pcbatch.gpu(device_loops=True)

@@ -77,7 +77,7 @@ def test_reprs_of_large_batches_are_short() -> None:
 def test_the_typed_options_are_the_options() -> None:
     assert list(OptionValues.__annotations__) == list(vars(Options()))
     assert set(typing.get_args(ScheduleName)) == {"auto", *SCHEDULES} - {RANDOM, GATHERING}
-    assert set(STRATEGIES) == {"pc", "local", "hybrid"}
+    assert set(STRATEGIES) == {"pc", "local", "hybrid", "depth", "agenda"}
     assert set(BACKENDS) == {"tensorflow", "reference"}
 
 

@@ -14,7 +14,7 @@ def identity(x):
 
 
 REFUSED = [
-    ({"strategy": "eager"}, "PCB501: strategy must be 'pc' or 'local' or 'hybrid', not 'eager'"),
+    ({"strategy": "eager"}, "PCB501: strategy must be 'pc' or 'local' or 'hybrid' or 'depth' or 'agenda', not 'eager'"),
     ({"backend": "torch"}, "PCB501: backend must be 'tensorflow' or 'reference', not 'torch'"),
     ({"schedule": "latest"}, "PCB530: there is no schedule 'latest'; there are 'auto', 'earliest', 'busiest', 'sweep'"),
     ({"static_argnames": ("y",)}, "PCB508: static_argnames has 'y', which is no parameter"),

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import nuts
-from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import layout_of
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import diagnostics
 from pcbatch.nuts.running import programs
 from tests.nuts.densities import QUIET, assert_near

@@ -48,3 +48,24 @@ def test_energy_fractions():
     np.testing.assert_allclose(found, np.asarray(arviz.bfmi(energy)).reshape(-1), rtol=1e-9)
     assert found[0] > 1 > 0.3 > found[1:].max()
     assert np.isnan(diagnostics.energy_fractions(np.ones((2, 5)))).all()
+
+
+def test_nested_r_hat_is_that_of_its_definition():
+    draws = np.random.default_rng(1).normal(size=(12, 5, 2)) + np.repeat([0.0, 1.0, -1.0], 4)[:, None, None]
+    found = diagnostics.nested_r_hat(draws, 3)
+    for k in range(2):
+        groups = draws[..., k].reshape(3, 4, 5)
+        between = np.var(groups.mean(axis=(1, 2)), ddof=1)
+        within = np.mean([np.var(g.mean(axis=1), ddof=1) + np.var(g, axis=1, ddof=1).mean() for g in groups])
+        np.testing.assert_allclose(found[k], np.sqrt(1 + between / within))
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_nested_r_hat_without_chance_is_near_one_only_where_groups_agree(count):
+    draws = np.random.default_rng(2).normal(size=(512, count))
+    apart = draws + np.repeat(np.linspace(-1, 1, 16), 32)[:, None]
+    assert diagnostics.nested_r_hat(draws, 16, chance=False) < 1.01
+    assert diagnostics.nested_r_hat(draws, 16) < np.sqrt(1 + 2 / 32)
+    assert diagnostics.nested_r_hat(apart, 16, chance=False) > 1.1
+    assert np.isnan(diagnostics.nested_r_hat(draws, 1))
+    assert np.isnan(diagnostics.nested_r_hat(draws, 512))

@@ -36,12 +36,20 @@ class Scales:
 
 def log_density(p, data):
     centred = (p["x"] - data.mean) / data.inner["scales"].values
-    return -0.5 * tf.reduce_sum(centred**2) - p["rate"]
+    shares = tf.reduce_sum(tf.math.log(p["shares"]))
+    return -0.5 * tf.reduce_sum(centred**2) - p["rate"] + shares
 
 
-INITIAL = {"x": np.zeros(2), "rate": 1.0}
+INITIAL = {"x": np.zeros(2), "rate": 1.0, "shares": np.full(3, 1 / 3)}
 DATA = Data(np.array([1.0, -1.0]), {"scales": Scales(np.array([0.5, 2.0]))})
-OPTIONS = {"chains": 3, "chunk": 8, "seed": 5, "bijectors": {"rate": nuts.positive}, "data": DATA, **QUIET}
+OPTIONS = {
+    "chains": 3,
+    "chunk": 8,
+    "seed": 5,
+    "bijectors": {"rate": nuts.positive, "shares": nuts.simplex},
+    "data": DATA,
+    **QUIET,
+}
 
 
 def sample(**options):
@@ -199,9 +207,9 @@ def changed(path, **changes):
 
 def test_files_that_do_not_fit(path):
     changed(path, version=0)
-    with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 2"):
+    with pytest.raises(UsageError, match=r"PCB591: .*file format 0, this is 3"):
         resume(path)
-    changed(path, version=2, python="3.9")
+    changed(path, version=3, python="3.9")
     with pytest.raises(UsageError, match=r"PCB591: .*saved by Python 3.9"):
         resume(path)
     changed(path, format=1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import arviz
 import numpy as np
 import pytest
 
-from pcbatch import nuts
+from pcbatch import UsageError, nuts
 from pcbatch.nuts.results import reports
 from pcbatch.nuts.settings import Settings
 
@@ -130,6 +131,22 @@ def test_chains_that_have_not_mixed():
     assert text.startswith("R-hat is above 1.01 for 1 of 5 numbers (weights[1, 0]: 1.")
 
 
+def test_many_short_chains_are_judged_by_their_groups():
+    settings = replace(SETTINGS, superchains=2)
+    loc = np.random.default_rng(1).normal(size=(4, 200))
+    assert samples(settings=settings, loc=loc).warnings == ()
+    loc[:2] += 1.0
+    (text,) = samples(settings=settings, loc=loc).warnings
+    assert text.startswith("nested R-hat is above 1.01 for 1 of 5 numbers (loc: 1.")
+    assert samples(settings=settings, loc=loc).nested_r_hats["loc"] > 1.1
+
+
+@pytest.mark.parametrize("groups", [1, 3, 4, 5])
+def test_groups_of_chains_that_are_none(groups):
+    with pytest.raises(UsageError, match=f"PCB551: superchains must be at least 2 groups .*: {groups} do not divide 4"):
+        replace(SETTINGS, superchains=groups)
+
+
 def test_chains_that_failed_are_named_and_left_out():
     loc = samples()["loc"].copy()
     loc[2] = np.nan
@@ -180,7 +197,7 @@ def test_arviz_has_draws_and_statistics():
 
 def test_pictures(tmp_path):
     paths = samples(diverging=at((1, 5))).plot(tmp_path / "new")
-    assert [path.name for path in paths] == ["trace.png", "utilization.png"]
+    assert [path.name for path in paths] == ["trace.png", "rank.png", "utilization.png"]
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size > 10_000

@@ -366,6 +366,10 @@ def test_starting_points():
     assert len(np.unique(jittered)) == 15
     np.testing.assert_allclose(uniform, 2 * jittered)
     assert (starts(init="exact") == 0).all()
+    grouped = starts(chains=4, superchains=2)
+    np.testing.assert_array_equal(grouped, starts(chains=4)[[0, 0, 2, 2]])
+    with pytest.raises(UsageError, match="PCB551: initial_per_chain must have one point for all chains of each"):
+        starts(chains=4, superchains=2, initial_per_chain=np.arange(12.0).reshape(4, 3))
     given = np.arange(15.0).reshape(5, 3)
     np.testing.assert_array_equal(starts(initial_per_chain=given), given)
 

@@ -16,17 +16,27 @@ INTRODUCTION = """\
 # From nothing to an effective size
 
 {chains} chains start anywhere in (-2, 2), where scales are logarithms, warm up for {warmup} trajectories and draw.
-Draws of each chain are doubled from {draws} until the least effective size of all numbers, of x and of the squared
-distance to the mean ("x^2"), is {enough:.0f}. Each sampler warms up as it does by itself, to an acceptance of 0.8 with
-a diagonal metric, in float32 and on all cores: BlackJAX's `window_adaptation` and NumPyro's `MCMC` with `jax.pmap` over
-one device for each core, TFP's `windowed_adaptive_nuts` (`tfp` has one thread for each core, `tfp-one-device` all
-chains in one program, which was faster: what costs there is the number of kernels). `pcbatch` is the sampler as it
-comes, `pcbatch-pooled` has `adapt="pooled"`.
+Each chain makes {draws} draws, then twice as many, and so on, until the least effective size is {enough:.0f}. The
+least is taken over all numbers, of x and of the squared distance to the mean ("x^2").
 
-Cold is the first run of a new process after its imports, with tracing and compiling (nothing is kept on disk); warm are
-later runs with other seeds and starting points, their median. Effective sizes are the least of all runs, by ArviZ; the
-last column is the largest distance of a mean or a standard deviation from the reference in any run, in combined Monte
-Carlo errors: all samplers draw from the same posterior.
+Each sampler warms up by its own method to an acceptance of 0.8, with a diagonal metric, in float32 and on all cores:
+
+| | sampler | cores |
+| --- | --- | --- |
+| `pcbatch` | `pcbatch.nuts.sample` with its defaults | its own threads |
+| `pcbatch-pooled` | the same with `adapt="pooled"` | its own threads |
+| `blackjax` | BlackJAX's `window_adaptation` | `jax.pmap` over one device for each core |
+| `numpyro` | NumPyro's `MCMC` | `jax.pmap` over one device for each core |
+| `tfp` | TFP's `windowed_adaptive_nuts` | one thread for each core |
+| `tfp-one-device` | the same | all chains in one program |
+
+TFP is faster in one program: its cost is the number of kernels.
+
+- *Cold* is the first run of a new process after its imports. It traces and compiles; nothing is kept on disk.
+- *Warm* is the median of later runs with other seeds and starting points.
+- *Effective sizes* are the least of all runs, estimated by ArviZ.
+- *From the reference* is the largest distance of a mean or a standard deviation in any run, in combined Monte Carlo
+  errors. All samplers draw from the same posterior.
 """
 
 

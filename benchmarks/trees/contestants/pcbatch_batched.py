@@ -18,7 +18,7 @@ from benchmarks.trees.networks import LONGEST, TAGS
 
 Weights = Mapping[str, Any]
 
-OPTIONS: dict[str, dict[str, Any]] = {"": {}, "forks": {"fork": True}, "lockstep": {"form": "lockstep"}}
+OPTIONS: dict[str, dict[str, Any]] = {"": {}, "forks": {"fork": True}, "lockstep": {"form": "lockstep"}, "heads": {}}
 
 
 def binary(weights: Weights) -> Any:
@@ -94,6 +94,30 @@ def tagger(weights: Weights) -> Any:
     return tag
 
 
+def tagger_with_heads_by_hand(weights: Weights) -> Any:
+    """The same, the scores of all words as one product behind the loops: batched by hand there, automatically here."""
+    embedding, forward, forward_bias, backward, backward_bias, tags, tags_bias = (
+        weights[name] for name in ("words", "forward", "forward bias", "backward", "backward bias", "tags", "tags bias")
+    )
+    width = embedding.shape[1]
+
+    @pcbatch.autobatch
+    def tag(word, length):
+        before, after = tf.zeros([LONGEST, width]), tf.zeros([LONGEST, width])
+        h, c = tf.zeros([width]), tf.zeros([width])
+        for t in range(length):
+            h, c = cell(forward, forward_bias, embedding[word[t]], h, c)
+            before[t] = h
+        h, c = tf.zeros([width]), tf.zeros([width])
+        for t in range(length - 1, -1, -1):
+            h, c = cell(backward, backward_bias, embedding[word[t]], h, c)
+            after[t] = h
+        scores = tf.concat([before, after], 1) @ tags + tags_bias
+        return tf.where(tf.range(LONGEST)[:, tf.newaxis] < length, scores, 0.0)
+
+    return tag
+
+
 def child_sum(weights: Weights) -> Any:
     """A child-sum TreeLSTM over dependencies (Tai, Socher and Manning, 2015): the state of the root."""
     embedding, leaf, leaf_bias, node, node_bias, forget = (
@@ -124,18 +148,21 @@ def child_sum(weights: Weights) -> Any:
 
 
 NETWORKS = {"binary": binary, "lstm": lstm, "tagger": tagger, "child-sum": child_sum}
+HEADS = {"tagger": tagger_with_heads_by_hand}
 _options: dict[str, Any] = {}
+_networks: dict[str, Any] = {**NETWORKS}
 
 
 def start(variant: str) -> None:
-    """The options that all functions are to have."""
+    """The options that all functions are to have, and the networks."""
     _options.update(OPTIONS[variant])
+    _networks.update(HEADS if variant == "heads" else {})
 
 
 def prepare(job: Job) -> Ready:
     """A call of the batched function."""
     weights = {name: tf.constant(each) for name, each in job.weights.items()}
-    function = NETWORKS[job.network.cell](weights).options(**_options)
+    function = _networks[job.network.cell](weights).options(**_options)
     given = list(job.batch.values())
 
     def counts() -> dict[str, Any]:

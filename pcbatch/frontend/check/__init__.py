@@ -1,1 +1,1 @@
-"""What a batched function may say: the allow-list of syntax, and sources that keep to it."""
+"""The language of batched functions: the allow-list of syntax, and sources that keep to it."""

@@ -1,4 +1,4 @@
-"""The codes of what the frontend refuses: PCB1xx syntax (seen at decoration), PCB2xx names (seen at the first use)."""
+"""The frontend's error codes: PCB1xx syntax (seen at decoration), PCB2xx names (seen at the first use)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a definition, live or parsed, to its source with every construct in it allowed."""
+"""The reading of a definition, live or parsed, to its source with every construct in it allowed."""
 
 from __future__ import annotations
 

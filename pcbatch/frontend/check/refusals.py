@@ -1,4 +1,4 @@
-"""What the syntax check refuses: codes, messages and what to write instead, as data."""
+"""The refusals of the syntax check: codes, messages and what to write instead, as data."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _REFUSED: dict[str, Refusal] = {
     **_same(PYTHON_2, "Print", "Exec", "Repr"),
 }
 REFUSED: dict[type, Refusal] = {getattr(gast, name): each for name, each in _REFUSED.items() if hasattr(gast, name)}
-"""What is refused by its node type alone."""
+"""The constructs refused by their node type alone."""
 
 
 def check_syntax(tree: Any, file: str) -> list[Diagnostic]:
@@ -42,7 +42,7 @@ def check_syntax(tree: Any, file: str) -> list[Diagnostic]:
 
 
 def _suspensions(tree: Any) -> Iterator[tuple[Any, Refusal]]:
-    """Where a batched function gives a value and goes on: only functions that it goes over may do that."""
+    """Yield the places where a batched function suspends itself: only generators that it iterates over may do that."""
     return ((each, refusals.GENERATOR) for each in _inside(tree) if isinstance(each, gast.Yield | gast.YieldFrom))
 
 
@@ -52,7 +52,7 @@ def unreadable(tree: Any) -> Iterator[tuple[Any, Refusal]]:
 
 
 def _in_scope(tree: Any, around: frozenset[str]) -> Iterator[tuple[Any, Refusal]]:
-    """As `unreadable`; the functions `around` have variables of these names."""
+    """Yield refusals as `unreadable`; the functions `around` have variables of these names."""
     if type(tree) in REFUSED:
         yield tree, REFUSED[type(tree)]
     nodes = _inside(tree)

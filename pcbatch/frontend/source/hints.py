@@ -1,4 +1,4 @@
-"""What changes no result: `pcbatch.sync()` and `@pcbatch.cost(..)`, about the schedule, and `pcbatch.debug(..)`.
+"""Hints, which change no result: `pcbatch.sync()` and `@pcbatch.cost(..)`, about the schedule, and `pcbatch.debug(..)`.
 
 `pcbatch.function.hints` has them as a user calls them.
 """
@@ -11,11 +11,11 @@ from typing import Any
 
 COST = ("pcbatch.cost", "pcbatch.function.hints.cost")
 COST_ATTRIBUTE = "__pcbatch_cost__"
-"""Where `pcbatch.cost` notes its number on a plain function, for `read_function`."""
+"""Attribute of a plain function in which `pcbatch.cost` notes its number, for `read_function`."""
 
 
 def is_text_for(text: str, values: int) -> bool:
-    """Tell whether a text has a field for each of so many values, or none."""
+    """Return whether a text has a field for each of so many values, or none."""
     try:
         fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
     except ValueError:
@@ -24,5 +24,5 @@ def is_text_for(text: str, values: int) -> bool:
 
 
 def is_cost(value: Any) -> bool:
-    """Whether a row can cost `value`: a positive finite number."""
+    """Return whether a row can cost `value`: a positive finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf

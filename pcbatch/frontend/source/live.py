@@ -96,7 +96,7 @@ _BODIES = ("body", "handlers", "cases", "orelse", "finalbody")
 
 
 def _starts(node: ast.FunctionDef | ast.AsyncFunctionDef, code: Any) -> bool:
-    """Whether `code` was compiled from `node`: the same name, first line and parameters."""
+    """Return whether `code` was compiled from `node`: the same name, first line and parameters."""
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     arguments = node.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
@@ -125,7 +125,7 @@ def _describe(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    """What a value is that is no function, in words."""
+    """Describe in words a value that is no function."""
     match value:
         case type():
             return "a class"

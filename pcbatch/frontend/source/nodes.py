@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -66,20 +67,27 @@ def unparse(node: Any) -> str:
 
 
 def children(node: Any) -> list[Any]:
-    """The nodes right inside of one, in order, without those that only mark it: operators, and what names are for."""
+    """Return the children of a node, in order, without mere marks: operators, and the contexts of names."""
     found: list[Any] = []
-    for name in node._fields:
-        if name in _MARKS:
-            continue
+    for name in _parts(type(node)):
         value = getattr(node, name, None)
         if type(value) is list:
             found += [each for each in value if isinstance(each, ast.AST)]
-        elif isinstance(value, ast.AST):
+        elif value is not None and isinstance(value, ast.AST):
             found.append(value)
     return found
 
 
-_MARKS = frozenset({"ctx", "op", "ops"})
+_NO_PARTS = frozenset({"ctx", "op", "ops", "id", "attr", "type_comment", "kind"})
+"""Fields with marks and with texts."""
+
+
+@functools.cache
+def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that may have nodes in them."""
+    if issubclass(kind, (gast.Constant, ast.Constant)):
+        return ()
+    return tuple(name for name in kind._fields if name not in _NO_PARTS)
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -102,7 +110,7 @@ def walk_scope(node: Any) -> Iterator[Any]:
 
 
 def evaluated_around(scope: Any) -> list[Any]:
-    """What of a function or a comprehension is evaluated around it: defaults, what a comprehension goes over first."""
+    """Return the parts evaluated around a function or a comprehension: defaults, a comprehension's first iterable."""
     if isinstance(scope, gast.Lambda | gast.FunctionDef):
         return [*scope.args.defaults, *(each for each in scope.args.kw_defaults if each is not None)]
     return [scope.generators[0].iter]

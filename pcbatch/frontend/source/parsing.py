@@ -15,7 +15,7 @@ PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python
 
 
 EXPRESSIONS, STATEMENTS = 200, 150
-"""How deep a definition may be nested: every pass goes down by calls, of which Python allows 1,000. Python's own parser
+"""Maximal nesting of a definition: every pass recurses by calls, of which Python allows 1,000. Python's own parser
 takes 200 parentheses and 100 blocks, but any number of operators and `elif`s."""
 
 

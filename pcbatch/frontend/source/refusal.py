@@ -9,7 +9,7 @@ from pcbatch.errors import Diagnostic, Span
 
 @dataclass(frozen=True)
 class Refusal:
-    """What is wrong with a construct, a label for its carets and what to write instead."""
+    """The fault of a construct, a label for its carets and the help."""
 
     code: str
     message: str

@@ -1,4 +1,4 @@
-"""What a free name of a function stands for, as far as the frontend must know: in a live module or a parsed file."""
+"""The meaning of a function's free names, as far as the frontend must know: in a live module or a parsed file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pcbatch.ir import records
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the value of a name comes from: a dotted path ("numpy.random", "builtins.abs") and whether it is a module.
+    """The origin of a name's value: a dotted path ("numpy.random", "builtins.abs") and whether it is a module.
 
     The path is "" where it is not known; for plain values it is the path of their type. `fields` are those of a class
     of records, in order, empty where they are not known; None for everything else. `definition` is a class as it is
@@ -32,14 +32,14 @@ class Scope(Protocol):
     """The names around a function."""
 
     def origin(self, name: str) -> Origin | None:
-        """What `name` stands for; None if nothing of that name is to be seen."""
+        """Return the meaning of `name`; None if nothing of that name is to be seen."""
 
     def live_class(self, path: str) -> type | None:
         """The class that a dotted path denotes now; None where it is something else, or is not to be seen."""
 
 
 def is_builtin(scope: Scope, name: str) -> bool:
-    """Whether the free name `name` means Python's builtin."""
+    """Return whether the free name `name` means Python's builtin."""
     return scope.origin(name) == Origin(f"builtins.{name}")
 
 
@@ -68,7 +68,7 @@ class LiveScope:
         return found if isinstance(found, type) else None
 
     def _values(self, name: str) -> Iterator[Any]:
-        """What `name` means now, if anything."""
+        """Yield the present value of `name`, if it has one."""
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
         if name in cells:
             with suppress(ValueError):  # the enclosing function has not assigned it yet
@@ -81,7 +81,7 @@ class LiveScope:
 
 
 def origin_of(value: Any) -> Origin:
-    """Where a live value comes from."""
+    """Return the origin of a live value."""
     if isinstance(value, ModuleType):
         return Origin(value.__name__, module=True)
     kind = type(value)
@@ -115,7 +115,7 @@ class StaticScope:
         return Origin("", module=True) if self.open else None
 
     def live_class(self, path: str) -> type | None:
-        """None: nothing is live."""
+        """Return None: nothing is live."""
         return None
 
 

@@ -1,1 +1,1 @@
-"""What is known of a program: call graph, dataflow, scopes, what statements cost."""
+"""Analyses of a program: call graph, dataflow, scopes, costs of statements."""

@@ -1,4 +1,4 @@
-"""Which variables and blocks of a machine program a gradient flows through.
+"""The variables and blocks of a machine program through which a gradient flows.
 
 A variable is *active* if it holds floats, depends on floats of a parameter or shared operand that is differentiated,
 and can reach a result. Two least solutions, one along the flow of values and one against it; where control goes plays
@@ -31,20 +31,20 @@ class Activity:
     blocks: tuple[int, ...]
 
     def is_active(self, piece: Piece) -> bool:
-        """Whether a gradient flows through `piece`; what others write is a constant to it."""
+        """Return whether a gradient flows through `piece`; values written by others are constants to it."""
         comes_in = not self.variables.isdisjoint(piece.reads) or not self.shared.isdisjoint(piece.shared)
         return comes_in and not self.variables.isdisjoint(piece.writes)
 
 
 def has_gradient(type_: TensorType) -> bool:
-    """Whether there are gradients of such numbers."""
+    """Return whether there are gradients of such numbers."""
     return type_.dtype.startswith(("float", "bfloat", "complex"))
 
 
 def activity(
     program: Program, parameters: Collection[str] | None = None, shared: Collection[str] | None = None
 ) -> Activity:
-    """What is active where these parameters and shared operands are differentiated (None: all)."""
+    """Return the activity when these parameters and shared operands are differentiated (None: all)."""
     floats = frozenset(name for name, type_ in program.types.items() if _has_floats(type_))
     operands = frozenset(name for name, type_ in program.shared_types.items() if _has_floats(type_))
     wanted = operands if shared is None else operands.intersection(shared)

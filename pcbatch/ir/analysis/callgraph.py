@@ -1,4 +1,4 @@
-"""Who calls whom: the call graph of a program in either dialect, its cycles, and where calls come back."""
+"""The call graph of a program in either dialect, its cycles, and the places that calls return to."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def reentrant(program: Program) -> frozenset[tuple[str, str]]:
 
 
 def return_sites(program: Program) -> dict[str, frozenset[str | None]]:
-    """Where each function of a "stack" program may return to, by name: labels, and None for the end of the program.
+    """Return the places that each function of a "stack" program may return to, by name: labels, None for the end.
 
     A function that another one jumps to (a tail call) returns to where that one does.
     """

@@ -1,4 +1,4 @@
-"""Which statements are so plain that they may run for lanes that did not ask for them: operators, and nothing else.
+"""The statements so cheap that they may run for lanes that did not ask for them: operators, and nothing else.
 
 Such a statement cannot fault, costs about as much as its values have elements, and is a plain assignment to names, so
 that a pass can take it apart. A division, a power with a computed exponent, a shift and an index may fault; a call of
@@ -29,7 +29,7 @@ _FREE = frozenset({"if", "[]"})
 
 
 def is_cheap(op: ir.Op, externs: tuple[str, ...], *, never_fails: bool = False) -> bool:
-    """Whether `op` assigns operators' results to names and can neither fault nor call anything.
+    """Return whether `op` assigns operators' results to names and can neither fault nor call anything.
 
     `externs` are the free names of its function: a built-in of one of these names is another one's. Where it is known
     by the types of its operands that it `never_fails`, a division, a shift and an index are operators like others.
@@ -45,19 +45,19 @@ def is_cheap(op: ir.Op, externs: tuple[str, ...], *, never_fails: bool = False) 
 
 
 def externs_apart(expression: Expression, externs: tuple[str, ...]) -> bool:
-    """Whether an expression calls nothing that goes by one of these names."""
+    """Return whether an expression calls nothing that goes by one of these names."""
     return all(name not in externs for name in called(expression))
 
 
 @lru_cache(maxsize=4096)
 def called(expression: Expression) -> tuple[str, ...]:
-    """What an expression calls: free names, dotted ones as text, and nothing for all else."""
+    """Return the functions that an expression calls: free names, dotted ones as text, and "" for all else."""
     functions = (each.function for each in walk(expression) if isinstance(each, Apply))
     return tuple(path_of(each) or "" for each in functions if not isinstance(each, Operator))
 
 
 def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
-    """Whether `op` calls something that nothing is known of, or multiplies matrices: what may be expensive."""
+    """Return whether `op` may be expensive: it calls an unknown function, or multiplies matrices."""
     if not isinstance(op, ir.Primitive) or not isinstance(op.code, Compute):
         return False
     names = [name for name in called(op.code.expression) if name not in PSEUDO_BUILTINS]
@@ -68,7 +68,7 @@ def calls_opaque(op: ir.Op, externs: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=4096)
 def work(code: Payload) -> int:
-    """How many operators `code` has: what it costs for each element."""
+    """Count the operators of `code`: its cost for each element."""
     if not isinstance(code, Compute):
         return 0
     functions = (each.function for each in walk(code.expression) if isinstance(each, Apply))
@@ -87,12 +87,12 @@ def _is_plain(code: Compute, never_fails: bool) -> bool:
 
 
 def _is_beside(number: object, is_shift: bool) -> bool:
-    """Whether a literal is one that an int may be shifted by, or divided by in a shift."""
+    """Return whether an int may be shifted by this literal, or divided by it as in a shift."""
     return type(number) is int and number >= 0 and (is_shift or number.bit_count() == 1)
 
 
 def _is_total(node: Expression, never_fails: bool) -> bool:
-    """Whether evaluating `node` can neither fault nor call anything unknown."""
+    """Return whether evaluating `node` can neither fault nor call anything unknown."""
 
     def are_total(*nodes: Expression) -> bool:
         return all(_is_total(each, never_fails) for each in nodes)

@@ -15,7 +15,9 @@ Fact = TypeVar("Fact")
 
 @dataclass(frozen=True)
 class Analysis(Generic[Fact]):
-    """What to solve. Facts of one block are those at its start (forward) or at its end (backward) before `transfer`.
+    """A dataflow problem.
+
+    Facts of one block are those at its start (forward) or at its end (backward) before `transfer`.
 
     `boundary` holds by label what comes from outside the graph (at the entry, at exits); `initial` is where every
     other fact starts, the neutral element of `merge`; `transfer(block, fact)` takes a fact through a block.
@@ -30,7 +32,7 @@ class Analysis(Generic[Fact]):
 
 @dataclass(frozen=True)
 class Facts(Generic[Fact]):
-    """What holds at the start and at the end of a block, in program order whatever the direction."""
+    """The facts at the start and at the end of a block, in program order whatever the direction."""
 
     start: Fact
     end: Fact
@@ -99,7 +101,7 @@ def liveness(node: Function | Program, *, comes_back: bool = False) -> dict[str,
 
 
 def _exits(blocks: Sequence[Block], results: Sequence[str]) -> dict[str, Variables]:
-    """What is live behind those of `blocks` that return."""
+    """Return the variables live behind those of `blocks` that return."""
     return {block.label: frozenset(results) for block in blocks if isinstance(block.terminator, Return)}
 
 
@@ -113,7 +115,7 @@ def _solve_liveness(
 
 
 def _live_before(block: Block, live_out: Variables) -> tuple[Variables, ...]:
-    """What is live before each op of `block` and, last, before its terminator."""
+    """Return the variables live before each op of `block` and, last, before its terminator."""
     live = live_out | set(reads(block.terminator))
     facts = [live]
     for op in reversed(block.ops):
@@ -124,7 +126,7 @@ def _live_before(block: Block, live_out: Variables) -> tuple[Variables, ...]:
 
 
 def live_after_each_op(block: Block, live_out: Variables) -> tuple[Variables, ...]:
-    """What is live after each op of `block`, given what is live at its end (`liveness(..)[label].end`)."""
+    """Return the variables live after each op of `block`, given those live at its end (`liveness(..)[label].end`)."""
     return _live_before(block, live_out)[1:]
 
 

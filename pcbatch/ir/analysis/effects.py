@@ -1,4 +1,4 @@
-"""What is known of a machine program's blocks before anything runs: whether they can fail, where they send lanes."""
+"""The effects of a machine program's blocks, known before anything runs: failures, and successors of lanes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pcbatch.ir.machine import (
 
 
 def is_step(block: Block) -> bool:
-    """Whether leaving `block` counts as a step of the lane: a loop turn or a call."""
+    """Return whether leaving `block` counts as a step of the lane: a loop turn or a call."""
     match block.terminator:
         case Jump(turn=turn):
             return turn
@@ -33,7 +33,7 @@ def is_step(block: Block) -> bool:
 
 
 def can_fault(block: Block, max_steps: int | None) -> bool:
-    """Whether a lane can fail in `block`."""
+    """Return whether a lane can fail in `block`."""
     checked = any(isinstance(item, Store) or bool(item.sites and not item.speculative) for item in block.body)
     limited = isinstance(block.terminator, Fault | PushJump) or (max_steps is not None and is_step(block))
     return checked or limited
@@ -71,14 +71,14 @@ def read(block: Block) -> list[str]:
 
 
 def growth(block: Block) -> dict[str, int]:
-    """By how many entries the block makes each variable's stack longer, for those that it makes longer at all."""
+    """Return the number of entries by which the block grows each variable's stack, where it grows it."""
     change = Counter(push.variable for push in block.pushes)
     change.subtract(block.pops)
     return {name: entries for name, entries in change.items() if entries > 0}
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:
-    """For each block the places to which it can send a lane; for a return, those behind all calls that reach it."""
+    """Return for each block its successors; for a return, the blocks behind all calls that reach it."""
     found = [set(targets(block.terminator)) for block in program.blocks]
     for number, block in enumerate(program.blocks):
         if isinstance(block.terminator, Return | Fault):

@@ -38,18 +38,18 @@ class Group:
     join: int
     """The block at which the lane goes on."""
     turns: int = 0
-    """How many turns of loops, which are written out, begin between the calls."""
+    """The number of turns of written-out loops that begin between the calls."""
     between: frozenset[int] = frozenset()
     """The blocks from the first to that which makes the last call: who goes on from these does so as they say."""
 
     @property
     def is_conditional(self) -> bool:
-        """Whether some of its calls are made by some lanes only."""
+        """True if only some lanes make some of its calls."""
         return any(member.call.condition is not None for member in self.members)
 
     @property
     def steps(self) -> int:
-        """How many steps a lane takes that waits for the calls, those of the calls, and calls under conditions, apart.
+        """The number of steps of a waiting lane, but for those in the calls and for conditional calls.
 
         Where the first block makes the first call it has counted that.
         """
@@ -87,12 +87,12 @@ def _group(program: Program, number: int, fork: Fork) -> Group:
 
 
 def _is_beside(step: Step, other: Step) -> bool:
-    """Whether two steps are in the arms of one branch."""
+    """Return whether two steps are in the two arms of one branch."""
     return step.under is not None and other.under is not None and step.under[0] == other.under[0]
 
 
 def _turns(program: Program, numbers: Sequence[int]) -> int:
-    """How many of some blocks end with a turn."""
+    """Count the blocks, of these numbers, that end with a turn."""
     ends = (program.blocks[number].terminator for number in numbers)
     return sum(isinstance(end, Jump) and end.turn for end in ends)
 
@@ -191,7 +191,7 @@ def _names(block: Block) -> Iterator[str]:
 
 
 def forking(program: Program) -> Program:
-    """The form of a program in which all groups fork: no lane comes to what is done between their calls in sequence.
+    """The form of a program in which all groups fork: no lane runs the blocks between their calls in sequence.
 
     Blocks keep their numbers; `order` has those that lanes come to. First blocks push nothing, but for what join blocks
     push that fork in turn, and variables that do not outlive a block any more are temporaries.
@@ -239,7 +239,7 @@ def onward_forking(program: Program, number: int, entries: Mapping[int, Sequence
 
 
 def _handed(group: Group) -> Iterator[str]:
-    """What a group gives to calls, and what these give."""
+    """Yield the variables that a group passes to calls, and those that it gets from them."""
     for member in group.members:
         yield from (variable for variable, _ in member.call.given)
         yield from (name for pair in member.call.results for name in pair)

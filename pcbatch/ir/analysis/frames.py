@@ -1,4 +1,4 @@
-"""How many entries of its stacks a live call holds: what tells how long stacks can become."""
+"""The number of stack entries that a live call holds, which bounds the length of stacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pcbatch.ir.machine import Branch, Fork, Program, PushJump, Return, targets
 
 
 def is_framed(program: Program) -> bool:
-    """Whether every live call holds at most one entry of each variable's stack, which it takes back before it returns.
+    """Return whether every live call holds at most one entry of each variable's stack, popped before it returns.
 
     Then a lane's stacks are never longer than its stack of program counters, so that room there is room everywhere.
     """
@@ -17,7 +17,7 @@ def is_framed(program: Program) -> bool:
 
 
 def _frame_is_small(program: Program, entry: int) -> bool:
-    """Whether a call of `entry` keeps to at most one entry of each variable, and none in the end."""
+    """Return whether a call of `entry` keeps to at most one entry of each variable, and none in the end."""
     held_at: dict[int, frozenset[str]] = {}
     waiting = [(entry, frozenset[str]())]
     while waiting:

@@ -1,4 +1,4 @@
-"""Which variables may be one: none is written while the value of the other is still needed, unless by a copy of it.
+"""The interference of variables: two may be merged unless one is written, not by a copy, while the other is live.
 
 Chaitin, "Register allocation and spilling via graph coloring" (1982).
 """
@@ -19,7 +19,7 @@ class Interference:
         self._known = frozenset(names)
         self._apart: dict[str, set[str]] = defaultdict(set)
         self.now = {name: name for name in names}
-        """What each variable is called by now."""
+        """The present name of each variable."""
 
     def meet(self, written: Iterable[str], others: Iterable[str]) -> None:
         """Note that variables are written where the values of others are needed, or written with them."""
@@ -38,7 +38,7 @@ class Interference:
                 self.meet(ir.writes(op), {*after, *ir.writes(op)} - source)
 
     def are_apart(self, one: str, other: str) -> bool:
-        """Tell whether two variables must stay two."""
+        """Return whether two variables must stay two."""
         return self.now[other] in self._apart[self.now[one]]
 
     def merge(self, kept: str, merged: str) -> None:

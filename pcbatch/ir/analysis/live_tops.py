@@ -1,4 +1,4 @@
-"""Which variables of a machine program may still be read where a block begins and where it ends."""
+"""Liveness of a machine program's variables: those that may still be read at the beginning and end of blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Variables = frozenset[str]
 
 
 def live_at_end(program: Program) -> list[Variables]:
-    """For each block the variables whose tops may be read behind it, results where the program may end there.
+    """Return for each block the variables whose tops may be read behind it, or results where the program may end.
 
     A saved value lies below the top of its stack: it is not what is live, and comes back by a pop.
     """
@@ -17,12 +17,12 @@ def live_at_end(program: Program) -> list[Variables]:
 
 
 def live_at_start(program: Program) -> list[Variables]:
-    """For each block the variables whose tops may be read in it or behind it."""
+    """Return for each block the variables whose tops may be read in it or behind it."""
     return _solved(program)[0]
 
 
 def _solved(program: Program) -> tuple[list[Variables], list[Variables]]:
-    """What may be read where blocks start, and where they end."""
+    """Return the variables that may be read where blocks start, and where they end."""
     edges = successors(program)
     ending = {number for number in calls_from(program, (0,)) if isinstance(program.blocks[number].terminator, Return)}
     ends = [frozenset(program.results) if number in ending else Variables() for number in range(len(program.blocks))]

@@ -1,4 +1,4 @@
-"""Which names are variables in the pieces of a machine program: what tells inputs of statements from free names."""
+"""The names that are variables in the pieces of a machine program, in contrast to free names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pcbatch.ir.program import writes
 
 
 def variables_of(program: Program) -> frozenset[str]:
-    """The names that are variables in all pieces: those of the state, temporaries, what a statement assigns."""
+    """Return the names that are variables in all pieces: state, temporaries, targets of assignments."""
     pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
     assigned = {name for piece in pieces for statement in piece.statements for name in writes(statement.op)}
     return frozenset({*program.storage, *(program.types.keys() - {*program.shared})}) | assigned

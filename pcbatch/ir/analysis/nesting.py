@@ -56,7 +56,7 @@ def nest(program: Program, left_out: Collection[int] = ()) -> tuple[Node, ...]:
 
 
 def nest_with_calls(program: Program) -> tuple[Node, ...]:
-    """The same, where lanes go on into what they call and from there to wherever a call of it comes back.
+    """The same, where lanes go on into callees and from there to wherever a call of them comes back.
 
     That a lane comes back to the place of its own call is not seen: blocks may seem to be in a loop that are in none.
     """

@@ -1,4 +1,4 @@
-"""Where in the user's source the code of a block comes from."""
+"""The places in the user's source from which the code of a block comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names are variables: what tells the inputs of a statement from its free names (globals, closures, builtins)."""
+"""The names that are variables, in contrast to free names (globals, closures, builtins)."""
 
 from __future__ import annotations
 

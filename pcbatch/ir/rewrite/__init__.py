@@ -1,1 +1,1 @@
-"""What passes share to rebuild programs."""
+"""Helpers with which passes rebuild programs."""

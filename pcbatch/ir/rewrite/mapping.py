@@ -1,4 +1,4 @@
-"""What the passes share: reading and rebuilding programs of the stack dialect."""
+"""Helpers of passes that read and rebuild programs of the stack dialect."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def lines_of(text: str, levels: int) -> list[Line]:
 
 
 def indented(lines: list[Line], levels: int = 1) -> bool:
-    """Whether the next line is indented by `levels` levels or more."""
+    """Return whether the next line is indented by `levels` levels or more."""
     return bool(lines) and lines[0][1].startswith(INDENT * levels)
 
 

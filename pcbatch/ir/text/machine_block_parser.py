@@ -10,6 +10,7 @@ from pcbatch.ir.machine import (
     Block,
     Branch,
     Chunks,
+    Deferred,
     Fault,
     Fork,
     ForkedCall,
@@ -39,6 +40,7 @@ from pcbatch.ir.text.parser import COST, parse_cost, parse_op
 
 _LABEL = re.compile(rf"(?P<label>\w+)(?P<sync>, sync)?{COST}:")
 _ROWS = re.compile(r"rows (\d+)(?:, all from (\d+))?(, in pairs)?")
+_TURNS = re.compile(rf"turns ({NAME}) of ({NAME}), at most (\d+), of (\w+)")
 _POP = re.compile(rf"pop ({NAMES})")
 _PUSH = re.compile(rf"push ({NAME})(?:  saved ({NAME}))?")
 _DEAD = re.compile(rf"dead ({NAMES})")
@@ -63,11 +65,12 @@ def number_of(at: int, label: str, numbers: dict[str, int]) -> int:
 
 
 def parse_block(lines: list[Line], numbers: dict[str, int], function: str) -> Block:
-    """The block that comes next: rows, pops, items, pushes, what is dead, terminator, in this order."""
+    """Parse the next block: rows, turns, pops, items, pushes, dead names, terminator, in this order."""
     number, header = lines.pop(0)
     if (match := _LABEL.fullmatch(without_comment(header))) is None:
         raise IRSyntaxError(number, f"expected 'function name' or a label, not {header!r}")
     rows = _next(lines, _ROWS)
+    turns = _next(lines, _TURNS)
     pops = _next(lines, _POP)
     body = []
     while item := _item(lines, function):
@@ -89,6 +92,7 @@ def parse_block(lines: list[Line], numbers: dict[str, int], function: str) -> Bl
         cost=None if match["cost"] is None else parse_cost(number, match["cost"]),
         dead=split(dead[1]) if dead else (),
         chunks=Chunks(int(rows[1]), None if rows[2] is None else int(rows[2]), rows[3] is not None) if rows else None,
+        deferred=Deferred(turns[1], turns[2], int(turns[3]), number_of(number, turns[4], numbers)) if turns else None,
     )
 
 

@@ -78,7 +78,7 @@ def parse_machine(text: str) -> Program:
 
 @dataclass
 class _Tables:
-    """What the lines above the blocks say."""
+    """The contents of the lines above the blocks."""
 
     types: dict[str, Type] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ _NATIVE = re.compile(r"native (\w+(?:, \w+)*)")
 
 
 def _entry(tables: _Tables, number: int, text: str) -> None:
-    """Put what one line says into `tables`."""
+    """Parse one line into `tables`."""
     if match := _POINTER.fullmatch(text):
         tables.pointers.update(dict.fromkeys(split(match[2]), match[1]))
     elif match := _SITE.fullmatch(without_comment(text)):

@@ -19,6 +19,7 @@
     b2, sync, cost 1000.0:                         lanes wait here; what a row costs
       rows 8, all from 48                          8 rows at a time; from 48 waiting lanes on a row for every lane;
                                                    `rows 8, in pairs`: 16 as long as there are more than 8
+      turns j of k, at most 64, of b1              its turns, those of a loop of its own, may be run all at once
       pop n, left
       piece (n) -> n, i  shared w  if t0:          shared operands, a predicate
         check 2, -: i = w[n // 2]                  the fault site of each of its checks; `-` for one that cannot fail
@@ -82,7 +83,7 @@ def print_machine(program: Program, *, lines: bool = False) -> str:
 
 
 def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[str]:
-    """What the program says of its variables, its fault sites and the order of its blocks."""
+    """Yield the lines on the program's variables, its fault sites and the order of its blocks."""
     for name, storage in program.storage.items():
         yield _variable(name, program.types.get(name), storage)
     for name, type_ in program.types.items():
@@ -126,6 +127,9 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
         whole = "" if block.chunks.whole is None else f", all from {block.chunks.whole}"
         pairs = ", in pairs" if block.chunks.pairs else ""
         yield f"{INDENT}rows {block.chunks.rows}{whole}{pairs}"
+    if block.deferred:
+        each = block.deferred
+        yield f"{INDENT}turns {each.turn} of {each.count}, at most {each.most}, of {_label(each.of, labels)}"
     if block.pops:
         yield f"{INDENT}pop {', '.join(block.pops)}"
     for item in block.body:
@@ -141,7 +145,7 @@ def _block(block: Block, labels: Sequence[str], lines: bool) -> Iterator[str]:
 
 
 def print_item(item: Piece | Store, function: str = "") -> str:
-    """One item without what is in it: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
+    """Print one item without its contents: `piece (n) -> t0:`, `store a[i] = v  site 3`."""
     predicate = "" if item.predicate is None else f"  if {item.predicate}"
     match item:
         case Store(array, indices, value, site):

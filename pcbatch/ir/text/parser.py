@@ -123,7 +123,7 @@ def _function(lines: list[Line]) -> Function:
 
 
 def parse_cost(number: int, text: str) -> float:
-    """What a row costs."""
+    """Parse the cost of a row."""
     try:
         return float(text)
     except ValueError:

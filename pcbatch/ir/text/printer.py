@@ -89,7 +89,7 @@ def print_function(function: Function, *, lines: bool = False) -> str:
 
 
 def print_variable(variable: Variable) -> str:
-    """`var n: int32[]  stack  -- read after the call in b2`; what is not known is left out."""
+    """`var n: int32[] stack -- read after the call in b2`; unknown parts are left out."""
     type_ = "" if variable.type is None else f": {variable.type}"
     storage = "" if variable.storage is None else f"  {variable.storage}"
     reason = f"  -- {variable.reason}" if variable.reason else ""
@@ -128,7 +128,7 @@ def print_op(op: Op) -> str:
 
 
 def _assignment(op: Primitive | Push | Update) -> str:
-    """Python, or what cannot be mistaken for Python: `y = copy x`, `a, (b, c) = unpack x`."""
+    """Python, or a form that cannot be mistaken for Python: `y = copy x`, `a, (b, c) = unpack x`."""
     names = ", ".join(op.inputs)
     match op.code:
         case Compute():

@@ -42,7 +42,7 @@ class _Reader:
         return found
 
     def match(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Step over what `pattern` matches, which must come next."""
+        """Step over a match of `pattern`, which must come next."""
         found = pattern.match(self.text, self.place)
         if found is None:
             raise ValueError(f"expected {what} at {self.text[self.place :]!r}")

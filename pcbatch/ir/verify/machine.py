@@ -36,6 +36,7 @@ _STAGES: tuple[Stage, ...] = (
         machine_block_rules.stores,
         machine_block_rules.stacks,
         machine_block_rules.dead,
+        machine_block_rules.deferred,
         machine_block_rules.operands,
         machine_block_rules.statements,
         machine_block_rules.contexts,
@@ -49,7 +50,7 @@ def verify_machine(program: Program) -> None:
 
 
 def validate(program: Program, max_steps: int | None = None) -> None:
-    """The same, and for a piece without generated code: what the machine asks of a program before it runs it.
+    """The same, and for a piece without generated code: the machine's own demands before it runs.
 
     With `max_steps`, every step needs a fault site, too.
     """

@@ -1,4 +1,4 @@
-"""Rules of the machine dialect for what happens inside a block: who reads, writes, pushes and pops what.
+"""Rules of the machine dialect for the inside of a block: reads, writes, pushes and pops.
 
 Second part of `pcbatch.ir.verify.machine`; programs that break `machine_rules` are not for here.
 """
@@ -31,7 +31,7 @@ from pcbatch.ir.verify.rules import Violations, about_payload, repeated
 
 
 def values(program: Program) -> Violations:
-    """What is read is a variable of the state or written before in the block; what is written has a type."""
+    """Check that names read are state variables or written before in the block, and that writes have types."""
     for block in program.blocks:
         known = set(program.storage)
         for item in block.body:
@@ -131,7 +131,7 @@ def stores(program: Program) -> Violations:
 
 
 def stacks(program: Program) -> Violations:
-    """What is popped or pushed has a stack, and what is saved is a value of the variable's type."""
+    """Check that pushed and popped variables have stacks, and that a saved value has the variable's type."""
     for block in program.blocks:
         for name in dict.fromkeys((*block.pops, *(push.variable for push in block.pushes))):
             if program.storage.get(name) not in ("stack", "cached stack"):
@@ -142,8 +142,35 @@ def stacks(program: Program) -> Violations:
                 yield f"{at(program, block)}: {print_push(push)}: a value of another type"
 
 
+def deferred(program: Program) -> Violations:
+    """A deferred block is a loop of its own, whose turns store at their own places and change nothing else."""
+    for number, block in enumerate(program.blocks):
+        if (each := block.deferred) is None:
+            continue
+        if not isinstance(block.terminator, Branch) or block.terminator.true != number or block.terminator.fork:
+            yield f"{at_end(program, block)}: turns are put off, so that it branches to itself or goes on"
+        if block.pops or block.pushes or block.sync:
+            yield f"{at(program, block)}: turns are put off, so that it pops and pushes nothing, and nobody waits"
+        for name in (each.turn, each.count):
+            if _kind(program, name) != [("int32", ())] or program.storage.get(name) != "register":
+                yield f"{at(program, block)}: {name!r} cannot count its turns"
+        if not (each.most > 0 and 0 <= each.of < len(program.blocks)):
+            yield f"{at(program, block)}: it has {each.most} turns at most, of block {each.of}"
+        stored = {item.array for item in block.body if isinstance(item, Store)}
+        changed = {*written(block)} & program.storage.keys() - {each.turn, *stored}
+        read_too = {name for item in block.body if isinstance(item, Piece) for name in item.reads} & stored
+        for name in sorted(changed | read_too):
+            yield f"{at(program, block)}: turns are put off, and each would see {name!r} of the others"
+        for item in block.body:
+            if isinstance(item, Store) and item.indices != (each.turn,):
+                yield f"{at(program, block, item)}: turns are put off, so that they store at their own places"
+
+
 def _kind(program: Program, name: str) -> list[tuple[str, tuple[int, ...]]]:
-    """What a stack of such values holds: dtype and shape of each leaf. Nothing of what has no type, said elsewhere."""
+    """Return dtype and shape of each leaf on a variable's stack; nothing without a type, an error reported elsewhere.
+
+    Nothing of what has no type, said elsewhere.
+    """
     return [(leaf.dtype, leaf.shape) for leaf in leaves(program.types.get(name, NONE))]
 
 
@@ -186,7 +213,7 @@ def operands(program: Program) -> Violations:
 
 
 def statements(program: Program) -> Violations:
-    """The statements of a piece are what its operands, its results and its fault sites say."""
+    """Check that the statements of a piece agree with its operands, its results and its fault sites."""
     variables = variables_of(program)
     for block, piece in pieces(program):
         if piece.function is not None and not piece.statements:  # generated code
@@ -215,7 +242,7 @@ def statements(program: Program) -> Violations:
 
 
 def _about(program: Program, statement: Statement, names: frozenset[str]) -> Violations:
-    """What is wrong with one statement, where `names` are in scope."""
+    """Yield the violations of one statement, where `names` are in scope."""
     if isinstance(statement.op, Coded):
         yield from about_payload(statement.op, names, program.types)
 
@@ -234,7 +261,7 @@ def contexts(program: Program) -> Violations:
 
 
 def generated(program: Program) -> Violations:
-    """There is generated code for every piece."""
+    """Check that every piece has generated code."""
     for block, piece in pieces(program):
         if piece.function is None:
             yield f"{at(program, block, piece)}: no code has been generated"

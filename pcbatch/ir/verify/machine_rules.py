@@ -1,4 +1,4 @@
-"""Rules of the machine dialect for what a program consists of: names, tables, fault sites, places to go to.
+"""Rules of the machine dialect for the parts of a program: names, tables, fault sites, targets of jumps.
 
 First part of `pcbatch.ir.verify.machine`; what happens inside the blocks is in `machine_block_rules`.
 """
@@ -19,7 +19,7 @@ STORAGE = ("register", "cached stack", "stack", "example", "slot")
 
 
 def at(program: Program, block: Block, item: Piece | Store | None = None) -> str:
-    """Where a violation is: `gcd, b1: piece (a, b) -> a`."""
+    """Return the place of a violation: `gcd, b1: piece (a, b) -> a`."""
     what = "" if item is None else f": {print_item(item, block.function).removesuffix(':')}"
     return f"{program.name}, {block.label}{what}"
 
@@ -31,7 +31,7 @@ def at_end(program: Program, block: Block) -> str:
 
 
 def names(program: Program) -> Violations:
-    """There are blocks; labels are identifiers and differ; so are the names of variables, and those of parameters."""
+    """Check that there are blocks, that labels are identifiers and differ, and so variables and parameters."""
     if not program.blocks:
         yield f"{program.name} has no blocks"
     for label in repeated(block.label for block in program.blocks):
@@ -140,7 +140,7 @@ def order(program: Program) -> Violations:
 
 
 def rows(program: Program) -> Violations:
-    """What a row costs is a positive number, and so are the rows of a chunk and the lanes that are too many for it."""
+    """Check that costs of rows are positive numbers, and so are the rows of a chunk and its limit of lanes."""
     for block in program.blocks:
         if block.cost is not None and not 0 < block.cost < math.inf:
             yield f"{at(program, block)}: a row cannot cost {block.cost}"

@@ -86,7 +86,7 @@ def temporaries(program: Program) -> Violations:
 
 
 def storage(program: Program) -> Violations:
-    """Only what is stored in a stack is pushed and popped; what all lanes share is never assigned."""
+    """Check that only variables on stacks are pushed and popped, and that shared ones are never assigned."""
     for name in repeated(variable.name for variable in dict.fromkeys(table(program))):
         yield f"{name} is listed with two types, storage classes or reasons"
     kinds = {variable.name: variable.storage for variable in table(program)}

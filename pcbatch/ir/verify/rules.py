@@ -1,4 +1,4 @@
-"""Rules for what a program is made of: names, labels, ops, their order inside a block, code and tables.
+"""Rules for the parts of a program: names, labels, ops, their order inside a block, code and tables.
 
 First part of `pcbatch.ir.verify.verifier`.
 """
@@ -51,7 +51,7 @@ def nodes(function: Function) -> Iterator[tuple[Block, Op | Terminator]]:
 
 
 def at(function: Function, block: Block, node: Op | Terminator | None = None) -> str:
-    """Where a violation is: `gcd, b1: t0 = a // b`."""
+    """Return the place of a violation: `gcd, b1: t0 = a // b`."""
     match node:
         case None:
             return f"{function.name}, {block.label}"
@@ -67,12 +67,12 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 
 def is_name(name: str) -> bool:
-    """Whether Python takes it for a variable."""
+    """Return whether Python accepts `name` as a variable."""
     return name.isidentifier() and not iskeyword(name)
 
 
 def table(program: Program) -> list[Variable]:
-    """What the functions of `program` say about their variables, in one list."""
+    """Return the variables of all functions of `program`, in one list."""
     return [variable for function in program.functions for variable in function.variables]
 
 
@@ -122,7 +122,7 @@ _FORBIDDEN: dict[str, tuple[type, ...]] = {"cfg": (Push, Pop, Update, PushJump),
 
 
 def dialect(program: Program) -> Violations:
-    """No op or terminator of the other dialect."""
+    """Check that no op or terminator belongs to the other dialect."""
     for function in program.functions:
         for block, node in nodes(function):
             if isinstance(node, _FORBIDDEN[program.dialect]):
@@ -175,7 +175,7 @@ def operands(program: Program) -> Violations:
 
 
 def about_payload(op: Coded, variables: frozenset[str], types: Mapping[str, Type | None]) -> Violations:
-    """What is wrong with the payload of one op, where `variables` are in scope; a Cast gives the variable's type."""
+    """Yield the violations of one op's payload, where `variables` are in scope; a Cast has the variable's type."""
     match op.code:
         case Compute():
             yield from _about_expression(op, op.code, variables)
@@ -201,7 +201,7 @@ def about_payload(op: Coded, variables: frozenset[str], types: Mapping[str, Type
 
 
 def _about_expression(op: Coded, code: Compute, variables: frozenset[str]) -> Violations:
-    """An expression reads each input, in their order, and no variable by its name; what it gives has targets."""
+    """Check that an expression reads each input, in their order, no variable by its name, and has targets."""
     if inputs_read(code.expression) != tuple(range(len(op.inputs))):
         yield f"the expression reads inputs {inputs_read(code.expression)}, the op has {len(op.inputs)}"
     for name in repeated(op.inputs):
@@ -217,7 +217,7 @@ def _about_expression(op: Coded, code: Compute, variables: frozenset[str]) -> Vi
 
 
 def about_message(message: str, arguments: int) -> Violations:
-    """What is wrong with the message of a fault that has so many arguments."""
+    """Yield the violations in the message of a fault with so many arguments."""
     try:
         fields = [name for _, name, _, _ in Formatter().parse(message) if name is not None]
     except ValueError as error:

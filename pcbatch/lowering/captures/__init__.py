@@ -1,1 +1,1 @@
-"""What a program reads from around it."""
+"""The values that a program captures from around it."""

@@ -26,13 +26,13 @@ class Captured:
     leaves: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def taken_apart(self, type_of: Callable[[Any], Type]) -> Captured:
-        """With the types and the leaves of the present values."""
+        """Return a copy with the types and the leaves of the present values."""
         found = {name: type_of(value) for name, value in self.values.items()}
         leaves = {name: flatten(found[name], value) for name, value in self.values.items()}
         return replace(self, types=found, leaves=leaves)
 
     def without_values(self) -> Captured:
-        """What a compiled program may keep: everything but the arrays."""
+        """Return a copy that a compiled program may keep: everything but the arrays."""
         return replace(self, values={}, leaves={})
 
 
@@ -47,7 +47,7 @@ def names_read(function: ir.Function) -> frozenset[str]:
 
 
 def function_variables(function: ir.Function) -> frozenset[str]:
-    """Every variable of a cfg function: parameters, results and what its ops write."""
+    """Return every variable of a cfg function: parameters, results and the writes of its ops."""
     return frozenset(ordered_variables(function))
 
 

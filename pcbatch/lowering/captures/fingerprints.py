@@ -110,7 +110,7 @@ def _parts(value: Any, visited: dict[int, int], deep: bool) -> Iterator[Any]:
 
 
 def _captured(function: types.FunctionType) -> Iterator[Any]:
-    """The present values of what a user's function reads from around it; of what pcbatch wrapped, closures only."""
+    """Yield the present values that a user's function reads from around it; of pcbatch's wrappers, closures only."""
     file = function.__code__.co_filename
     if is_installed(file) and not file.startswith(OWN):
         return
@@ -162,6 +162,6 @@ def _paths(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
 
 
 def is_of_user(function: types.FunctionType) -> bool:
-    """Whether `function` belongs neither to pcbatch nor to Python or an installed package."""
+    """Return whether `function` belongs neither to pcbatch nor to Python or an installed package."""
     file = function.__code__.co_filename
     return not (is_installed(file) or file.startswith(OWN))

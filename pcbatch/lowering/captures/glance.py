@@ -1,4 +1,4 @@
-"""Places that each call looks up anew, most of which are what they were: compared by one loop that calls no Python."""
+"""Places that each call looks up anew, most of which have not changed: compared by one loop that calls no Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Glance:
         self._places = tuple(places)
 
     def is_same(self) -> bool:
-        """Tell whether all are; False also where one cannot be looked up."""
+        """Return whether all are; False also where one cannot be looked up."""
         try:
             for get, key, value in self._places:
                 if get(key, MISSING) is not value:

@@ -1,4 +1,4 @@
-"""What a program has read of the world: places, each with what was there, which every call compares."""
+"""The guards of a program: the places that it read, each with its value, which every call compares."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ def _key_of(value: Any, array: Callable[[Any], Any], around: tuple[int, ...]) ->
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """A place, and a key of what was there; arrays there count by their elements, or by identity."""
+    """A place, and a key of its value; arrays there count by their elements, or by identity."""
 
     place: Place
     key: Any
     by_elements: bool
     value: Any
-    """What was there; a sentinel where that can change in itself."""
+    """The value there; a sentinel where that can change in itself."""
     items: tuple[Any, ...] | None = None
     """The items of a list or a dict that cannot change in themselves: to look at these takes less time.
 
     An array, which is read at every call, is a place of its class alone.
     """
     is_loose: bool = False
-    """Whether objects count by their classes: what is made anew at each look."""
+    """True if objects count by their classes: those made anew at each look."""
 
     def holds(self) -> bool:
-        """Tell whether what is there now makes the same program."""
+        """Return whether the present value makes the same program."""
         value = _now(self.place)
         if self.items is not None:
             items = _items(value)
@@ -83,7 +83,7 @@ class Guard:
 
 
 def _whole(place: Place) -> Place:
-    """The place of what a place is a part of."""
+    """Return the place of the object that a place is a part of."""
     while isinstance(place.holder, Place):
         place = place.holder
     return place
@@ -111,7 +111,7 @@ _CHANGES: Any = object()
 
 
 def _is_fixed(value: Any, key: Any) -> bool:
-    """Tell whether a value of this key makes the same program as long as it is the same object."""
+    """Return whether a value of this key makes the same program as long as it is the same object."""
     if isinstance(key, Same) or type(value) in CONSTANTS:
         return True
     return type(value) is tuple and all(map(_is_fixed, value, key[1:]))
@@ -138,15 +138,15 @@ def _is_as_known(item: Any, known: Any) -> bool:
 
 @dataclass(eq=False)
 class Guards:
-    """What one program depends on, in the order in which it was read."""
+    """The dependences of one program, in the order in which they were read."""
 
     _known: dict[Any, Guard] = field(default_factory=dict)
     _readers: dict[Any, set[Any]] = field(default_factory=dict)
-    """Who has read what is at a place, or a part of that: functions that are called, None for what is interpreted."""
+    """The readers of each place, or of a part of it: functions that are called, None for interpreted code."""
     _reader: Any = None
 
     def note(self, place: Place, value: Any, *, by_elements: bool = False) -> None:
-        """The program depends on what is at `place`, which is `value` now."""
+        """Note that the program depends on the value at `place`, which is `value` now."""
         identity = (place.identity, by_elements)
         self._readers.setdefault(_whole(place).identity, set()).add(self._reader)
         if identity in self._known:
@@ -170,7 +170,7 @@ class Guards:
     def follow(
         self, function: Any, given: Mapping[int, Any] | None = None, named: Mapping[str, Any] | None = None
     ) -> None:
-        """The program depends on what a function of the user's reads that is called and not interpreted.
+        """Note that the program depends on the reads of a user's function that is called and not interpreted.
 
         That is found in its code: names from around it, attributes of what these denote and of its arguments as far as
         they are known, by number and by name, and the functions that it calls in turn.
@@ -198,11 +198,11 @@ class Guards:
         return [] if self.hold() else [guard.place for guard in self._known.values() if not guard.holds()]
 
     def is_read_by_others(self, place: Place, function: Any) -> bool:
-        """Tell whether anybody but a function that is called has read what is at a place."""
+        """Return whether anybody but a function that is called has read the value at a place."""
         return bool(self._readers.get(_whole(place).identity, set()) - {function})
 
     def forget(self, places: Iterable[Place]) -> None:
-        """The program does not depend on what is at these places."""
+        """Forget the dependences on these places."""
         identities = {place.identity for place in places}
         self._known = {key: guard for key, guard in self._known.items() if guard.place.identity not in identities}
         vars(self).pop("_glance", None)
@@ -222,7 +222,7 @@ class Guards:
         return tuple(guard for guard in self._known.values() if guard.value is _CHANGES)
 
     def hold(self) -> bool:
-        """Tell whether all that was read is as it was."""
+        """Return whether all that was read is as it was."""
         if self._glance.is_same():
             return all(guard.holds() for guard in self._others)
         return all(guard.holds() for guard in self._known.values())

@@ -1,4 +1,4 @@
-"""What a compiled program keeps of captured arrays: those that the user's code knows by what they are.
+"""The captured arrays that a compiled program keeps: those that the user's code identifies by object.
 
 A gradient tape tells variables and tensors apart by identity, not by their numbers. A variable is the same one in the
 body and in the helpers that it calls, and so is a tensor that a helper reads, too, or that is captured by two names.
@@ -36,7 +36,7 @@ def variables(captured: Leaves, is_variable: Callable[[Any], bool]) -> tuple[Any
 
 
 def holds(found: Mapping[str, Kept], captured: Leaves) -> bool:
-    """Whether what a program keeps is still among the captured arrays, each in its place."""
+    """Return whether the arrays that a program keeps are still captured, each in its place."""
     return all(
         known is None or known is leaf
         for name, leaves in found.items()

@@ -18,21 +18,21 @@ from pcbatch.lowering.captures.places import MISSING, Place
 
 
 class Host(Protocol):
-    """What has to be known of arrays; see `backends.host`."""
+    """The properties of arrays that are asked for; see `backends.host`."""
 
     def is_steady(self, value: Any) -> bool:
-        """As there."""
+        """See `backends.host`."""
 
     def type_of(self, value: Any) -> Type:
-        """As there."""
+        """See `backends.host`."""
 
 
 class _UnknownError(Exception):
-    """It cannot be told at a glance whether an array is the same."""
+    """Raised if a quick look cannot tell whether an array is the same."""
 
 
 class Look:
-    """What a call has captured, to be compared with what the next one would."""
+    """The values captured by a call, to be compared with those of the next."""
 
     def __init__(self, guards: Guards, operands: Sequence[tuple[Sequence[Place], Any]], host: Host):
         self._guards = guards
@@ -66,7 +66,7 @@ class Look:
 
 
 class _Leaf:
-    """An array, by identity; what can change in place is asked for its type, too."""
+    """An array, by identity; a mutable one also by its type."""
 
     def __init__(self, places: Sequence[Place], value: Any, host: Host):
         self.places = tuple(place.at_a_glance() for place in places)
@@ -84,5 +84,5 @@ class _Leaf:
 
 
 def _numbers(array: np.ndarray) -> tuple[Any, ...]:
-    """What can change of an array without its numbers."""
+    """Return the properties of an array that can change without its numbers."""
     return array.dtype, array.shape

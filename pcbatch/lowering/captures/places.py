@@ -1,4 +1,4 @@
-"""Where values of the world around a function were read: what a later call reads again, and compares."""
+"""The places around a function where values were read, for a later call to read again and compare."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from types import ModuleType
 from typing import Any, Literal
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
-"""What is at a place where there is nothing."""
+"""The value of a place where there is nothing."""
 
 Kind = Literal["cell", "global", "attribute", "class", "computed", "itself", "item", "part", "default", "held"]
-"""Where a value is: "class" is in a class and not in those that it inherits from, "part" an item of what is at another
-place, "computed" what a function gives, "held" what a context manager has given, "itself" what is always there."""
+"""The kind of a place. "class" is in a class and not in those that it inherits from, "part" an item of what is at
+another place, "computed" the result of a function, "held" the result of a context manager, "itself" always there."""
 
 
 class GoneError(Exception):
-    """There is nothing at a place any more."""
+    """Raised if a place has no value any more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a value was read: a closure's cell, a global of a module, an attribute or an item of another object."""
+    """The place of a value that was read: a closure's cell, a global, an attribute or an item of an object."""
 
     kind: Kind
     holder: Any
@@ -37,7 +37,7 @@ class Place:
         return self.kind, holder, key
 
     def item(self, key: Any) -> Place:
-        """The place of an item of what is here."""
+        """Return the place of an item of the value here."""
         return Place("part", self, key, f"{self.text}[{key!r}]")
 
     def read(self) -> Any:

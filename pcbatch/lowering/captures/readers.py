@@ -24,7 +24,7 @@ BETWEEN = {"CACHE", "PUSH_NULL", "COPY"}
 """Byte code that loads a name from around a function, that reads an attribute of it, and that may stand between."""
 
 Lead = tuple[types.FunctionType, Mapping[str, Any]]
-"""A function of the user's that may run, with what its variables are known to be."""
+"""A function of the user's that may run, with known properties of its variables."""
 
 
 def names_read(function: types.FunctionType, given: Mapping[str, Any]) -> Iterator[tuple[Place, Any, Any]]:

@@ -1,1 +1,1 @@
-"""From an optimised program to the Python that runs."""
+"""The generation of Python from an optimised program."""

@@ -1,4 +1,4 @@
-"""The names by which generated code calls the backend, and what stands for the language's built-in functions."""
+"""The names by which generated code calls the backend, and the forms of the language's built-in functions."""
 
 from __future__ import annotations
 

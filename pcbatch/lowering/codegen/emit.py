@@ -42,7 +42,7 @@ def emit(program: Program, environment: Environment) -> Emitted:
 
 
 def checked_sites(program: Program, piece: Piece, environment: Environment) -> frozenset[int]:
-    """Those of the fault sites of a piece that it really checks on the types of its variables."""
+    """Return the fault sites of a piece that it really checks on the types of its variables."""
     text = _text(program, piece, environment, "piece")
     compiled = compile_piece(text, environment, piece.sites)
     reads = [program.types[name] for name in compiled.reads]

@@ -1,4 +1,4 @@
-"""What lowering must know of the world outside the IR: names, captured operands and the backend's rules."""
+"""The environment of lowering outside the IR: names, captured operands and the backend's rules."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Environment:
         return value
 
     def equivalent(self, path: str) -> str | None:
-        """The name in `ops` of what stands for the function that the free `path` (`np.sqrt`) denotes, if any."""
+        """Return the name in `ops` that stands for the function that the free `path` (`np.sqrt`) denotes, if any."""
         try:
             return self.backend.equivalent(self.path(path))
         except (KeyError, AttributeError):
             return None
 
     def may_fail(self, path: str) -> bool:
-        """Whether the free `path` (`helper`, `model.energy`) denotes a helper that may fail a lane."""
+        """Return whether the free `path` (`helper`, `model.energy`) denotes a helper that may fail a lane."""
         try:
             return may_fail(self.path(path))
         except (KeyError, AttributeError):

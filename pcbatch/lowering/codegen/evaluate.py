@@ -1,4 +1,4 @@
-"""Statements of the IR run at once on one example: what the IR's interpreter needs to run a program of the user's."""
+"""Statements of the IR run at once on one example, so that the IR's interpreter can run a user's program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which plain functions of the user's have an operator that Python may raise for.
+"""The detection of plain users' functions with an operator that Python may raise for.
 
 `a[i]`, `n / k`, `n // k`, `k % n`, `2 ** k`, `1 << k`.
 
@@ -25,7 +25,7 @@ _NOTHING = {"CACHE", "EXTENDED_ARG", "NOP"}
 
 
 def may_fail(called: Any) -> bool:
-    """Whether `called` is the user's own, and has such an operator, or calls by name what has one."""
+    """Return whether `called` is the user's own, and has such an operator, or calls by name what has one."""
     return any(_has_operator(function.__code__) for function in _reached(called, set()))
 
 
@@ -58,7 +58,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _has_operator(code: types.CodeType) -> bool:
-    """Whether the right operand of such an operator, or an index, is no constant."""
+    """Return whether the right operand of such an operator, or an index, is no constant."""
     before = ""
     for each in dis.get_instructions(code):
         if each.opname in _NOTHING:

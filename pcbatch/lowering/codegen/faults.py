@@ -1,4 +1,4 @@
-"""What operators and built-in functions fail a lane with."""
+"""The statuses and messages with which operators and built-in functions fail a lane."""
 
 from __future__ import annotations
 

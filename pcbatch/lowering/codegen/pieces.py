@@ -22,13 +22,13 @@ from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import Translation
 
 SiteOf = Callable[[int, LaneStatus, str], int]
-"""From the number of a statement in its piece, and how and with what message a check of it fails, to the fault site."""
+"""A function from a statement's number in its piece, a check's status and its message, to the fault site."""
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a piece: an op whose expression is translated; None for what closes a `with` block."""
+    """One statement of a piece: an op whose expression is translated; None for the end of a `with` block."""
 
     op: ir.Coded | None
     span: Span | None = None
@@ -40,7 +40,7 @@ class Statement:
 
     @property
     def opens(self) -> bool:
-        """Whether it is the header of a `with` block, which goes on up to the statement that closes it."""
+        """True for the header of a `with` block, which extends to the statement that closes it."""
         return isinstance(self.op, ir.Enter)
 
     def renamed(self, names: Mapping[str, str]) -> Statement:
@@ -53,7 +53,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class PieceText:
-    """A piece before it is compiled: translated statements, what goes in and out, and the names that stay free."""
+    """A piece before it is compiled: translated statements, inputs and outputs, and the names that stay free."""
 
     name: str
     reads: tuple[str, ...]

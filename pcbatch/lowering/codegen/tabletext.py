@@ -9,6 +9,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import (
     Block,
     Branch,
+    Deferred,
     Fault,
     FaultSite,
     Fork,
@@ -31,7 +32,7 @@ _RESERVED = re.compile(rf"PROGRAM|_pcb|{OPS}|_at\d*")
 
 
 def is_reserved(name: str) -> bool:
-    """Whether generated source uses `name` for something of its own."""
+    """Return whether generated source uses `name` for something of its own."""
     return _RESERVED.fullmatch(name) is not None
 
 
@@ -69,6 +70,7 @@ class TableText:
             *(["sync=True,"] if block.sync else []),
             *([f"cost={block.cost!r},"] if block.cost is not None else []),
             *([f"dead={_tuple(block.dead)},"] if block.dead else []),
+            *([f"deferred={_deferred(block.deferred)},"] if block.deferred is not None else []),
         ]
         inner = "".join(f"{INDENT * 3}{line}\n" for line in lines)
         self.blocks.append(f"{INDENT * 2}_pcb.Block(\n{inner}{INDENT * 2}),\n")
@@ -171,6 +173,10 @@ def _target(target: int | Branch) -> str:
     if isinstance(target, int):
         return str(target)
     return f"_pcb.Branch({target.condition!r}, {target.true}, {target.false})"
+
+
+def _deferred(each: Deferred) -> str:
+    return f"_pcb.Deferred({each.turn!r}, {each.count!r}, {each.most}, {each.of})"
 
 
 def _push(push: Push) -> str:

@@ -1,4 +1,4 @@
-"""From the user's operators to checked, batchable ones: `a // b` becomes `_ops.floordiv(a, b, site)`.
+"""The translation of the user's operators to checked, batchable ones: `a // b` to `_ops.floordiv(a, b, site)`.
 
 Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the
 batch) for traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
@@ -70,7 +70,7 @@ CHECKED = {
     "<<": ("left_shift", NEGATIVE_SHIFT),
     ">>": ("right_shift", NEGATIVE_SHIFT),
 }
-"""Operators that may fail a lane: what stands for them, and what they fail it with."""
+"""Operators that may fail a lane: their replacements, and the faults."""
 WINDOW = Attribute(Name(OPS), "window")
 
 SiteOf = Callable[[LaneStatus, str], int]
@@ -78,12 +78,12 @@ EquivalentOf = Callable[[str], "str | None"]
 
 
 def no_equivalent(path: str) -> None:
-    """For code that calls none of `math`'s and NumPy's functions."""
+    """Return None, for code that calls none of `math`'s and NumPy's functions."""
 
 
 @dataclass
 class Translation:
-    """What the operators and built-ins of an expression are replaced by: calls of `ops`.
+    """The replacement of an expression's operators and built-ins by calls of `ops`.
 
     `site(status, message)` numbers a place that may fault. `operands` are the free names of captured arrays. Names in
     `hidden` are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without
@@ -113,7 +113,7 @@ class Translation:
         return mapped(node, self.of)
 
     def taken_apart(self, value: Expression, pattern: Pattern) -> Expression:
-        """What gives the values of targets: a tensor does not unpack itself while it is traced."""
+        """Return an expression of the targets' values: a tensor does not unpack itself while it is traced."""
         is_flat = isinstance(value, Items) and value.kind == "tuple" and not any(pattern)
         return self.of(value) if is_flat else _ops("unpacked", self.of(value), _pattern(pattern))
 
@@ -180,7 +180,7 @@ class Translation:
         return self._with_site(Apply(Attribute(Name(OPS), BUILTINS[name]), found.arguments, found.keywords), fault)
 
     def _free(self, path: str, node: Apply, found: Apply) -> Expression:
-        """A call of a function of the world, or of what stands for one that takes no tensors."""
+        """Return a call of a function of the world, or of the replacement of one that takes no tensors."""
         name = None if path.partition(".")[0] in self.hidden else self.equivalent(path)
         if name is None:
             given = (node.function, *node.arguments, *(value for _, value in node.keywords))
@@ -198,7 +198,7 @@ class Translation:
         return self._with_site(Apply(stands_for, found.arguments, found.keywords), fault)
 
     def _is_failing(self, node: Expression) -> bool:
-        """Whether this is a helper that may fail a lane, to be called or handed on."""
+        """Return whether this is a helper that may fail a lane, to be called or handed on."""
         path = path_of(node)
         return path is not None and path.partition(".")[0] not in self.hidden and self.may_fail(path)
 
@@ -213,12 +213,12 @@ def _ops(name: str, *arguments: Expression) -> Apply:
 
 
 def _pattern(pattern: Pattern) -> Expression:
-    """The form of targets: None for a name, a tuple of forms for what is taken apart again."""
+    """Return the form of targets: None for a name, a tuple of forms for a part that is taken apart again."""
     return Items("tuple", tuple(Constant(None) if part is None else _pattern(part) for part in pattern))
 
 
 def _is_static(index: Expression) -> bool:
-    """Whether an index is made of constants alone, so that Python's own indexing serves."""
+    """Return whether an index is made of constants alone, so that Python's own indexing serves."""
     match index:
         case Constant() | Slice() | Items("tuple"):
             return not any(isinstance(each, Input | Name | Apply | Attribute) for each in walk(index))
@@ -226,7 +226,7 @@ def _is_static(index: Expression) -> bool:
 
 
 def _has_position(index: Expression) -> bool:
-    """Whether a static index names a position, which may be out of range; slices may not, and keys are no positions."""
+    """Return whether a static index names a position, which may be out of range; slices and keys do not."""
     if isinstance(index, Items):
         return any(map(_has_position, index.items))
     return isinstance(index, Constant) and type(index.value) is int

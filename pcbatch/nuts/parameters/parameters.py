@@ -29,7 +29,7 @@ class Leaf:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Number of its elements."""
         return math.prod(self.shape)
 
 
@@ -43,7 +43,7 @@ class Node:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Number of its elements."""
         return sum(layout.size for layout in self.layouts)
 
 

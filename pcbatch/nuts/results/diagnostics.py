@@ -32,6 +32,30 @@ def r_hat(draws: np.ndarray) -> np.ndarray:
     return np.concatenate([_larger_r_hat(part, half, scores) for part in parts]).reshape(draws.shape[2:])
 
 
+def nested_r_hat(draws: np.ndarray, superchains: int, chance: bool = True) -> np.ndarray:
+    """Nested R-hat of each number: `[chains, draws, ..]` to `[..]`, the chains in so many groups of equal starts.
+
+    Margossian et al., "Nested R-hat: Assessing the convergence of Markov chain Monte Carlo when running many short
+    chains", Bayesian Analysis, 2024: what the means of the groups vary more than chains within a group let expect. A
+    draw of each chain is enough. NaN where there is one group, or one chain in each. Without `chance` the variance is
+    left out that means of so many independent chains have anyway.
+    """
+    chains, count = len(draws), draws.shape[1]
+    each = chains // superchains
+    if superchains < 2 or each < 2 or not draws.size:
+        return np.full(draws.shape[2:], np.nan)
+    grouped = draws.astype(np.float64).reshape(superchains, each, *draws.shape[1:])
+    means = grouped.mean(axis=2)
+    between = means.mean(axis=1).var(axis=0, ddof=1)
+    within = means.var(axis=1, ddof=1)
+    if not chance:
+        between = np.maximum(between - within.mean(axis=0) / each, 0)
+    if count > 1:
+        within = within + grouped.var(axis=2, ddof=1).mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt(1 + between / within.mean(axis=0)))
+
+
 def _larger_r_hat(rows: np.ndarray, draws: int, scores: np.ndarray) -> np.ndarray:
     """The larger R-hat, as above, of each of `rows`, which are so many draws of a chain, then those of the next."""
     numbers = rows.shape[1]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pcbatch.nuts.parameters.bijectors import Transform
+from pcbatch.nuts.parameters.transform import Transform
+from pcbatch.nuts.results import diagnostics
 from pcbatch.nuts.settings import Settings
 
 GROUPS = ("posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats")
@@ -77,6 +79,7 @@ class Draws(Mapping[str, np.ndarray]):
     interrupted: bool
     origin: Origin = field(repr=False)
     """All that is needed to go on: the density, the data, and the state of the chains."""
+    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.posterior[name]
@@ -101,6 +104,17 @@ class Draws(Mapping[str, np.ndarray]):
     def healthy(self) -> np.ndarray:
         """A mask of the chains that did not fail, bool `[chains]`."""
         return np.array([chain not in self.failed for chain in range(self.chains)], bool)
+
+    @cached_property
+    def r_hats(self) -> Mapping[str, np.ndarray]:
+        """R-hat of each number, by parameter, of the chains that did not fail; NaN for fewer than 4 draws."""
+        return {name: diagnostics.r_hat(draws[self.healthy]) for name, draws in self.items()}
+
+    @cached_property
+    def nested_r_hats(self) -> Mapping[str, np.ndarray]:
+        """Nested R-hat of each number, by parameter, for runs with `superchains`; NaN where a chain failed."""
+        groups = self.settings.superchains or 1
+        return {name: diagnostics.nested_r_hat(draws, groups) for name, draws in self.items()}
 
     def utilizations(self) -> dict[str, float]:
         """Useful share of the gradients computed: here, and for two other ways to run the same draws.

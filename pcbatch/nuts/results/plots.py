@@ -13,11 +13,13 @@ from pcbatch.nuts.results.draws import Draws
 
 NUMBERS, CHAINS = 8, 8
 """The numbers of parameters and of chains that the traces show."""
+RANKS = 20
+"""The bins of ranks."""
 
 
 def save_pictures(samples: Draws, folder: Path) -> list[Path]:
     """`Samples.plot`."""
-    drawn = {"trace.png": _traces(samples), "utilization.png": _utilization(samples)}
+    drawn = {"trace.png": _traces(samples), "rank.png": _ranks(samples), "utilization.png": _utilization(samples)}
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
         figure.savefig(folder / name, dpi=120)
@@ -58,6 +60,26 @@ def _traces(samples: Draws) -> Any:
         right.set(xlim=(0, max(samples.draws - 1, 1)))
     axes[-1, 0].set(xlabel="value")
     axes[-1, 1].set(xlabel=f"draw; {len(chains)} of {samples.chains} chains, ticks below: divergences")
+    return figure
+
+
+def _ranks(samples: Draws) -> Any:
+    """A row for each of the first numbers: how often the ranks of each chain's draws among all lie in each of 20 bins.
+
+    Vehtari et al. 2021, Section 4.3: bars of chains that have mixed are all about as high.
+    """
+    shown = [pair for pair, _ in zip(numbers(samples), range(NUMBERS), strict=False)]
+    figure, axes = _figure(max(len(shown), 1), 1, figsize=(8, 1 + 1.4 * max(len(shown), 1)))
+    chains = np.flatnonzero(samples.healthy) if samples.draws else np.zeros(0, int)
+    for (label, draws), (axis,) in zip(shown, axes, strict=False):
+        kept = draws[chains]
+        ranks = kept.ravel().argsort(kind="stable").argsort().reshape(kept.shape)
+        edges = np.linspace(0, max(kept.size, 1), RANKS + 1)
+        for chain in range(min(len(chains), CHAINS)):
+            axis.stairs(np.histogram(ranks[chain], edges)[0], edges, linewidth=0.8)
+        axis.axhline(samples.draws / RANKS, color="silver", linewidth=0.8)
+        axis.set(ylabel=label, ylim=(0, None))
+    axes[-1, 0].set(xlabel=f"rank among the draws of all chains; {min(len(chains), CHAINS)} of {samples.chains} shown")
     return figure
 
 

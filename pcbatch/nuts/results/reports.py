@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -15,9 +15,13 @@ LARGEST_R_HAT = 1.01
 """Vehtari et al. 2021."""
 SMALLEST_FRACTION = 0.3
 """ArviZ's and Stan's threshold of missing information."""
+FAR_APART = 1.1
+"""An R-hat that makes one look for faults of the density."""
 LEAST_ACCEPTANCE = 0.01
 LONG = 50
 """A chain stands still that accepts less than this, or has not moved in the later half of its draws, 50 or more."""
+IMPROPER = "improper"
+"""A word in all texts about densities that may be that, and in no others."""
 SHOWN = 5
 """The number of chains or parameters that a warning names."""
 
@@ -46,10 +50,31 @@ def findings(samples: Draws) -> tuple[str, ...]:
     return tuple(found)
 
 
-def warn(samples: Draws, stacklevel: int) -> None:
-    """Say what is wrong with a run, at the line of the user's `stacklevel` calls up, as `warnings.warn` counts."""
-    for text in findings(samples):
+def warn(samples: Draws, stacklevel: int, faults: Callable[[], str] = str) -> None:
+    """Say what is wrong with a run, at the line of the user's `stacklevel` calls up, as `warnings.warn` counts.
+
+    `faults` looks for those of the density, and is asked where the draws let one expect some.
+    """
+    texts = findings(samples)
+    if (any(IMPROPER in text for text in texts) or _are_apart(samples)) and (found := faults()):
+        texts = (f"the log density is no smooth one of a posterior: {found}", *texts)
+    for text in texts:
         warnings.warn(text, SamplerWarning, stacklevel=stacklevel + 1)
+
+
+def _are_apart(samples: Draws) -> bool:
+    """Tell whether so many draws should have mixed, and are far from it."""
+    if samples.draws < 2 * LONG or not samples.healthy.any():
+        return False
+    return any((values > FAR_APART).any() for values in _mixing(samples).values())
+
+
+def _mixing(samples: Draws) -> Mapping[str, np.ndarray]:
+    """R-hat of each number, or nested R-hat without what chance adds to it."""
+    groups = samples.settings.superchains
+    if groups is None:
+        return samples.r_hats
+    return {name: diagnostics.nested_r_hat(draws, groups, chance=False) for name, draws in samples.items()}
 
 
 def _failures(samples: Draws) -> str:
@@ -125,8 +150,7 @@ def _energies(samples: Draws) -> Iterator[str]:
 
 def _r_hats(samples: Draws) -> Iterator[str]:
     found = {}
-    for name, draws in samples.items():
-        values = diagnostics.r_hat(draws[samples.healthy])
+    for name, values in _mixing(samples).items():
         for place in np.argwhere(values > LARGEST_R_HAT):
             label = f"{name}[{', '.join(map(str, place))}]" if place.size else name
             found[label] = float(values[tuple(place)])
@@ -134,8 +158,9 @@ def _r_hats(samples: Draws) -> Iterator[str]:
         numbers = sum(draws[0, 0].size for draws in samples.values())
         worst = sorted(found, key=lambda label: -found[label])[:SHOWN]
         listed = ", ".join(f"{label}: {found[label]:.3f}" for label in worst)
+        figure = "R-hat" if samples.settings.superchains is None else "nested R-hat"
         yield (
-            f"R-hat is above {LARGEST_R_HAT} for {len(found)} of {numbers} numbers ({listed}"
+            f"{figure} is above {LARGEST_R_HAT} for {len(found)} of {numbers} numbers ({listed}"
             f"{', ..' if len(found) > SHOWN else ''}): the chains have not mixed; draw more, or warm up for longer"
         )
 

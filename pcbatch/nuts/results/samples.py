@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ class Samples(Draws):
 
     `cost` is what the run computed, `stats` what compiling this sampler has cost so far (as `Batched.stats()`),
     `settings` what it was asked for, `interrupted` whether Ctrl-C ended it; `inverse_mass_matrix` is the metric at the
-    end, `[chains, ..]` in the order of the parameters, before bijectors.
+    end, `[chains, ..]` in the order of the parameters, before bijectors. `extra` has what the function `extra=` gave
+    for each draw, by name `[chains, draws, ..]`; it is in no file.
     """
 
     @property
@@ -36,21 +38,40 @@ class Samples(Draws):
         """Reasons not to trust the draws, a sentence or two each; they are also Python warnings, once."""
         return reports.findings(self)
 
-    def summary(self) -> Any:
+    def summary(
+        self, *, dims: Mapping[str, Sequence[str]] | None = None, coords: Mapping[str, Sequence[Any]] | None = None
+    ) -> Any:
         """ArviZ's table of the draws, a row for each number: mean, sd, their errors, effective sizes, R-hat.
+
+        Arguments:
+            dims: names of axes, by parameter, as in `to_arviz`; rows are labelled by them.
+            coords: labels along axes, by the name of the axis.
 
         Returns:
             A pandas DataFrame with the columns `mean`, `sd`, `mcse_mean`, `mcse_sd`, `ess_bulk`, `ess_tail`, `r_hat`;
             chains that failed are left out. Raises UsageError PCB564 where ArviZ is not installed.
         """
-        return summaries.table(self)
+        return summaries.table(self, dims, coords)
 
-    def to_arviz(self) -> Any:
-        """The draws and statistics as ArviZ has them: an `InferenceData` (0.2x) or a `DataTree` (1.x)."""
-        return summaries.to_arviz(self)
+    def to_arviz(
+        self, *, dims: Mapping[str, Sequence[str]] | None = None, coords: Mapping[str, Sequence[Any]] | None = None
+    ) -> Any:
+        """The draws and statistics as ArviZ has them: an `InferenceData` (0.2x) or a `DataTree` (1.x).
+
+        Of `extra` what is called `log_likelihood`, or is inside of it, is in the group of that name, and so are
+        `posterior_predictive` and `predictions`; the rest is with the posterior.
+
+        Arguments:
+            dims: names of axes, by parameter, behind chains and draws: `{"theta": ["school"]}`.
+            coords: labels along axes, by the name of the axis: `{"school": ["A", "B"]}`.
+
+        Raises:
+            UsageError: PCB551 where names or labels do not fit an array, PCB564 where ArviZ is not installed.
+        """
+        return summaries.to_arviz(self, dims, coords)
 
     def plot(self, folder: str | os.PathLike[str] = "out") -> list[Path]:
-        """Save pictures to `folder`, `trace.png` and `utilization.png`; returns their paths.
+        """Save pictures to `folder`, `trace.png`, `rank.png` and `utilization.png`; returns their paths.
 
         Raises UsageError PCB564 where matplotlib is not installed.
         """

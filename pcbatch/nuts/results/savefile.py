@@ -12,6 +12,7 @@ kind      ::= "dict" | "tuple" | "list" | "module:Class"
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import weakref
@@ -21,17 +22,21 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from pcbatch import saving
 from pcbatch.errors import UsageError
-from pcbatch.nuts.parameters import bijectors
+from pcbatch.nuts.parameters.bijectors import BUILT_IN
+from pcbatch.nuts.parameters.foreign import Foreign
+from pcbatch.nuts.parameters.models import Joint
 from pcbatch.nuts.parameters.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results.draws import GROUPS, Draws
 from pcbatch.runtime.resume import headers
 from pcbatch.runtime.resume.checkpoint import python_version
 from pcbatch.version import __version__
 
-KIND, FORMAT = "samples", 2
+KIND, FORMAT = "samples", 3
 """The version goes up with every change of the header or of the arrays' names."""
 FORM = {
     "format": str,
@@ -42,6 +47,7 @@ FORM = {
     "density": {"name": str, "digest": str},
     "parameters": object,
     "bijectors": [(type(None), list)],
+    "whole": bool,
     "data": object,
     "done": headers.count,
     "cost": [headers.count],
@@ -68,6 +74,7 @@ def save(samples: Draws, path: str | os.PathLike[str]) -> None:
         "density": described_density(origin.density),
         "parameters": written_layout(origin.transform.layout),
         "bijectors": [_written_bijector(each) for each in origin.transform.bijectors],
+        "whole": origin.transform.whole,
         "data": None if origin.data is None else written_layout(layout_of(origin.data)),
         "done": origin.done,
         "cost": [samples.cost.gradients, samples.cost.rows],
@@ -107,10 +114,38 @@ class Saved:
             raise self.refusal("PCB592", f"the arrays of their data are not {wanted!r:.200}")
         return self._filled(layout, iter(arrays.values()))
 
-    def transform(self) -> bijectors.Transform:
-        """The parameters' structure and bijectors."""
+    def transform(self, dtype: str, given: Mapping[str, Any] | Joint | None = None) -> Transform:
+        """The parameters' structure and bijectors; those that are not pcbatch's are `given`.
+
+        UsageError PCB558 where one of these does not fit, PCB592 where one is missing.
+        """
         layout = self.read_layout(self.header["parameters"])
-        return bijectors.Transform(layout, tuple(_read_bijector(each) for each in self.header["bijectors"]))
+        try:
+            handed = Transform.of(layout, given, tf.as_dtype(dtype))
+        except UsageError as error:
+            raise self.refusal("PCB592", error.message) from None
+        if handed.whole != self.header["whole"]:
+            raise self.refusal(
+                "PCB592",
+                "they are of a model of TensorFlow Probability" if self.header["whole"] else "they are not of a model",
+                "hand over what they were drawn from: nuts.resume(path, log_density=..)",
+            )
+        found = []
+        names = ["parameters"] if handed.whole else [name for name, _ in leaves(layout)]
+        for name, written, other in zip(names, self.header["bijectors"], handed.bijectors, strict=True):
+            own = other if written == [FOREIGN] else _read_bijector(written)
+            if written == [FOREIGN] and not isinstance(other, Foreign):
+                raise self.refusal(
+                    "PCB592",
+                    f"the bijector of {name!r:.60} is none of pcbatch's, and the file does not have it",
+                    f"hand it over: nuts.resume(path, bijectors={{{name!r:.60}: ..}})",
+                )
+            if other not in (None, own):
+                raise self.refusal("PCB592", f"the bijector of {name!r:.60} is {own!r}, not {other!r:.100}")
+            found.append(own)
+        transform = Transform(layout, tuple(found), handed.whole)
+        _ = transform.free  # ValueError where a bijector does not fit
+        return transform
 
     def read_layout(self, written: Mapping[str, Any]) -> Layout:
         """A layout from what `written_layout` wrote."""
@@ -205,7 +240,9 @@ _handed_over: dict[str, Callable[[], Any]] = {}
 
 
 def hand_over(density: Any) -> None:
-    """Remember a density that somebody samples: files may name it."""
+    """Remember a density that somebody samples: files may name it, unless it is a partial function, as a model is."""
+    if isinstance(density, functools.partial):
+        return
     try:
         known: Callable[[], Any] = weakref.ref(density)
     except TypeError:
@@ -232,14 +269,20 @@ def written_layout(layout: Layout) -> dict[str, Any]:
     return {"kind": kind, "names": list(layout.names), "parts": [written_layout(part) for part in layout.layouts]}
 
 
+FOREIGN = "foreign"
+"""The name in a file of bijectors that are not pcbatch's."""
+
+
 def _written_bijector(bijector: Any) -> list[Any] | None:
     if bijector is None:
         return None
+    if isinstance(bijector, Foreign):
+        return [FOREIGN]
     return [type(bijector).__name__, *(getattr(bijector, field.name) for field in fields(bijector))]
 
 
 def _read_bijector(written: Sequence[Any] | None) -> Any:
-    kinds = {kind.__name__: kind for kind in (bijectors.Positive, bijectors.Interval, bijectors.Ordered)}
+    kinds = {kind.__name__: kind for kind in BUILT_IN}
     if written is None:
         return None
     name, *numbers = written

@@ -20,7 +20,7 @@ from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import programs, progress
+from pcbatch.nuts.running import diagnosis, programs, progress
 from pcbatch.nuts.running.chain import ChainState, padded, together
 from pcbatch.nuts.running.gradients import GradientRows
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
@@ -139,7 +139,8 @@ class Course:
             if not failed:
                 return
             if attempt == attempts:
-                raise starts.refused(failed, attempts)
+                why = diagnosis.start(self.standing.origin, starts.positions(attempt - 1)[min(failed)])
+                raise starts.refused(failed, attempts, why)
             point = fresh.point._replace(q=starts.positions(attempt))
             chosen = np.isin(np.arange(self.settings.chains), [*failed])
             state = tf.nest.map_structure(partial(_where, chosen), fresh._replace(point=point), self.state)

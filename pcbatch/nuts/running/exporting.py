@@ -13,8 +13,8 @@ from pcbatch.api import autobatch
 from pcbatch.nuts.adaptation import windows
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
-from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import leaves, split
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import Point, make_sampler
 from pcbatch.nuts.running.programs import density_of_vector
 from pcbatch.nuts.running.starts import NOISE
@@ -29,7 +29,7 @@ def whole_chain(
     It starts at `point`, or around it as `settings.init` says, in this `state` of one chain otherwise; `data` is such
     as it will be given, or None.
     """
-    dtype, size = tf.as_dtype(settings.dtype), transform.layout.size
+    dtype, size = tf.as_dtype(settings.dtype), transform.size
     chain = make_sampler(
         density_of_vector(log_density, transform, data is not None),
         dimensions=size,

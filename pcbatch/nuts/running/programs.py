@@ -16,8 +16,8 @@ from pcbatch.api import autobatch
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.function.executing import called_within
 from pcbatch.nuts.kernel.dynamics import span_of, value_and_gradient
-from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import unravel
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import make_sampler
 from pcbatch.nuts.running.gradients import gradient_blocks
 from pcbatch.nuts.settings import Settings
@@ -102,7 +102,7 @@ def _chain(
 ) -> Any:
     return make_sampler(
         density_of_vector(log_density, transform, with_data),
-        dimensions=transform.layout.size,
+        dimensions=transform.size,
         dtype=tf.as_dtype(dtype),
         capacity=capacity,
         max_tree_depth=max_tree_depth,
@@ -122,6 +122,15 @@ def _gradient(log_density: Callable[..., Any], transform: Transform, with_data: 
         return value_and_gradient(density, q, data)
 
     return gradient
+
+
+def values_and_gradients(
+    log_density: Callable[..., Any], transform: Transform, data: Any, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log densities `[n]` and gradients `[n, size]` at some unconstrained positions `[n, size]`."""
+    operand = np.zeros((0,), positions.dtype) if data is None else data
+    value, gradient = _gradient(log_density, transform, data is not None)(positions, operand)
+    return np.asarray(value), np.asarray(gradient)
 
 
 class Work(NamedTuple):

@@ -15,13 +15,15 @@ import tensorflow as tf
 from pcbatch import saving
 from pcbatch.nuts.adaptation.adaptation import restarted
 from pcbatch.nuts.adaptation.pooling import Pool
-from pcbatch.nuts.parameters.bijectors import Ordered, Transform
-from pcbatch.nuts.parameters.parameters import leaves
+from pcbatch.nuts.parameters.foreign import Foreign
+from pcbatch.nuts.parameters.models import Joint
+from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.results.savefile import Saved, named_arrays
 from pcbatch.nuts.running.chain import fresh_state
 from pcbatch.nuts.running.driver import Course, Standing, row_bytes
+from pcbatch.nuts.running.programs import density_of_vector
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.schedules import schedule_named
 
@@ -32,20 +34,20 @@ LARGEST_CHUNK = 2**34
 Shapes = list[tuple[str, np.dtype[Any], tuple[int, ...]]]
 
 
-def samples_of(saved: Saved, density: Any) -> Samples:
+def samples_of(saved: Saved, density: Any, bijectors: Mapping[str, Any] | Joint | None = None) -> Samples:
     """The samples that were saved, of the density that they were drawn from.
 
     UsageError PCB590 where a file says what no run says, PCB592 where its arrays are not those of its settings.
     """
     header = saved.header
     with saving.interpreting(saved.path):
-        settings, transform = _settings(header["settings"]), saved.transform()
-        _check_bijectors(transform)
+        settings = _settings(header["settings"])
+        transform = saved.transform(settings.dtype, bijectors)
         keys = saved.arrays["keys"]
         if (keys.dtype, keys.shape) != (np.dtype(np.uint32), (settings.chains, 2)):
             raise saved.refusal("PCB592", f"the keys of {settings.chains} chains are {keys.dtype}{list(keys.shape)}")
         state, pool = _structures(settings)
-        size = transform.layout.size
+        size = transform.size
         origin = Origin(
             density=density,
             data=saved.data(),
@@ -74,16 +76,11 @@ def _settings(written: Mapping[str, Any]) -> Settings:
     """The settings; any exception where they are none."""
     found = Settings(**written)
     schedule_named(found.schedule)
-    if found.as_json() != {"strategy": "pc", **written} or not (type(found.jit) is type(found.save_warmup) is bool):
+    if found.as_json() != {"strategy": "pc", "superchains": None, **written} or not (
+        type(found.jit) is type(found.save_warmup) is bool
+    ):
         raise ValueError("the settings are none")
     return found
-
-
-def _check_bijectors(transform: Transform) -> None:
-    """ValueError where there is not one for each array, or one that it cannot have."""
-    for (name, leaf), bijector in zip(leaves(transform.layout), transform.bijectors, strict=True):
-        if isinstance(bijector, Ordered) and not leaf.shape:
-            raise ValueError(f"{name!r} cannot be ordered")
 
 
 def _structures(settings: Settings) -> tuple[Any, Any]:
@@ -110,7 +107,7 @@ def _filled(saved: Saved, structure: Any, group: str, sizes: tuple[int, int]) ->
 
 def _check_draws(saved: Saved, settings: Settings, origin: Origin) -> None:
     """PCB592 where draws and statistics are not those of so many trajectories."""
-    chains, size, done = settings.chains, origin.transform.layout.size, origin.done
+    chains, size, done = settings.chains, origin.transform.size, origin.done
     if done > settings.trajectories:
         raise saved.refusal("PCB592", f"{done} trajectories are done of {settings.trajectories}")
     if settings.chunk * row_bytes(chains, size) > LARGEST_CHUNK:
@@ -123,6 +120,25 @@ def _check_draws(saved: Saved, settings: Settings, origin: Origin) -> None:
             (name, part.dtype, (chains, length, *part.shape[2:])) for name, part in sorted(nothing.items())
         ]
         _check(saved, group, dict(sorted(saved.group(group).items())), wanted)
+    _check_values(saved, origin)
+
+
+def _check_values(saved: Saved, origin: Origin) -> None:
+    """PCB592 where bijectors do not lead from where the chains stand to the last draws, or a model is another one."""
+    transform = origin.transform
+    parts = [saved.group(group) for group in ("posterior", "warmup_posterior")]
+    posterior = next((part for part in parts if part and next(iter(part.values())).shape[1]), None)
+    if posterior is None or not any(isinstance(each, Foreign) for each in transform.bijectors):
+        return
+    found = by_name(transform.layout, transform.values(np.asarray(origin.state.point.q)))
+    for name, values in found.items():
+        if not np.allclose(values, posterior[name][:, -1], rtol=1e-3, atol=1e-6, equal_nan=True):
+            raise saved.refusal("PCB592", f"the bijector of {name!r} gives other values than their draws")
+    chains = [chain for chain in range(len(origin.keys)) if str(chain) not in saved.header["failed"]][:1]
+    if transform.whole and chains:  # of a model the digest has the class alone
+        point, density = origin.state.point, density_of_vector(origin.density, transform, False)
+        if not np.allclose(density(tf.constant(point.q[chains[0]]), None), point.lp[chains[0]], rtol=1e-3, atol=1e-3):
+            raise saved.refusal("PCB592", "the model is another one, or its data are: its density is not what it was")
 
 
 def _check(saved: Saved, group: str, arrays: Mapping[str, np.ndarray], wanted: Shapes) -> None:

@@ -53,7 +53,7 @@ def bounds_of(chains: int, workers: int) -> list[tuple[int, int]]:
 
 def _cut(settings: Settings, origin: Origin, starts: Starts, chains: slice) -> tuple[Settings, Origin, Starts]:
     """The same of some chains, without the density."""
-    own = replace(settings, chains=chains.stop - chains.start)
+    own = replace(settings, chains=chains.stop - chains.start, superchains=None)
     state = tf.nest.map_structure(lambda array: np.asarray(array)[chains], origin.state)
     data = tf.nest.map_structure(lambda leaf: leaf.numpy() if hasattr(leaf, "numpy") else leaf, origin.data)
     point = starts.point[chains] if starts.point.ndim == 2 else starts.point

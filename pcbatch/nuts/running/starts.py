@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.nuts.parameters.bijectors import Transform
 from pcbatch.nuts.parameters.parameters import cast, layout_of, leaves, ravel
+from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import ChainState, fresh_state
 from pcbatch.nuts.settings import Settings
 from pcbatch.random import host
@@ -69,12 +69,12 @@ class Starts:
         noise = NOISE[settings.init] * (2 * host.uniforms(keys, self.point.shape, settings.dtype) - 1)
         return (self.point if settings.init == "jitter" else 0 * self.point) + noise
 
-    def refused(self, failed: Mapping[int, str], attempts: int) -> UsageError:
+    def refused(self, failed: Mapping[int, str], attempts: int, diagnosis: str = "") -> UsageError:
         """PCB557: at none of so many points the density of the chains that `failed` is finite."""
         chains = sorted(failed)
         listed = ", ".join(map(str, chains[:SHOWN])) + (", .." if len(chains) > SHOWN else "")
         who = f"{len(chains)} of {self.settings.chains} chains ({listed}) cannot start"
-        why = failed[chains[0]].removeprefix("AssertionError: ")
+        why = diagnosis or failed[chains[0]].removeprefix("AssertionError: ")
         if self.are_given:
             return UsageError(
                 "PCB557",
@@ -94,6 +94,9 @@ def starts_of(
 ) -> tuple[Starts, np.ndarray]:
     """The starting points of chains, and the keys that they run with, `[chains, 2]`."""
     pairs = key_pairs(settings.seed, settings.chains)
+    if settings.superchains is not None:  # the chains of a group start where the first of them does
+        each = settings.chains // settings.superchains
+        pairs[:, 0] = np.repeat(pairs[::each, 0], each, axis=0)
     if initial_per_chain is not None:
         expected = [(name, (settings.chains, *leaf.shape)) for name, leaf in leaves(transform.layout)]
         given = [(name, leaf.shape) for name, leaf in leaves(layout_of(initial_per_chain))]
@@ -105,6 +108,10 @@ def starts_of(
     if np.iscomplexobj(given_point):
         raise UsageError("PCB551", f"{name} has complex numbers, and parameters are real")
     point = transform.inverse(given_point).astype(settings.dtype)
+    if point.ndim == 2 and settings.superchains is not None:
+        groups = point.reshape(settings.superchains, -1, point.shape[1])
+        if (groups != groups[:, :1]).any():
+            raise UsageError("PCB551", "initial_per_chain must have one point for all chains of each of superchains")
     return Starts(settings, point, pairs[:, 0]), pairs[:, 1]
 
 

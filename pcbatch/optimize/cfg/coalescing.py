@@ -87,7 +87,7 @@ def _only_copies(block: ir.Block) -> bool:
 
 
 def _may_be_one(graph: Graph, one: str, other: str) -> bool:
-    """Tell whether two variables are of one type, and of one name as the user knows them."""
+    """Return whether two variables are of one type, and of one name as the user knows them."""
     if graph.types.get(one) != graph.types.get(other):
         return False
     made = graph.function.made

@@ -17,7 +17,7 @@ from pcbatch.ir.types import TensorType, Type, leaves
 
 @dataclass(frozen=True)
 class Graph:
-    """One "cfg" function with what its passes ask of it."""
+    """One "cfg" function with its passes' queries."""
 
     function: ir.Function
 
@@ -53,7 +53,7 @@ class Graph:
 
     @cached_property
     def is_typed(self) -> bool:
-        """Tell whether types have been inferred."""
+        """Return whether types have been inferred."""
         return any(type_ is not None for type_ in self.types.values())
 
     @cached_property
@@ -83,17 +83,17 @@ class Graph:
 
 
 def may_be_cast(type_: Type) -> bool:
-    """Tell whether a value of this type may have been cast: some number in it may stand where weaker ones did."""
+    """Return whether a value of this type may have been cast: some number in it may stand where weaker ones did."""
     return any(t.shape == () and t.dtype != "bool" and t != TensorType("int32", (), weak=True) for t in leaves(type_))
 
 
 def is_own_cast(op: ir.Op | ir.Terminator, name: str) -> bool:
-    """Tell whether `op` is `name = cast name`, which gives a value that was weaker the type of its variable."""
+    """Return whether `op` is `name = cast name`, which gives a value that was weaker the type of its variable."""
     return isinstance(op, ir.Primitive) and isinstance(op.code, Cast) and op.outputs == op.inputs == (name,)
 
 
 def settled_at(ops: tuple[ir.Op, ...], place: int) -> tuple[tuple[ir.Op, ...], tuple[ir.Op, ...]] | None:
-    """`ops` parted in front of `place`, so that what the first part leaves has the types of its variables.
+    """Split `ops` in front of `place`, such that the first part's results have the types of its variables.
 
     The casts of it move from the second part into the first; None where the second reads a value as it was before.
     """
@@ -110,5 +110,5 @@ def settled_at(ops: tuple[ir.Op, ...], place: int) -> tuple[tuple[ir.Op, ...], t
 
 
 def makes_tail_call(ops: tuple[ir.Op, ...], terminator: ir.Terminator) -> bool:
-    """Tell whether these would make a tail call: which calls are is a fact of the source, and stays so."""
+    """Return whether these would make a tail call: which calls are is a fact of the source, and stays so."""
     return bool(ops) and isinstance(ops[-1], ir.Call) and isinstance(terminator, ir.Return)

@@ -15,7 +15,7 @@ from pcbatch.optimize.cfg.control_flow import Graph
 
 
 def remove_dead_code(program: ir.Program) -> ir.Program:
-    """Drop blocks without a path from their function's entry, and ops that only operate for what is not needed."""
+    """Drop blocks without a path from their function's entry, and plain ops with unused results."""
     return replace(program, functions=tuple(map(_without_dead_code, program.functions)))
 
 
@@ -67,7 +67,7 @@ def _kept(graph: Graph, block: ir.Block, needed: set[str]) -> tuple[ir.Op, ...]:
 
 
 def _seen(block: ir.Block) -> list[bool]:
-    """For each op whether it is inside a `with` that binds a target: that is asked later what it has seen, perhaps."""
+    """Return for each op whether it is inside a `with` that binds a target, which may be asked later about it."""
     around: list[bool] = []
     found = []
     for op in block.ops:

@@ -56,7 +56,7 @@ def _is_return(block: ir.Block) -> bool:
 
 
 def _says_something(block: ir.Block) -> bool:
-    """Tell whether a block ends with an entry of `pcbatch.debug`: a fault of the turn behind it must leave it whole."""
+    """Return whether a block ends with an entry of `pcbatch.debug`, which a fault of the next turn must leave whole."""
     return bool(block.ops) and text_of(block.ops[-1]) is not None
 
 

@@ -74,7 +74,7 @@ def _as_far_as_it_goes(function: ir.Function, label: str, labels: set[str]) -> i
 
 
 def _both_arms_are_dear(function: ir.Function, label: str) -> bool:
-    """Tell whether each arm of a branch still has work of its own: there is an expensive block more, then, not less."""
+    """Return whether each arm of a branch still has work of its own: then melding adds an expensive block."""
     graph = Graph(function)
     found = _two_arms(graph, graph.blocks[label])
     return found is not None and all(
@@ -188,13 +188,13 @@ def _pairs(graph: Graph, op: ir.Op, other: ir.Op) -> tuple[tuple[str, str], ...]
 
 
 def _chooses_constant(found: Diamond, pairs: tuple[tuple[str, str], ...]) -> bool:
-    """Tell whether two arms have different constants for an operand, which may be a size, or a variable there."""
+    """Return whether two arms have different constants for an operand, which may be a size, or a variable there."""
     true, false = _constants(found.true), _constants(found.false)
     return any(true.get(a) != false.get(b) and (a in true or b in false) for a, b in pairs)
 
 
 def _may_be_cut(graph: Graph, block: ir.Block, found: Diamond, rest: Diamond) -> bool:
-    """Tell whether what follows in each arm needs nothing of the arm's beginning but variables that both arms have.
+    """Return whether the rest of each arm needs nothing of the arm's beginning but variables that both arms have.
 
     For it is computed for the lanes of both. These variables cross to another block, and have types.
     """
@@ -248,7 +248,7 @@ def _melded_ops(
     condition: str,
     fresh: Iterator[str],
 ) -> tuple[ir.Op, ...] | None:
-    """The melded primitive on the chosen operands, and the choice between what follows it in the two arms."""
+    """Return the melded primitive on the chosen operands, and a choice between the rests of the two arms."""
     op = found.true[len(found.true) - len(rest.true) - 1]
     other = found.false[len(found.false) - len(rest.false) - 1]
     assert isinstance(op, ir.Primitive) and isinstance(other, ir.Primitive)

@@ -71,7 +71,7 @@ def _obstacles(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> Iterator[
 
 
 def _gives(op: ir.Op, result: str, parts: tuple[Type, ...]) -> bool:
-    """Tell whether `op` makes a tuple of so many parts, or casts it."""
+    """Return whether `op` makes a tuple of so many parts, or casts it."""
     return is_own_cast(op, result) or len(_elements(op)) == len(parts)
 
 
@@ -93,7 +93,7 @@ def _rewritten(graph: Graph, parts: Mapping[str, tuple[Type, ...]]) -> ir.Functi
         return name
 
     def is_sure(element: tuple[Payload, tuple[str, ...]], type_: Type, old: tuple[ir.Op, ...]) -> bool:
-        """Tell whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
+        """Return whether an element of a tuple that `old` makes is a variable whose value is surely of this type."""
         payload, inputs = element
         if payload != Copy() or graph.types.get(inputs[0]) != type_:
             return False

@@ -11,7 +11,7 @@ from pcbatch.optimize.cfg.control_flow import Graph
 
 
 def branch_on_bools(program: ir.Program) -> ir.Program:
-    """Leave out conversions to bool of what is one."""
+    """Remove conversions to bool of a bool."""
     return replace(program, functions=tuple(map(_plain, program.functions)))
 
 

@@ -1,4 +1,4 @@
-"""What an arm of a branch does moves before the branch where it is next to nothing, and no block is left of the arm.
+"""Speculation: cheap code in an arm of a branch moves before the branch, if that leaves no block of the arm.
 
     branch c b1 b2                          y = cast x; branch c b1 b3
     b1: y = f(x); jump b3            -->    b1: y = f(x); jump b3
@@ -49,7 +49,7 @@ def _hoisted_once(graph: Graph) -> ir.Function | None:
 
 
 def _is_free(graph: Graph, arm: ir.Block) -> bool:
-    """Tell whether a block goes away if what it does is done before: all of that costs next to nothing."""
+    """Return whether a block goes away if all of its work, which costs next to nothing, is done before."""
     if not arm.ops or graph.arrivals[arm.label] != 1 or not isinstance(arm.terminator, ir.Jump) or arm.terminator.turn:
         return False
     return all(
@@ -62,7 +62,7 @@ def _is_free(graph: Graph, arm: ir.Block) -> bool:
 
 
 def _meets(graph: Graph, block: ir.Block, other: str, arm: ir.Block) -> bool:
-    """Tell whether the other way from a branch leads to where the arm does, and not by the branch again.
+    """Return whether the other way from a branch leads to where the arm does, and not by the branch again.
 
     It does not where the arm leads into a loop, and the other way past it: what sets up a loop stays before it.
     """

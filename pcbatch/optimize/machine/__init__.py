@@ -1,1 +1,1 @@
-"""Passes over machine programs: what blocks need not compute, keep or look at."""
+"""Passes over machine programs: they remove computations, storage and checks from blocks."""

@@ -1,4 +1,4 @@
-"""Groups of calls that follow each other, none of which needs what another gives, and what is computed early for them.
+"""Groups of successive calls that do not need each other's results, and the values computed early for them.
 
 What a later call is given is computed where the group begins: a slice of the statements in between, followed back
 through stacks and copies. If one of these depends on what an earlier call gives, the group ends before it. Statements
@@ -38,7 +38,7 @@ from pcbatch.optimize.machine.forked_calls import CallGroup, End
 from pcbatch.optimize.machine.joins import Joining
 
 HELD = ("register", "cached stack")
-"""Storage kinds whose tops lie apart: what a forked call is given and gives is handed over there."""
+"""Storage kinds with separate tops, where arguments and results of forked calls are passed."""
 
 
 WAITS = "lanes wait for each other in front of it (`pcbatch.sync()`)"
@@ -160,7 +160,7 @@ class Finder:
         return [end for end in ends if end.steps <= len(group.steps)]
 
     def _goes_on(self, group: CallGroup, values: Values, step: Step) -> bool:
-        """Tell whether the group can go on behind the beginning of a block that follows; what names stand for then."""
+        """Follow the beginning of a block; return whether the group can go on behind it."""
         block = self.program.blocks[step.number]
         if block.sync:
             if isinstance(block.terminator, PushJump):
@@ -191,7 +191,7 @@ class Finder:
             group.statements.append((Piece(None, (condition,), (fails,), scope=scope), Statement(op), None))
 
     def _takes(self, group: CallGroup, values: Values, step: Step) -> bool:
-        """Tell whether the call that a block makes is one of the group; noted if it is not."""
+        """Return whether the call that a block makes is one of the group; noted if it is not."""
         block, is_first = self.program.blocks[step.number], len(group.steps) == 1
         end = block.terminator
         assert isinstance(end, PushJump)
@@ -214,7 +214,7 @@ class Finder:
         return True
 
     def _can_join(self, group: CallGroup) -> bool:
-        """Tell whether there is a block that does what is done behind and between the calls."""
+        """Return whether a block does the work behind and between the calls."""
         storage = self.program.storage
         for step in group.steps:
             block = self.program.blocks[step.number]
@@ -225,7 +225,7 @@ class Finder:
         return saved.joined(self.program.blocks, Joining(lambda name: name))
 
     def _call(self, group: CallGroup, values: Values, end: PushJump) -> ForkedCall | Unknown:
-        """The call with what it is given, or why that cannot be said."""
+        """Return the call with its arguments, or the reason why they are not known."""
         assert isinstance(end.target, int)
         storage = self.program.storage
         results = sorted(self.live[end.back] & self.changed(end.target))
@@ -243,7 +243,7 @@ class Finder:
         return ForkedCall(known, slots)
 
     def _follow(self, group: CallGroup, values: Values, block: Block, under: tuple[int, bool] | None) -> None:
-        """Go through the pops and the body of a block between two calls: what names stand for after it."""
+        """Follow the pops and the body of a block between two calls: the names' meanings after it."""
         condition = None if under is None else group.conditions.get(under)
         unasked = None if under is None or condition is not None else group.unasked[under[0]]
         for name in block.pops:
@@ -358,5 +358,5 @@ def _changing(block: Block) -> Iterator[str]:
 
 
 def _chosen(block: Block) -> Iterator[Piece]:
-    """The pieces of a block that leave what was before where their predicate does not hold."""
+    """Return the pieces of a block that keep old values where their predicate does not hold."""
     yield from (item for item in block.body if isinstance(item, Piece) and item.predicate is not None)

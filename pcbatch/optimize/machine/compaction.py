@@ -58,13 +58,27 @@ class Compaction:
         None stands for a number that is not known; blocks then keep the chunks that they have, if any are to be chosen
         by it.
         """
+        costs = zip(program.blocks, rows, strict=True)
+        blocks = [b if b.deferred is None else replace(b, chunks=self._turns(row, lanes)) for b, row in costs]
+        program = replace(program, blocks=tuple(blocks))
         if lanes is None and not self.always:
             return program
         # No lanes have no rows that a chunk could be filled up with.
         none: list[Chunks | None] = [None] * len(rows)
         chunks = none if lanes == 0 else self.chunks(program, rows, lanes or 0)
-        blocks = zip(program.blocks, chunks, strict=True)
-        return replace(program, blocks=tuple(replace(block, chunks=each) for block, each in blocks))
+        pairs = zip(program.blocks, chunks, strict=True)
+        blocks = [block if block.deferred is not None else replace(block, chunks=each) for block, each in pairs]
+        return replace(program, blocks=tuple(blocks))
+
+    def _turns(self, row: Row, lanes: int | None) -> Chunks:
+        """The chunks in which turns are run that are put off: of many rows, if these are cheap or lanes are many."""
+        device = self.device
+        size = device.deferred_least
+        if self.always or lanes is None:
+            return Chunks(size)
+        while size < min(device.deferred_most, 8 * lanes) and size * row.cost < device.deferred_work:
+            size *= 2
+        return Chunks(size)
 
     def chunks(self, program: Program, rows: Sequence[Row], lanes: int) -> list[Chunks | None]:
         """The chunks of each block in a batch of `lanes`; None where it computes a row for every lane."""
@@ -112,7 +126,7 @@ class Compaction:
         return size
 
     def _row_moves(self, program: Program, block: Block) -> float:
-        """The cost of gathering what one row of the block reads, and of scattering what it writes."""
+        """Return the cost of gathering the reads of one row of the block, and of scattering its writes."""
         array, element = self.device.moved_array, self.device.moved_element
         return sum(array + element * elements(program.types[name]) for name in _moved(program, block))
 

@@ -23,7 +23,7 @@ from pcbatch.ir.machine import Block, Item, Jump, Piece, Program, PushJump, Stat
 
 
 def compute_early(program: Program, *, limited: bool = False) -> Program:
-    """Move what blocks compute to the block before, where only a counted turn leads from that to them.
+    """Hoist computations of blocks to the block before, where only a counted turn leads from that to them.
 
     Turns may be refused where they are `limited`.
     """
@@ -122,7 +122,7 @@ def _following(blocks: list[Block], number: int, arrivals: Counter[int], own: fr
 
 
 def _one_behind_another(body: tuple[Item, ...], taken: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Both bodies, the pieces between them as one: what is handed from turn to turn never leaves it."""
+    """Return both bodies, the pieces between as one: values passed from turn to turn never leave it."""
     match body, taken:
         case (*before, Piece() as one), (Piece() as other, *behind) if _plainly(one) == _plainly(other):
             return (*before, _joined(one, other), *behind)
@@ -147,12 +147,12 @@ def _joined(one: Piece, other: Piece) -> Piece:
 
 
 def _keeps_its_own(program: Program, block: Block) -> bool:
-    """Tell whether the end of `block` needs something that its body computes, perhaps for itself alone."""
+    """Return whether the end of `block` needs something that its body computes, perhaps for itself alone."""
     return bool(block.pushes) or not read_at_end(program, block).isdisjoint(written(block))
 
 
 def _calls(program: Program, block: Block) -> bool:
-    """Tell whether `block` calls what nothing is known of."""
+    """Return whether `block` makes opaque calls."""
     pieces = (item for item in block.body if isinstance(item, Piece))
     return any(
         calls_opaque(each.op, program.externs.get(piece.scope, ())) for piece in pieces for each in piece.statements

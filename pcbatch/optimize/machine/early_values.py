@@ -16,7 +16,7 @@ ASKS_UNSEEN = "whether it is made cannot be said early"
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value unknown where a group begins: the reasons, and the variables on whose stacks lies what it needs."""
+    """A value unknown where a group begins: the reasons, and the variables on whose stacks its operands lie."""
 
     reasons: frozenset[str] = frozenset()
     beneath: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ class Unknown:
 
     @property
     def is_beneath(self) -> bool:
-        """Tell whether it would be known if what lies on stacks were."""
+        """Return whether it would be known if the stacks' contents were."""
         return self.reasons == {BENEATH}
 
     @property

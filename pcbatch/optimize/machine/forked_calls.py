@@ -1,4 +1,4 @@
-"""A group of calls in the making, what is computed early for them, and what is done behind them."""
+"""A group of calls in the making, the values computed early for them, and the work behind them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CallGroup:
     before: dict[str, str] = field(default_factory=dict)
     """Variables whose value before the first block's body is needed, and the names that keep it."""
     saved: dict[int, str] = field(default_factory=dict)
-    """The names that keep what the first block saves by a name, by the place among its pushes."""
+    """The names for values that the first block saves by a name, by the place among its pushes."""
     statements: list[Early] = field(default_factory=list)
     types: dict[str, Type] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
@@ -94,12 +94,12 @@ class CallGroup:
 
     @property
     def is_in_one_arm(self) -> bool:
-        """Tell whether all calls are in the arms of one branch: they had better be a group there."""
+        """Return whether all calls are in the arms of one branch: they had better be a group there."""
         arms = {step.under for step in self.steps if step.number in self.blocks}
         return None not in arms and len({arm[0] for arm in arms if arm is not None}) == 1
 
     def rewritten(self, block: Block, join: int) -> Block:
-        """The first block, which computes all that the calls are given, and keeps what it would save."""
+        """Return the first block, which computes all arguments of the calls, and keeps its saved values."""
         assert isinstance(block.terminator, PushJump | Branch)
         saved = [(kept, str(push.saved)) for push, kept in self.kept(block) if push.saved is not None]
         given = {name for call in self.calls for _, name in call.given}
@@ -147,7 +147,7 @@ class CallGroup:
         return joining.end(blocks[self.steps[-1].number], label, self.onward)
 
     def joined(self, blocks: Sequence[Block], joining: Joining) -> bool:
-        """Do what the blocks behind the first one do; False where that cannot be said."""
+        """Do the work of the blocks behind the first one; False where it is not known."""
         first, *others = self.steps
         came, ends = dict(zip(self.blocks, self.calls, strict=True)), blocks[first.number].terminator
         taken = {step.under for step in others}

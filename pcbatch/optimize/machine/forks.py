@@ -1,4 +1,4 @@
-"""Calls that follow each other, none of which needs what another gives, may be run by lanes of their own.
+"""Successive calls that do not need each other's results may be run by lanes of their own.
 
     b2: push node; node = left[node]            b2: push node; node_1 = node; node = left[node]
         pushjump b0, back to b3           -->       node_2 = right[node_1]   (speculative)
@@ -33,7 +33,7 @@ from pcbatch.optimize.machine.call_groups import Finder, called_blocks
 
 
 def find_forks(program: Program, only: Collection[int] | None = None) -> Program:
-    """Say of each group of independent calls that it may be forked; what nothing writes then lies by example.
+    """Mark each group of independent calls that may be forked; values that nothing writes then lie by example.
 
     Where it is said, `only` of groups that begin in some blocks.
     """

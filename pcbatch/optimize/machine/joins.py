@@ -1,4 +1,4 @@
-"""A lane whose calls others have run does in one block what is done behind and between them: the join block.
+"""The join block: a lane whose calls others have run does in one block the work behind and between them.
 
     b2: push node; ..; pushjump b0, back to b3, fork (..) -> r; (..) -> r
     b3: pop node; h1 = r; node = right[node]; push h1; pushjump b0, back to b4
@@ -41,7 +41,7 @@ Arm = tuple[int, bool]
 
 @dataclass
 class Joining:
-    """A join block in the making: what has been done so far, and what has been saved and not been taken back."""
+    """A join block in the making: its work so far, and values saved and not yet restored."""
 
     fresh: Fresh
     items: list[Item] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Joining:
             self.saved.setdefault(variable, []).append(name)
 
     def asks(self, number: int, block: Block, taken: Collection[Arm | None], asked: str = "") -> None:
-        """The condition, or what has been `asked`, of a block that branches is the predicate of the arms `taken`."""
+        """Make the condition, or the `asked` one, of a block that branches the predicate of the arms `taken`."""
         assert isinstance(block.terminator, Branch)
         condition = asked or block.terminator.condition
         scope = next((item.scope for item in block.body if isinstance(item, Piece)), block.function)
@@ -106,7 +106,7 @@ class Joining:
         return True
 
     def is_balanced(self) -> bool:
-        """Tell whether the arm in which the last block is takes back what it saves, and no more."""
+        """Return whether the last block's arm restores its own saved values, and no others."""
         return self.under is None or self._saved() == self.at_branch
 
     def _saved(self) -> dict[str, int]:

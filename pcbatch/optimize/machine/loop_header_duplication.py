@@ -48,7 +48,7 @@ def _asking(block: Block, headers: dict[int, Block]) -> Block:
 
 
 def _is_header(program: Program, block: Block) -> bool:
-    """Tell whether the block only computes scalars that do not leave it, cannot fail, and branches."""
+    """Return whether the block only computes scalars that do not leave it, cannot fail, and branches."""
 
     def is_scalar(name: str) -> bool:
         type_ = program.types.get(name)
@@ -68,11 +68,11 @@ def _is_header(program: Program, block: Block) -> bool:
 
 
 def _work(statement: Statement) -> int:
-    """How many operators a statement has, but one at the least."""
+    """Count the operators of a statement, but one at the least."""
     return max(1, work(statement.op.code)) if isinstance(statement.op, Primitive) else 1
 
 
 def _is_cheap(statement: Statement, externs: tuple[str, ...]) -> bool:
-    """Tell whether the statement can neither fail nor call anything: idle checks are gone by now."""
+    """Return whether the statement can neither fail nor call anything: idle checks are gone by now."""
     never_fails = bool(statement.sites) and all(site is None for site in statement.sites)
     return is_cheap(statement.op, externs, never_fails=never_fails)

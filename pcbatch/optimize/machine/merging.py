@@ -47,7 +47,7 @@ class Merging:
         return replace(program, merged=tuple(chosen(nest(program))))
 
     def does_without_guards(self, rows: Sequence[Row], lanes: int | None) -> bool:
-        """Tell whether all blocks of a program of these `rows` are better run in every trip than asked for in each."""
+        """Return whether all blocks of a program of these `rows` are better run in every trip than guarded."""
         if lanes is None or not self.device.trips_together or len(rows) > self.device.unguarded_blocks:
             return False
         return lanes * sum(row.cost for row in rows) <= self.device.unguarded_work
@@ -72,5 +72,5 @@ MERGING = Merging()
 
 
 def is_mergeable(block: Block) -> bool:
-    """Tell whether lanes of a block need not wait for others, and it computes a row for every lane."""
+    """Return whether lanes of a block need not wait for others, and it computes a row for every lane."""
     return block.chunks is None and not block.sync

@@ -78,7 +78,7 @@ PREDICATION = Predication()
 
 
 class _Converting:
-    """A program in the making; of every block what a row costs by now."""
+    """A program in the making, with the present cost of a row of every block."""
 
     def __init__(self, program: Program, costs: list[float], limit: float):
         self.program, self.costs, self.limit = program, costs, limit
@@ -118,7 +118,7 @@ class _Converting:
         return None
 
     def _is_arm(self, number: int, block: Block, arm: int, arrivals: Counter[int]) -> bool:
-        """Tell whether the block of number `arm` may be computed for all lanes at `block`."""
+        """Return whether the block of number `arm` may be computed for all lanes at `block`."""
         found = self.program.blocks[arm]
         saved = {name for push in block.pushes for name in (push.variable, push.saved)}
         return (
@@ -131,7 +131,7 @@ class _Converting:
         )
 
     def _can_follow(self, block: Block, arrivals: int) -> bool:
-        """Tell whether a block can be run where lanes come to it from: nothing happens between the two."""
+        """Return whether a block can be run where lanes come to it from: nothing happens between the two."""
         sites = [site for item in block.body for site in (item.sites if isinstance(item, Piece) else (item.site,))]
         return (
             arrivals == 1

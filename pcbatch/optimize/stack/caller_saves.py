@@ -86,7 +86,7 @@ def _live_behind_pops(program: ir.Program) -> dict[str, frozenset[str]]:
 
 
 def _changed_by_function(program: ir.Program) -> dict[str, frozenset[str]]:
-    """The variables that a call of each function may change: what it and all that it calls write."""
+    """Return the variables that a call of each function may change: its writes, and those of all its callees."""
     written = {
         function.name: frozenset(
             name

@@ -62,7 +62,7 @@ def _targets(pattern: Pattern | None, names: Iterator[str], type_: Type | None) 
 
 
 def _items(type_: Type | None) -> tuple[Type, ...] | None:
-    """The parts of a tuple or a list of this type; None for all else: a record may iterate over what it likes."""
+    """Return the parts of a tuple or a list of this type; None for all else: a record may iterate over anything."""
     if not isinstance(type_, StructType):
         return None
     is_named = type_.constructor is not None and issubclass(type_.constructor, tuple)
@@ -88,7 +88,7 @@ class _Values:
         self.lengths: dict[Path, int] = {}
 
     def has_already(self, op: ir.Op) -> bool:
-        """Tell whether `op` gives its only output the value that it has."""
+        """Return whether `op` gives its only output the value that it has."""
         if not isinstance(op, (ir.Primitive, ir.Update)) or len(op.outputs) != 1:
             return False
         if pattern_of(op.code) is not None:
@@ -96,7 +96,7 @@ class _Values:
         return self._path(ir.expression(op), op.inputs) == self.paths.get(op.outputs[0], op.outputs)
 
     def note(self, op: ir.Op) -> None:
-        """Take in what `op` writes."""
+        """Follow the writes of `op`."""
         is_one = isinstance(op, ir.Primitive | ir.Push | ir.Update)
         path = self._path(ir.expression(op), op.inputs) if is_one else None  # type: ignore[union-attr, arg-type]
         written = set(ir.writes(op))

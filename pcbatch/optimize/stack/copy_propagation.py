@@ -51,7 +51,7 @@ def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
 
 
 def _interferes(op: ir.Op, read: tuple[str, ...]) -> bool:
-    """Tell whether a definition that reads these variables may not be moved past `op`.
+    """Return whether a definition that reads these variables may not be moved past `op`.
 
     That is so if it writes one of them, or begins or ends a `with` block, or is there for its effect (`tape.watch(x)`).
     And if it is a store: pieces end there, and what lives in one piece only may have no type.

@@ -110,7 +110,7 @@ class _Sinking:
         return map_blocks(self.program, lambda function, block: after[block.label])
 
     def _sunk(self, block: ir.Block) -> dict[str, tuple[ir.Op, ...]]:
-        """The ops that go to each heir of `block`, which keeps them too until it is clear what it needs itself."""
+        """Return the ops that go to each heir of `block`, which keeps them until its own needs are clear."""
         copies = self._copies(block)
         live_out = self.live[block.label].end
         stays = {n for copy in copies for n in copy.behind if n in live_out and self._stored(copy, n, block.label) > 1}
@@ -158,7 +158,7 @@ class _Sinking:
         return copies
 
     def _parts(self, op: ir.Op, types: Mapping[str, Type | None]) -> Mapping[str, Type | None] | None:
-        """The types of what `op` takes apart; None where it computes, overwrites its source, or changes a type."""
+        """Return the types of the parts that `op` unpacks; None where it computes, overwrites its source, or casts."""
         parts = parts_of(op, types)
         if parts is None or not parts.keys().isdisjoint(ir.reads(op)):
             return None

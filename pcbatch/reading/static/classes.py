@@ -16,7 +16,7 @@ class MembersError(Exception):
 
 
 class Module(Protocol):
-    """What the body of a class asks of its module."""
+    """The questions of a class' body to its module."""
 
     codes: dict[tuple[str, int], Any]
 

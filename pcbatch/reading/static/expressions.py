@@ -15,7 +15,7 @@ from typing import Any
 from pcbatch.reading.static.opaque import Name, Opaque, opaque
 
 MAKERS = (collections.namedtuple, dataclasses.field, functools.partial, range, float, int)
-"""What is called if its arguments are known: it makes another value, and does nothing else."""
+"""Functions that are called if their arguments are known: they make another value, and do nothing else."""
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -1,4 +1,4 @@
-"""What stands for the values of a module that has not run: opaque ones, and batched functions."""
+"""Stand-ins for the values of a module that has not run: opaque ones, and batched functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pcbatch.reading.builtins import DEBUG, MAP, SYNC
 from pcbatch.reading.calls import BatchedFunction
 
 KNOWN: dict[str, tuple[str, str]] = {"pcbatch.sync": SYNC, "pcbatch.debug": DEBUG, "pcbatch.map": MAP}
-"""What the reader knows by module and name, by where users import it from."""
+"""Functions that the reader knows by module and name, by where users import them from."""
 
 
 @dataclass(frozen=True, eq=False)
 class Name:
-    """How code reads an opaque value: by a dotted name, of which `root` is the value that it begins with.
+    """The form of an opaque value in code: a dotted name, of which `root` is the value that it begins with.
 
     `origin` is the dotted name of what is imported, and empty for other values. `methods` are those of the class of an
     object, or of the class that it is, as Python has them, properties included; `cls` is the class of an object.
@@ -101,7 +101,7 @@ class StaticBatched:
 
 
 def batched_of(value: Any) -> BatchedFunction | None:
-    """What the reader has to know of a batched function of a module that has not run; None for everything else."""
+    """Return the reader's view of a batched function of a module that has not run; None for everything else."""
     if not isinstance(value, StaticBatched):
         return None
     tree, file = sources.tree_of(value.function)

@@ -31,11 +31,11 @@ from pcbatch.runtime.backends.untyped import UNKNOWN
 
 @dataclass(frozen=True)
 class Forgotten:
-    """That of an object of the head nothing is known but that it is one."""
+    """An object of the head of which nothing is known but that it is one."""
 
 
 class UntypedMeeting(Meeting):
-    """Where ways meet."""
+    """The joins of paths."""
 
     def missing(self, values: Sequence[Value | None], name: str) -> Value:
         given = [NONE if each is None else each for each in values]

@@ -62,7 +62,7 @@ class Unknowns(AsWritten):
         """Refusals of what has nothing to do with types."""
         self._are_guarded = False
         self._counting = 0
-        """How many loops around go by a counter, of which the turns could be written out."""
+        """Number of loops around that a counter drives, and whose turns could be written out."""
         self._doubtful: set[Any] = set()
         """Functions of the program in which a branch may be known when it is compiled."""
 
@@ -87,7 +87,7 @@ class Unknowns(AsWritten):
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a branch of the function may be known when it is compiled: it is not known which ways there are."""
+        """True if a branch of the function may be known when it is compiled: its paths are not known then."""
         return self.emitter in self._doubtful
 
     def expression(self, node: Any, hint: str = "") -> Value:
@@ -170,7 +170,7 @@ class Unknowns(AsWritten):
         return template, may_fail
 
     def guarded(self, condition: Lane, what: Callable[[], T]) -> T:
-        """What `what` gives where it counts only if `condition` holds: what may fail is written so that it does not."""
+        """Run `what` where it counts only if `condition` holds: operations are written so that they do not fail."""
         before = self.guard, self._are_guarded
         self.guard = condition if self.guard is None else self._both_hold(self.guard, condition)
         self._are_guarded = True

@@ -1,1 +1,1 @@
-"""Reverse mode: a run writes down what it did, and that is undone in reverse order."""
+"""Reverse mode: a run is recorded and undone in reverse order."""

@@ -39,16 +39,16 @@ class Beginnings:
 
     @cached_property
     def changing(self) -> list[bool]:
-        """Whether a segment may change each array of a flat snapshot, or stacks that grow between two segments."""
+        """True for each array of a flat snapshot that a segment, or the growth of stacks before it, may change."""
         segments, changed = self.segments, self.segments.changed
         return [*(key in changed for key in segments.keys), *(True for _ in segments.legs.loop.counter_specs)]
 
     def specs(self, pool: Pool) -> list[Spec]:
-        """The dtypes and shapes of what is kept of a beginning."""
+        """The dtypes and shapes of a beginning's arrays."""
         return [NUMBER, *self._split(self.segments.legs.specs(pool, None))[0]]
 
     def _split(self, every: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Those that change and those that never do."""
+        """Split arrays into those that change and those that never do."""
         pairs = [*zip(every, self.changing, strict=True)]
         return [each for each, changes in pairs if changes], [each for each, changes in pairs if not changes]
 
@@ -58,7 +58,7 @@ class Beginnings:
         return [next(remaining if changes else others) for changes in self.changing]
 
     def _room(self, first: Snapshot) -> Array:
-        """For how many beginnings there is room: an even number."""
+        """Return the number of beginnings for which there is room: even."""
         backend, sizes, held = self.backend, self.segments.tapes.sizes, self.segments.held
         tops, entry = (sum(each.type.bytes for each in held if each.stacked is stacked) for stacked in (False, True))
         of_lane = backend.constant(tops) + entry * (self.segments.legs.capacity(first) + 1)

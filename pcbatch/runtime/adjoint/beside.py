@@ -1,4 +1,4 @@
-"""What pieces give beside gradients of their lanes: what gradients by shared operands are made of."""
+"""The results of pieces in the backward pass beside their lanes' gradients, for gradients by shared operands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pcbatch.runtime.backends.protocol import Array, State
 
 @dataclass(frozen=True)
 class Beside:
-    """What the piece at `place` of a block gives beside gradients of its lanes, by key: see `pieces.Linear`."""
+    """The results of the piece at `place` of a block beside its lanes' gradients, by key: see `pieces.Linear`."""
 
     number: int
     place: int
@@ -20,23 +20,23 @@ class Beside:
 
     @property
     def by_row(self) -> dict[str, TensorType]:
-        """What is written for each row when it is undone: the deltas, or, of a late piece, the seeds they come from."""
+        """The types written for each row when it is undone: the deltas, or, of a late piece, the seeds behind them."""
         if not self.linear.is_late:
             return self.deltas
         return {f"seed {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.seeds_of)}
 
     @property
     def deltas(self) -> dict[str, TensorType]:
-        """What each row gives for gradients by operands that it meets in a product, or looks up rows of."""
+        """The deltas of each row, for gradients by operands that it meets in a product or looks up rows of."""
         return {f"delta {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.deltas)}
 
     @property
     def sums(self) -> dict[str, TensorType]:
-        """What is summed over all rows."""
+        """The types of sums over all rows."""
         return {f"sum {self.number} {self.place} {n}": type_ for n, type_ in enumerate(self.linear.summed)}
 
 
 def residuals(tapes: Tapes, each: Beside, tape: State) -> list[Array]:
-    """What a segment has kept of the rows of a piece."""
+    """Return the residuals that a segment has kept of the rows of a piece."""
     block = tapes.blocks[each.number]
     return [tape[block.key(residual_field(each.place, n))] for n, _ in enumerate(each.linear.residuals)]

@@ -1,4 +1,4 @@
-"""Where gradients come into a run, at its end, and where they leave it, at its beginning: results and parameters."""
+"""The borders of a run for gradients: they enter at its end, by results, and leave at its beginning, by parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which leaves of arguments and shared operands gradients flow, and how they come out of the way back."""
+"""The flow of gradients: the leaves of arguments and shared operands, and the results of the backward pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcbatch.runtime.backends.protocol import Array
 
 
 class Flow:
-    """Those of one program."""
+    """The flow of one program's gradients."""
 
     def __init__(self, replay: Replay):
         self.replay, self.tapes, self.program = replay, replay.tapes, replay.program
@@ -19,7 +19,7 @@ class Flow:
 
     @cached_property
     def arguments(self) -> list[bool]:
-        """By which leaves of all arguments there is a gradient."""
+        """True for each leaf of all arguments that has a gradient."""
         active = self.tapes.activity.variables
         return [
             leaf is not None and name in active for name in self.program.parameters for leaf in self.tapes.floats(name)
@@ -32,11 +32,11 @@ class Flow:
 
     @property
     def by_lane(self) -> int:
-        """How many of the arrays that the way back gives, the first ones, are `[lanes, ...]`."""
+        """The number of leading arrays from the backward pass that are `[lanes, ...]`."""
         return sum(self.arguments) + len(self.replay.totals) * self.replay.by_lane
 
     def packed(self, arrays: Iterator[Array]) -> list[Array | None]:
-        """The gradients by the leaves of all arguments and shared operands, of what the way back gives, in its order.
+        """Pack the backward pass's results, in its order, as gradients by the leaves of arguments and shared operands.
 
         None where none flows.
         """

@@ -15,11 +15,11 @@ from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import Pool
 
 _Carried = tuple[Sequence[Array], Aside, Array]
-"""The last segment, packed without its tape, what is put aside so far, and how many segments there were."""
+"""The last segment, packed without its tape, the store so far, and the number of segments."""
 
 
 class Forward:
-    """What runs one program forward, taped; segments that are compiled are counted in `statistics`."""
+    """The forward pass, taped, of one program; the segments that it compiles are counted in `statistics`."""
 
     def __init__(self, segments: Segments, put_aside: PutAside, *, jit: bool, statistics: Statistics):
         self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
@@ -29,7 +29,7 @@ class Forward:
         self._firsts: dict[tuple[int, int | None], Callable[..., Any]] = {}
 
     tells = 0
-    """How many arrays `told` gives."""
+    """Number of arrays that `told` returns."""
 
     @cached_property
     def pointers(self) -> list[str]:
@@ -98,11 +98,11 @@ class Forward:
 
     @property
     def recorded(self) -> int:
-        """How many arrays the tape of a segment is."""
+        """The number of arrays in the tape of a segment."""
         return len(self.segments.tapes.keys)
 
     def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
-        """The pool of a run on what its program is given."""
+        """Return the pool of a run from its program's inputs."""
         return Pool.of(lanes if lanes is not None else arrays[-1])
 
     def operands(self, arrays: Sequence[Array]) -> Sequence[Array]:
@@ -139,9 +139,9 @@ class Forward:
         return list(compiled(*self.segments.legs.flat(before), *operands, examples))
 
     def _further(self, packed: Sequence[Array], arrays: Sequence[Array], pool: Pool, fixed: int | None) -> list[Array]:
-        """How a run on such arrays has ended that goes on from its first segment, `packed`, of which nothing is aside.
+        """Continue a run on such arrays after its first segment, `packed`, with nothing put aside so far.
 
-        `ended`, how many segments there were, and what is put aside of the further ones.
+        Return `ended`, the number of segments, and what is put aside of the further ones.
         """
         first = self._unpacked(self._without_tape(packed), pool).snapshot
         start = self._without_tape(packed), self.put_aside.nothing(first), self.backend.constant(1)
@@ -150,12 +150,12 @@ class Forward:
     def _all(
         self, first: Snapshot, operands: Sequence[Array], examples: Array, fixed: int | None, packed: Sequence[Array]
     ) -> list[Array]:
-        """How a run has ended of which the first segment, `packed`, is there: `ended`, how many segments, `aside`."""
+        """Complete a run whose first segment, `packed`, has run: `ended`, the number of segments, `aside`."""
         start = self._added(first, packed, self.put_aside.nothing(first), self.backend.constant(0))
         return self._looped(start, operands, examples, first.pool, fixed)
 
     def _added(self, before: Snapshot, packed: Sequence[Array], aside: Aside, number: Array) -> _Carried:
-        """With a segment more, which began there."""
+        """Add a segment, which began there."""
         tape = packed[len(packed) - self.recorded :]
         return self._without_tape(packed), self.put_aside.added(aside, number, before, tape), number + 1
 
@@ -180,7 +180,7 @@ class Forward:
         return now.goes_on if fixed is None else now.goes_on & ~now.lacking
 
     def ended(self, last: Snapshot) -> list[Array]:
-        """What is to be known of a run that has ended there.
+        """Return the data of a run that has ended there.
 
         The capacity of its stacks, its counters and outputs, the `pointers`, and what is `told`.
         """
@@ -190,19 +190,19 @@ class Forward:
 
     @cached_property
     def ends(self) -> int:
-        """How many arrays `ended` gives."""
+        """The number of arrays that `ended` returns."""
         loop = self.segments.legs.loop
         return 1 + len(loop.counter_specs) + len(self.layout.outputs) + len(self.pointers) + self.tells
 
     def begin(self, arrays: Sequence[Array], lanes: int | None, fixed: int | None) -> tuple[Snapshot, Sequence[Array]]:
-        """The beginning of a run on what its program is given, and the operands of its segments."""
+        """Return the beginning of a run from its program's inputs, and the operands of its segments."""
         *given, capacity, every = arrays
         count, pool = len(self.layout.inputs), self.pool(arrays, lanes)
         first = self.segments.legs.begin(given[:count], pool, self._first(capacity, fixed), every)
         return first, self.operands(arrays)
 
     def told(self, last: Snapshot) -> list[Array]:
-        """What more is to be told of a run than its outcome."""
+        """Return further statistics of a run beside its outcome."""
         return []
 
     def _first(self, capacity: Array, fixed: int | None) -> Any:

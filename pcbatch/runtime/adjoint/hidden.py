@@ -1,4 +1,4 @@
-"""What helpers capture on their own: variables of a layer, arrays from around a function that is not batched.
+"""The values that helpers capture on their own: variables of a layer, arrays from around a plain function.
 
 A run takes them as they are, but for the way back they must be shared operands like any other: their gradients are
 wanted, and their values are those of the run, whatever is assigned later.
@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.protocol import Backend
 
 
 def with_hidden(program: Program, backend: Backend) -> tuple[Program, tuple[Any, ...]]:
-    """The program with what its pieces' helpers capture as shared operands behind all others, and these."""
+    """Return the program with captures of its pieces' helpers as shared operands behind all others, and these."""
     found: dict[int, tuple[str, Any]] = {}
 
     def shown(piece: Piece) -> Piece:

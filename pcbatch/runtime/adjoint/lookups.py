@@ -27,14 +27,14 @@ class Lookup:
 
 
 class Lookups:
-    """Those of one program; `beside` has what its pieces give, by block, none for which sums are wanted anyhow."""
+    """The lookups of one program; `beside` has its pieces' results, by block, unless sums are wanted anyway."""
 
     def __init__(self, tapes: Tapes, beside: Mapping[int, Sequence[Beside]]):
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         self.beside = beside
 
     def _leaves(self, each: Beside) -> list[str]:
-        """The keys of the gradients by the leaves of what a piece shares."""
+        """Return the keys of the gradients by the leaves of a piece's shared operands."""
         piece = self.program.blocks[each.number].body[each.place]
         assert isinstance(piece, Piece)
         return [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
@@ -58,13 +58,13 @@ class Lookups:
 
     @cached_property
     def tables(self) -> dict[str, TensorType]:
-        """What they are rows of, by key."""
+        """The tables that are looked up, by key."""
         every = (pair for name in self.program.shared for pair in self.tapes.shared_keys(name))
         return {key: type_ for key, type_ in every if key in self.by_key and type_ is not None}
 
     @property
     def specs(self) -> list[Spec]:
-        """The dtypes and shapes of what `flat` gives: for each key the rows, and their numbers."""
+        """The dtypes and shapes of the results of `flat`: for each key the rows, and their numbers."""
         return [
             spec
             for table in self.tables.values()
@@ -72,7 +72,7 @@ class Lookups:
         ]
 
     def of_segment(self, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves]) -> list[Array]:
-        """For each lookup three arrays: the rows that it gives back, their numbers in the table, which of them count.
+        """Return for each lookup three arrays: its gradients' rows, their numbers in the table, and which count.
 
         `end` is the state when all runs of the segment have been undone; see `Replay.segment`.
         """
@@ -97,11 +97,11 @@ class Lookups:
 
     @property
     def count(self) -> int:
-        """How many arrays `of_segment` gives."""
+        """The number of arrays that `of_segment` returns."""
         return 3 * sum(len(self.by_key[key]) for key in self.tables)
 
     def flat(self, arrays: Sequence[Array]) -> list[Array]:
-        """From what `of_segment` gives to the rows that count and their numbers: for each key, of all its lookups."""
+        """Select the rows that count, and their numbers, of `of_segment`: for each key, of all its lookups."""
         remaining, backend = iter(arrays), self.backend
         found: list[Array] = []
         for key, table in self.tables.items():
@@ -115,14 +115,15 @@ class Lookups:
     # -- of all segments -----------------------------------------------------------------------------------------------
 
     def none(self) -> list[Array]:
-        """What loops carry before the first.
+        """Return the initial values of the loops.
 
-        How many rows there are whose numbers are all different, how many more, for each key lists of rows and numbers.
+        These are the number of rows with different numbers, the number of further rows, and for each key lists of rows
+        and numbers.
         """
         return [self.backend.constant(0), self.backend.constant(0), *self.backend.no_records(self.specs)]
 
     def with_more(self, before: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
-        """With what `flat` gives. Where there are more rows than different ones, those of one number are summed first.
+        """Add the results of `flat`; where there are more rows than different numbers, sum those of one number first.
 
         So there are never more than two rows for each that is looked up, and those of a segment, and each row is
         summed about twice.
@@ -142,11 +143,11 @@ class Lookups:
         return [different, more + self._count(arrays), *backend.with_record(records, arrays)]
 
     def joined(self, before: Sequence[Array]) -> list[Array]:
-        """For each key the rows and their numbers, each once."""
+        """Return for each key the rows and their numbers, each once."""
         return self.summed(self.backend.joined_records(before[2:], self.specs))
 
     def summed(self, arrays: Sequence[Array]) -> list[Array]:
-        """The same of what `flat` gives."""
+        """Sum the rows of each number in the results of `flat`."""
         pairs = zip(arrays[::2], arrays[1::2], strict=True)
         return [array for rows, numbers in pairs for array in self.backend.summed_by_number(rows, numbers)]
 

@@ -1,4 +1,4 @@
-"""What lets a taped run have other code between the blocks that are taped."""
+"""The interface to native code between the taped blocks of a run."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class Mixing(Protocol):
         """The program as it needs it."""
 
     def elsewhere(self, layout: Layout, backend: Backend, limits: Limits, lockstep: frozenset[int]) -> Elsewhere:
-        """What runs all blocks but those in `lockstep`, of which there are some."""
+        """Return the runner of all blocks but those in `lockstep`, of which there are some."""

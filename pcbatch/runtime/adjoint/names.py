@@ -1,4 +1,4 @@
-"""How blocks use the variables that gradients flow through, and the keys of the gradients by them."""
+"""The use of active variables by blocks, and the keys of the gradients by them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = ("register", "cached stack", "stack")
 
 @dataclass(frozen=True)
 class Names:
-    """How a block uses the active variables that it touches."""
+    """The use of active variables by one block."""
 
     tapes: Tapes
     tape: BlockTape
@@ -34,7 +34,7 @@ class Names:
 
     @cached_property
     def popped(self) -> Counter[str]:
-        """How often each active variable is popped."""
+        """The number of pops of each active variable."""
         return Counter(name for name in self.block.pops if name in self.tapes.activity.variables)
 
     @cached_property
@@ -46,7 +46,7 @@ class Names:
 
     @cached_property
     def given(self) -> list[tuple[int, str, str]]:
-        """What it gives to calls that it forks: the place of the call, the callee's active variable, the name."""
+        """The arguments of calls that it forks: the place of the call, the callee's active variable, the name."""
         group = next((each for each in self.tapes.layout.groups if each.block == self.tape.number), None)
         members = enumerate(group.members if group else ())
         pairs = ((slot, *pair) for slot, member in members for pair in member.call.given)
@@ -67,7 +67,7 @@ class Names:
 
     @cached_property
     def handed(self) -> list[tuple[int, str, str]]:
-        """What calls give to it that it joins: the place of the call, the callee's variable, the active name."""
+        """The results of calls that it joins: the place of the call, the callee's variable, the active name."""
         group = self.tapes.layout.joins.get(self.tape.number)
         members = enumerate(group.members if group else ())
         pairs = ((slot, variable, name) for slot, member in members for name, variable in member.call.results)
@@ -92,11 +92,11 @@ class Names:
 
     @cached_property
     def of_example(self) -> list[str]:
-        """Those that lie by example of which it reads more than elements, sorted."""
+        """The variables by example of which it reads more than elements, sorted."""
         return sorted(name for name in self._whole if self.tapes.layout.storage(name) == "example")
 
     def read_whole(self, place: int, piece: Piece) -> list[str]:
-        """What the piece at `place` reads, to which gradients flow, but for arrays of which it reads elements alone."""
+        """Return the active variables that the piece at `place` reads, but for arrays read by elements alone."""
         if (linear := self.tape.linear.get(place)) is None:
             return []
         return [name for n, name in enumerate(piece.reads) if all(each.read != n for each in linear.elements)]
@@ -121,7 +121,7 @@ class Names:
 
 
 def keys(tapes: Tapes, name: str) -> Iterator[tuple[str, TensorType]]:
-    """The keys of the gradients by variable `name`, with what each holds for a lane, or for an entry of its stack.
+    """Yield the keys of the gradients by variable `name`, with their contents for a lane or a stack's entry.
 
     For an example, where it lies by example.
     """

@@ -1,4 +1,4 @@
-"""What lets the gradients of a run be given by native code, with nothing recorded but when they are asked for."""
+"""The interface to gradients by native code, where nothing is recorded until they are asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a taped run puts aside at each segment for the way back: its tapes, or where it began, to be run again.
+"""The records that a taped run puts aside for each segment: its tapes, or its first state, to run it again.
 
 A segment depends on nothing but where it begins. So one that is run again records the same tapes, to the bit, by the
 same compiled program; and gradients are the same, whichever is put aside.
@@ -15,22 +15,22 @@ from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.pool import Pool
 
 Run = Callable[[Sequence[Array]], Sequence[Array]]
-"""Runs a segment from a flat snapshot: what it gives, packed."""
+"""A function that runs a segment from a flat snapshot and returns it packed."""
 Aside = list[Array]
 """All that is put aside of the segments so far, as loops carry it."""
 
 
 class PutAside(Protocol):
-    """How tapes come from the way forward to the way back, which begins at the last segment."""
+    """The passage of tapes from the forward to the backward pass, which begins at the last segment."""
 
     def nothing(self, first: Snapshot) -> Aside:
-        """What is put aside of a run that begins there, before its first segment."""
+        """Return the empty store of a run that begins there, before its first segment."""
 
     def added(self, aside: Aside, number: Array, before: Snapshot, tape: Sequence[Array]) -> Aside:
-        """With the segment of this number, which began there and recorded `tape`."""
+        """Add the segment of this number, which began there and recorded `tape`."""
 
     def last(self, aside: Aside, number: Array, pool: Pool, run: Run) -> tuple[Aside, list[Array]]:
-        """Of the first `number` segments: what is put aside without the last of them, and the tape of that."""
+        """Take the last of the first `number` segments: return the store without it, and its tape."""
 
 
 class Whole:

@@ -1,4 +1,4 @@
-"""Runs of blocks that are recorded: what they do they do as ever, and at the end they write it down."""
+"""Runs of blocks that are recorded: the usual work, and records at its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pcbatch.runtime.machine.rows import Rows
 
 
 class TapedExecution(Execution):
-    """One run of a block, which keeps what undoing it needs."""
+    """One run of a block, which is recorded."""
 
     def __init__(
         self, tapes: Tapes, context: Context, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows
@@ -39,11 +39,11 @@ class TapedExecution(Execution):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether rows that have entered lie among others: in a chunk they come first."""
+        """True if rows that have entered lie among others: in a chunk they come first."""
         return self.rows.lanes is None
 
     def count(self) -> Array:
-        """How many rows are kept."""
+        """Return the number of rows kept."""
         return self.backend.sum(self.entered)
 
     def computed(
@@ -54,7 +54,7 @@ class TapedExecution(Execution):
         shared: Sequence[Leaves],
         taking_part: Array,
     ) -> tuple[list[list[Array]], Array | None]:
-        """As ever, and the residuals, where a gradient flows through the piece."""
+        """Compute the piece, and the residuals where a gradient flows through it."""
         linear = self.tape.linear.get(self.item)
         if linear is None:
             return super().computed(piece, signature, reads, shared, taking_part)
@@ -63,12 +63,12 @@ class TapedExecution(Execution):
         return [*outputs, list(residuals)], site
 
     def given(self, piece: Piece) -> list[list[TensorType]]:
-        """As ever, and the types of the residuals."""
+        """Return the types of the results, and those of the residuals."""
         linear = self.tape.linear.get(self.item)
         return super().given(piece) + ([] if linear is None else [list(linear.residuals)])
 
     def taking_part(self, item: Piece | Store) -> Array:
-        """As ever; which rows these are is kept, where a predicate says so."""
+        """Return which rows take part, and keep them where a predicate decides."""
         found = super().taking_part(item)
         if item.predicate is not None:
             self.kept[predicate_field(self.item)] = found
@@ -81,7 +81,7 @@ class TapedExecution(Execution):
             self.kept[field(self.item, number)] = array
 
     def updates(self) -> State:
-        """As ever, and the tapes, with a row more for each lane that came."""
+        """Return the updates, and those of the tapes: a row more for each lane that came."""
         before = super().updates()
         backend, tape = self.backend, self.tape
         self.kept |= {key: self.pointer(name) for key, name in tape.pointers.items()}
@@ -117,16 +117,16 @@ class TapedRunner(BlockRunner):
 
     @cached_property
     def changes(self) -> tuple[str, ...]:
-        """As ever, and the tape."""
+        """The changed arrays, with those of the tape."""
         return tuple(sorted((*super().changes, *self.tape.keys)))
 
     @property
     def in_place(self) -> set[str]:
-        """As ever, and the tape."""
+        """The arrays written in place, with those of the tape."""
         return super().in_place | {*map(self.tape.key, self.tape.fields), LOG}
 
     def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
-        """One run of the block, to be recorded."""
+        """Return a run of the block, to be recorded."""
         return TapedExecution(self.tapes, self.context, self.number, state, shared, rows)
 
     @property
@@ -135,18 +135,18 @@ class TapedRunner(BlockRunner):
         return True
 
     def has_stacks(self, state: State) -> Array | None:
-        """Which lanes have room on their stacks, whatever there is on the tape; None if all are sure to."""
+        """Return which lanes have room on their stacks, whatever is on the tape; None if all are sure to."""
         return super().room(state) if super().can_lack_room else None
 
     def room(self, state: State) -> Array:
-        """Which lanes have room on their stacks, and on the tape."""
+        """Return which lanes have room on their stacks and on the tape."""
         lanes = self.context.backend.lanes_of(state["pc"])
         on_tape, on_stacks = self.tapes.has_room(self.tape, state, lanes), self.has_stacks(state)
         return on_tape & (state["pc"] == state["pc"]) if on_stacks is None else on_tape & on_stacks
 
 
 def runner(tapes: Tapes) -> MakeRunner:
-    """What runs the blocks of a program that is taped."""
+    """Return the maker of block runners of a taped program."""
 
     def make(context: Context, number: int) -> BlockRunner:
         return TapedRunner(context, number, tapes) if number in tapes.blocks else BlockRunner(context, number)

@@ -1,4 +1,4 @@
-"""What the array library's compiler refuses of a taped run, or of the way back, is a refusal of the gradient."""
+"""Refusals by the array library's compiler of a taped run or its backward pass, as refusals of the gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcbatch.runtime.machine.explaining import explaining
 
 @contextlib.contextmanager
 def refusing(program: Program, backend: Backend, jit: bool) -> Iterator[None]:
-    """Raise what the library refuses inside at the user's source: GradientError PCB603 for what cannot be compiled."""
+    """Raise the library's refusals inside at the user's source: GradientError PCB603 for failures to compile."""
     try:
         with explaining(program, backend, jit):
             yield

@@ -56,25 +56,25 @@ class Replay:
 
     @cached_property
     def names(self) -> dict[int, Names]:
-        """How each active block uses its variables."""
+        """The use of variables by each active block."""
         return {number: Names(self.tapes, tape) for number, tape in self.tapes.blocks.items()}
 
     @cached_property
     def beside(self) -> dict[int, list[Beside]]:
-        """By block, what its pieces give beside."""
+        """The results of pieces beside their lanes' gradients, by block."""
         tapes = self.tapes.blocks.items()
         return {n: [Beside(n, place, linear) for place, linear in tape.linear.items()] for n, tape in tapes}
 
     @cached_property
     def gradients(self) -> dict[str, tuple[TensorType, bool]]:
-        """The gradients of lanes, by key: what each holds for a lane, and whether of each entry of a stack."""
+        """The gradients of lanes, by key: their contents for a lane, or for each entry of a stack."""
         stacks = set(self.tapes.layout.all_stacks)
         names = sorted(self.tapes.activity.variables & self.program.storage.keys())
         return {key: (type_, key in stacks) for name in names for key, type_ in keys(self.tapes, name)}
 
     @cached_property
     def totals(self) -> dict[str, TensorType]:
-        """The gradients by shared operands that are sums of rows, by key: what each holds, of all lanes or for each."""
+        """The gradients by shared operands that are sums of rows, by key: their contents, of all lanes or for each."""
         return {
             key: type_
             for name in self.program.shared
@@ -84,16 +84,16 @@ class Replay:
 
     @cached_property
     def lookups(self) -> Lookups:
-        """Those by tables that are looked up in alone."""
+        """The lookups in tables that nothing else reads."""
         return Lookups(self.tapes, {} if self.by_lane or self.sums else self.beside)
 
     @cached_property
     def together(self) -> Together:
-        """What is done for all rows of a segment at its end."""
+        """The work for all rows of a segment at its end."""
         return Together(self.tapes, self.lookups, by_lane=self.by_lane)
 
     def nothing(self, type_: TensorType, lanes: Any) -> Array:
-        """No gradient by a shared operand: of all lanes, or of each."""
+        """Return the zero gradient by a shared operand: of all lanes, or of each."""
         return self.together.nothing(type_, lanes)
 
     def segment(

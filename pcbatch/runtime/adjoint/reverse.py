@@ -1,4 +1,4 @@
-"""Reverse mode of one program: which of the ways through it a run takes, and what it is compiled for."""
+"""Reverse mode of one program: the choice of a run's way through it, and of the compiled program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
 FEW = 3
-"""More segments than these, and the next run has tapes as long as they get."""
+"""Number of segments beyond which the next run has tapes as long as they get."""
 
 
 MOST_IN_GRAPH = (
@@ -45,7 +45,7 @@ MOST_IN_GRAPH = (
 
 @dataclass(frozen=True)
 class Forks:
-    """What was `learned` of runs whose calls are forked, plain ones too, and how many bytes lanes may take.
+    """The feedback `learned` from runs whose calls are forked, plain ones too, and the limit on the bytes of lanes.
 
     With `most` there are never more lanes: not all examples are run at once then.
     Few examples begin with so many bytes of lanes at `least`, as plain runs do: else their first run would be compiled
@@ -56,7 +56,7 @@ class Forks:
     limit: int
     most: int | None = None
     because: Callable[[str], None] = lambda why: None
-    """Told why a run has made its calls one after the other."""
+    """A callback for the reason why a run has made its calls one after the other."""
     least: int = 0
 
 
@@ -111,7 +111,7 @@ class Reverse(Way):
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.most, self._natively = most, natively
         program, self.hidden = with_hidden(program, backend)
-        """What helpers capture, to be given behind all other shared operands."""
+        """The values that helpers capture, which follow all other shared operands."""
         self.mixing, self._rooms, self._forks = mixing, rooms, forks
         every = groups(program) if forks is not None else []
         self._forked_program = forking(program) if every else None
@@ -187,7 +187,7 @@ class Reverse(Way):
 
     @once
     def native(self) -> Natively | None:
-        """What gives gradients by native code; None where nothing does."""
+        """The gradients by native code; None where there are none."""
         return None if self._natively is None or self.is_fixed or self.is_mixed else self._natively(self)
 
     def is_native(self, lanes: Any) -> bool:

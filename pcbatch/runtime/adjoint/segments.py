@@ -1,4 +1,4 @@
-"""A taped run as a sequence of segments, each a leg with tapes of its own: what one compiled program is run for.
+"""A taped run as a sequence of segments, each a leg with tapes of its own, by one compiled program.
 
 A segment ends when no lane can go on: because all have ended, because stacks are full, or because the tape is. Then
 what it recorded is put aside and the next begins with empty tapes, and on longer stacks where lanes want room there. So
@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.programs import NO_BUDGET
 
 @dataclass(frozen=True)
 class Segment:
-    """The end of a segment: where the run stands, what it recorded, and two scalar bools.
+    """The end of a segment: the standing of the run, its tape, and two scalar bools.
 
     `goes_on`: some lane has not ended. `lacking`: some lane wants room on its stacks.
     """
@@ -52,21 +52,21 @@ class Segments:
         return self.layout.carried
 
     def lanes(self, snapshot: Snapshot) -> Any:
-        """How many lanes a run has there."""
+        """Return the number of lanes of a run there."""
         return snapshot.pool.lanes
 
     @property
     def changed(self) -> set[str]:
-        """The keys of what a segment may change of a state, and of stacks that grow between two."""
+        """The keys of a state's arrays that a segment may change, and of stacks that grow between two."""
         return {"pc", "room", *self.layout.all_stacks}.union(*self.legs.loop.guarded.changes)
 
     @property
     def held(self) -> list[Held]:
-        """What a lane has of each array that changes."""
+        """The contents of each array that changes, for a lane."""
         return [self.layout.arrays[key] for key in self.keys if key in self.changed]
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
-        """On from `snapshot`, of a run of so many `examples`, with empty tapes."""
+        """Go on from `snapshot`, of a run of so many `examples`, with empty tapes."""
         legs, pool = self.legs, snapshot.pool
         carried = {key: snapshot.state[key] for key in self.layout.carried}
         blank = self.tapes.blank(self.backend.lanes_of(carried["pc"]), examples)
@@ -81,7 +81,7 @@ class Segments:
         return Segment(replace(snapshot, state=state, counters=counters, outputs=outputs), tape, goes_on, lacking)
 
     def _lacking(self, state: State) -> Array:
-        """Whether a lane waits for room on its stacks: a scalar bool."""
+        """Return a scalar bool: whether a lane waits for room on its stacks."""
         found = []
         for number, each in enumerate(self.legs.loop.guarded.runners):
             room = each.has_stacks(state) if isinstance(each, TapedRunner) else None

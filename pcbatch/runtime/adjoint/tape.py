@@ -1,4 +1,4 @@
-"""What a taped run keeps: a log of the runs of blocks, and for each active block a tape with a row for each lane of it.
+"""The records of a taped run: a log of block runs, and for each active block a tape with a row for each lane.
 
 The log has `(block, count)` of each run of an active block, or of each chunk of it. The `count` rows that the run adds
 to the block's own tape say which lanes they are of, and what undoing them needs: the stack pointers, the indices of
@@ -35,7 +35,7 @@ Sources = tuple[frozenset[str], frozenset[str]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many rows a tape has: so many whole `batches`, and more up to so many `rows` or `bytes` of an array.
+    """The sizes of tapes: so many whole `batches`, and more up to so many `rows` or `bytes` of an array.
 
     Where it `guesses`, no more than a lane has that runs a block as often as its longest argument has elements.
     Of so many beginnings of segments, an even number, and more up to so many bytes, `beginnings.py` keeps track.
@@ -118,7 +118,7 @@ class Tapes:
         self._check()
 
     def _check(self) -> None:
-        """Refuse what has no gradients here: GradientError PCB606."""
+        """Refuse programs without gradients here: GradientError PCB606."""
         types = {**self.program.types, **self.program.shared_types}
         for name in sorted(self.activity.variables | self.activity.shared):
             if any(leaf.dtype.startswith("complex") for leaf in leaves(types[name])):
@@ -176,7 +176,7 @@ class Tapes:
         return BlockTape(number, fields, linear, pointers)
 
     def _more_fields(self, number: int) -> dict[str, TensorType]:
-        """Fields that the rows of a block have for what it does with other lanes."""
+        """Return the fields in a block's rows for its dealings with other lanes."""
         return {}
 
     def _linear(self, piece: Piece) -> Linear:
@@ -195,7 +195,7 @@ class Tapes:
 
     @cached_property
     def bytes_by_span(self) -> dict[int, dict[Span, int]]:
-        """How many bytes are kept of a row of each block, by the source that makes them, or where the block begins."""
+        """The bytes kept of a row of each block, by the source that makes them, or where the block begins."""
         found: dict[int, dict[Span, int]] = {}
         for number, tape in self.blocks.items():
             block, kept = self.program.blocks[number], Counter[Span]()
@@ -215,55 +215,62 @@ class Tapes:
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     def _room(self, tape: BlockTape) -> tuple[int, int]:
-        """How many rows there is room for: so many times the number of lanes, and so many more."""
+        """Return the room of a tape in rows: a multiple of the number of lanes, and a number to add."""
         widest = max(max(type_.bytes, 1) for type_ in tape.fields.values())
         return self.sizes.batches, min(self.sizes.rows, self.sizes.bytes // widest)
 
     def rows(self, tape: BlockTape, lanes: Any) -> Any:
-        """How many rows a tape has room for."""
+        """Return the number of rows of a tape."""
         batches, more = self._room(tape)
-        return lanes * batches + min(more, self._guessed(lanes))
+        return lanes * (batches + self._most(tape)) + min(more, self._guessed(lanes))
+
+    def _most(self, tape: BlockTape) -> int:
+        """Return the number of a lane's rows beyond one in a run of the block: those of deferred turns."""
+        deferred = self.program.blocks[tape.number].deferred
+        return 0 if deferred is None else deferred.most
 
     def _guessed(self, lanes: Any) -> int:
-        """How many rows beyond whole batches are likely to be enough."""
+        """Return a likely sufficient number of rows beyond whole batches."""
         if isinstance(lanes, int) and self.sizes.guesses and self._longest:
             return max(CPU.tape_least, lanes * (self._longest - self.sizes.batches))
         return self.sizes.rows
 
     def are_short(self, lanes: Any) -> bool:
-        """Whether some tape has less room for so many lanes than it may have."""
+        """Return whether some tape is smaller, for so many lanes, than its limit."""
         return any(self._guessed(lanes) < self._room(tape)[1] for tape in self.blocks.values())
 
     def are_likely_enough(self, lanes: int) -> bool:
-        """Whether a run of so many lanes, each of which runs a block as often as is guessed, is one segment."""
+        """Return whether so many lanes are likely to need one segment, each running a block as often as is guessed."""
         rows = lanes * self._longest
         return rows > 0 and all(rows <= self.rows(tape, lanes) for tape in self.blocks.values())
 
     @cached_property
     def _longest(self) -> int:
-        """How many elements the longest argument of a lane has along its first axis; 0 if all are numbers."""
+        """The length of the longest argument of a lane along its first axis; 0 if all are numbers."""
         shapes = [leaf.shape for name in self.program.parameters for leaf in leaves(self.program.types[name])]
         return max((shape[0] for shape in shapes if shape), default=0)
 
     def margin(self, tape: BlockTape, lanes: Any) -> Any:
-        """How many rows the arrays of a tape have before the first that is kept, and behind the last.
+        """Return the number of rows in a tape's arrays before the first that is kept, and behind the last.
 
         No run of a block computes more.
         """
         compaction = self.context.compaction
+        if compaction is not None and self._most(tape):
+            return lanes + compaction.device.deferred_most
         return lanes + compaction.device.chunk_most if compaction is not None and compaction.always else lanes
 
     def length(self, tape: BlockTape, lanes: Any) -> Any:
-        """How many rows the arrays of a tape have."""
+        """Return the number of rows in a tape's arrays."""
         return self.rows(tape, lanes) + self.margin(tape, lanes) * 2
 
     def apart_at_once(self, lanes: Any) -> Any:
-        """How many rows are looked at together where gradients are kept apart by lane; no more than `length`."""
+        """Return the number of rows processed together where gradients are kept apart by lane; at most `length`."""
         return lanes
 
     @cached_property
     def types(self) -> dict[str, TensorType]:
-        """What a row of each array of the tapes is, by key."""
+        """The type of a row in each array of the tapes, by key."""
         tapes = self.blocks.values()
         return {tape.key(field): type_ for tape in tapes for field, type_ in tape.fields.items()}
 
@@ -278,7 +285,7 @@ class Tapes:
         return [*self.specs(None)]
 
     def specs(self, lanes: int | None) -> dict[str, Spec]:
-        """The dtypes and shapes of what `keys` says."""
+        """The dtypes and shapes of the arrays of `keys`."""
         found: dict[str, Spec] = {}
         for tape in self.blocks.values():
             count = None if lanes is None else self.length(tape, lanes)
@@ -287,11 +294,12 @@ class Tapes:
         return {**found, LOG: ("int32", (None if lanes is None else self._entries(lanes), 2))}
 
     def _entries(self, lanes: Any) -> Any:
-        """How many entries the log has: where it is not full, enough for another run, in however many chunks.
+        """Return the number of the log's entries: if not full, it has enough for another run, in however many chunks.
 
         There is a last one, where nobody reads, for a run of no lanes.
         """
-        return lanes + (self.sizes.log + 1)
+        most = max(map(self._most, self.blocks.values()), default=0)
+        return lanes * (1 + most) + (self.sizes.log + 1)
 
     def blank(self, lanes: Any, examples: Array) -> State:
         """Empty tapes of a run of so many `examples`, which are not known when it is compiled."""
@@ -305,6 +313,6 @@ class Tapes:
         return {**found, LOG: backend.zeros(self._entries(lanes), TensorType("int32", (2,)))}
 
     def has_room(self, tape: BlockTape, state: State, lanes: Any) -> Array:
-        """Whether another run of the block can be recorded, of however many lanes: a scalar bool."""
-        fits = state[tape.used] + lanes <= self.rows(tape, lanes)
+        """Return a scalar bool: whether another run of the block, of however many lanes, can be recorded."""
+        fits = state[tape.used] + lanes * max(1, self._most(tape)) <= self.rows(tape, lanes)
         return fits & (state[LOGGED] < self.sizes.log)

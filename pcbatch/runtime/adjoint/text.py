@@ -1,4 +1,4 @@
-"""The way back of a program as text: for each block that is taped what a row of its tape holds, and how it is undone.
+"""The backward pass of a program as text: for each taped block the contents of its tape's rows, and its undoing.
 
     adjoint of product(x, n) -> x
       by x, w                                      by which parameters and shared operands there are gradients
@@ -105,7 +105,7 @@ def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
 
 
 def _where(item: Piece | Store) -> str:
-    """In which rows an item is undone."""
+    """Return the condition on the rows in which an item is undone."""
     return "" if item.predicate is None else f"  if {item.predicate}"
 
 

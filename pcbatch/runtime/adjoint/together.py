@@ -1,4 +1,4 @@
-"""What is done at the end of a segment for all its rows, so many at a time.
+"""The work at the end of a segment for all its rows, so many at a time.
 
 Late pieces are undone, and what gradients by shared operands need of all rows together is pulled back: of late pieces
 right away, some rows after the other, so that what is pulled back is nowhere kept for all.
@@ -26,22 +26,22 @@ Carried = list[Array]
 
 
 class Together:
-    """For one program; gradients by shared operands are sums of all lanes, or of each lane."""
+    """The work of one program; gradients by shared operands are sums of all lanes, or of each lane."""
 
     def __init__(self, tapes: Tapes, lookups: Lookups, *, by_lane: bool):
         self.tapes, self.lookups, self.by_lane = tapes, lookups, by_lane
         self.backend, self.program = tapes.backend, tapes.program
 
     def nothing(self, type_: TensorType, lanes: Any) -> Array:
-        """No gradient by a shared operand: of all lanes, or of each."""
+        """Return the zero gradient by a shared operand: of all lanes, or of each."""
         return self.backend.zeros(lanes, type_) if self.by_lane else self.backend.zeros_of(type_)
 
     def late(
         self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
     ) -> tuple[State, Totals]:
-        """What a piece that is late gives of all rows of the segment.
+        """Undo a late piece for all rows of the segment.
 
-        `end` with the deltas that stay rows, and `totals` with what the others and the sums add to them.
+        Return `end` with the deltas that stay rows, and `totals` with what the others and the sums add to them.
         """
         backend, linear = self.backend, each.linear
         names, operands, left_out = self._given(each, shared)
@@ -75,7 +75,7 @@ class Together:
         return {**end, **dict(zip(staying, found, strict=False))}, {**totals, **after}
 
     def _given(self, each: Beside, shared: Mapping[str, Leaves]) -> tuple[list[str], list[Leaves], list[int]]:
-        """The keys of gradients by what a piece shares, that itself, and the numbers of deltas that stay rows."""
+        """Return the gradients' keys for a piece's shared operands, these, and the numbers of deltas that stay rows."""
         piece = self.program.blocks[each.number].body[each.place]
         assert isinstance(piece, Piece)
         names = [key for name in piece.shared for key, _ in self.tapes.shared_keys(name)]
@@ -84,7 +84,7 @@ class Together:
     def pulled_back(
         self, each: Beside, end: State, tape: State, sound: Array, shared: Mapping[str, Leaves], totals: Totals
     ) -> Totals:
-        """`totals` with what a piece that is not late gives of all rows of the segment."""
+        """Add to `totals` the contributions of a piece that is not late, from all rows of the segment."""
         backend, linear = self.backend, each.linear
         names, operands, left_out = self._given(each, shared)
         sums, lanes = [end[key] for key in each.sums], backend.lanes_of(sound)
@@ -121,7 +121,7 @@ class Together:
         carried: Carried,
         some: Callable[[Array, Rows, Sequence[Array], Carried], Carried],
     ) -> Carried:
-        """What is `carried` on by `some`, which is given so many rows of `arrays` at a time, and where they start.
+        """Fold `some` over the rows of `arrays`, so many at a time: it gets their start, and updates `carried`.
 
         Each row that has taken part is of the mask once.
         """
@@ -152,7 +152,7 @@ class Together:
         return now[1]
 
     def _at_once(self, length: Any, lanes: Any, each: Beside) -> list[tuple[Any, int]]:
-        """How many rows are looked at together, if at least so many are left.
+        """Return the numbers of rows to process together, each with the least number left for which it serves.
 
         Where rows are wide, first many, then of the rest fewer: what is done for them is compiled twice then.
         """
@@ -168,7 +168,7 @@ class Together:
 
 
 def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: bool) -> Array:
-    """A total with what rows add to it; `[lanes, ...]` if it is `by_lane`, and several rows may be of one lane."""
+    """Return a total plus the rows; `[lanes, ...]` if `by_lane`, where several rows may be of one lane."""
     if by_lane:
         assert rows.lanes is not None
         return total + backend.sums_of_rows(part, rows.mask, rows.lanes, backend.lanes_of(total))

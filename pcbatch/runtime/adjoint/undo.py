@@ -1,4 +1,4 @@
-"""The adjoint of one run of one block: what flowed from a variable's value to others flows back to it.
+"""The adjoint of one run of one block: gradients flow back along the flow of values.
 
 For each active variable there is the gradient by its top, and by each entry of its stack, of every lane, laid out as
 the values are: `top v 0`, `stack v 0`. A run is undone from its end to its beginning. Along the way `adjoints` holds
@@ -45,18 +45,18 @@ class Undoing:
         self.state, self.rows, self.taped, self.shared = dict(state), rows, taped, shared
         self.adjoints: dict[str, Adjoint] = {}
         self.read: list[Array] = []
-        """What has been read of the state, and is to be there before the state is written."""
+        """Values read from the state, to be computed before the state is written."""
         self.deltas: dict[int, Sequence[Array]] = {}
         self.parts: dict[int, Sequence[Array]] = {}
         self.seeds: dict[int, Sequence[Array]] = {}
 
     def undo(self) -> State:
-        """The gradients as they are before the run; `deltas` and `parts` have what pieces give beside.
+        """Return the gradients as they are before the run; `deltas` and `parts` have the pieces' other results.
 
         And `seeds` has those of late pieces, which give nothing yet.
         """
         for name in self.names.whole:
-            self.adjoints[name] = self.at_end(name)
+            self.adjoints[name] = [None for _ in self.layout.leaves(name)] if self.adds else self.at_end(name)
         for slot, variable, name in self.names.given:
             self.add(name, self.of_child(slot, variable))
         saved = self.entries()
@@ -76,7 +76,10 @@ class Undoing:
         for slot, variable, _ in self.names.given:
             self.empty(slot, variable, here)
         for name in self.names.whole:
-            self.put(name, here)
+            if self.adds:
+                self.add_to_lanes(name)
+            else:
+                self.put(name, here)
         for slot, variable, name in self.names.handed:
             self.hand(slot, variable, self.taken(name), here)
         for name in self.names.of_example:
@@ -105,7 +108,7 @@ class Undoing:
         return self.adjoints[name] if found is None else found
 
     def zeros(self, type_: TensorType) -> Array:
-        """No gradient, for each row."""
+        """Return a zero gradient for each row."""
         return self.backend.zeros(self.backend.lanes_of(self.rows.mask), type_)
 
     def filled(self, name: str, adjoint: Adjoint) -> list[Array]:
@@ -174,7 +177,7 @@ class Undoing:
     # -- other lanes ---------------------------------------------------------------------------------------------------
 
     def of_child(self, slot: int, variable: str) -> Adjoint:
-        """The gradient by what a forked call was given."""
+        """Return the gradient by an argument of a forked call."""
         lanes = self.taped[child_field("forked", slot)]
         keys = (None if leaf is None else key for key, leaf in self.tops(variable))
         found = [None if key is None else self.backend.load(self.state[key], [], lanes) for key in keys]
@@ -183,7 +186,7 @@ class Undoing:
         return found if made is None else self.only(made, variable, found)
 
     def made(self, what: str, slot: int) -> Array | None:
-        """Which rows have made a call of the group, None if all: in place of who ran it there is the lane itself."""
+        """Return which rows made a call of the group, None if all: for other rows the lane itself stands as callee."""
         field = child_field(what, slot)
         return self.taped[field] != self.taped[LANE] if field in self.names.conditional else None
 
@@ -196,7 +199,7 @@ class Undoing:
                 self.state[key] = self.backend.masked_store(self.state[key], [], here, self.zeros(leaf), lanes)
 
     def hand(self, slot: int, variable: str, adjoint: Adjoint, here: Array) -> None:
-        """Let the lane that has run a forked call have the gradient by what that gave."""
+        """Give the gradient by a forked call's result to the lane that has run it."""
         if any(each is not None for each in adjoint):
             lanes, made = self.taped[child_field("joined", slot)], self.made("joined", slot)
             here = here if made is None else here & made
@@ -208,15 +211,26 @@ class Undoing:
         """The keys of the gradients by the tops of a variable, without a type where there is none."""
         return [*zip(self.layout.tops(variable), self.tapes.floats(variable), strict=True)]
 
+    @property
+    def adds(self) -> bool:
+        """True if rows are deferred turns: several may be of one lane, of which they only read."""
+        return self.names.block.deferred is not None
+
+    def add_to_lanes(self, name: str) -> None:
+        """Let the gradients by a variable that rows have read grow."""
+        pairs = zip(self.layout.tops(name), self.taken(name), strict=True)
+        for key, value in ((key, value) for key, value in pairs if value is not None):
+            self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.rows.lanes)
+
     def add_to_example(self, name: str) -> None:
-        """Let the gradients by what lies by example grow."""
+        """Add to the gradients by variables that lie by example."""
         pairs = zip(self.layout.keys("input", name), self.taken(name), strict=True)
         for key, value in ((key, value) for key, value in pairs if value is not None):
             self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.owners)
 
     @property
     def owners(self) -> Array:
-        """Of which example each row is."""
+        """The example of each row."""
         return self.taped[self.tapes.owner]
 
     # -- predicates ----------------------------------------------------------------------------------------------------
@@ -265,6 +279,9 @@ class Undoing:
         key, at = self.of_array(array, indices)
         if key is not None and self.layout.storage(array) == "example":
             self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.owners)
+            return
+        if key is not None and self.adds:
+            self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.rows.lanes)
             return
         if key is not None:
             known = self.backend.load_each(self.state[key], at, self.rows.lanes)

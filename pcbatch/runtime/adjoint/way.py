@@ -1,4 +1,4 @@
-"""One way through a program and back: runs that are taped, and what undoes them.
+"""The forward and backward pass through a program: runs that are taped, and the undoing of these.
 
 Both are plain graphs around compiled segments: the way forward puts what each segment has recorded at the end of lists,
 the way back takes it from there. So they run in a caller's graph as well, however many segments there will be.
@@ -30,16 +30,16 @@ from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout
 
 POLICIES: dict[str, Callable[[Segments], PutAside]] = {"keep": Whole, "replay": Beginnings}
-"""What is put aside of segments, by the option `tape`."""
+"""The stores of segments, by the option `tape`."""
 
 
 SEGMENTS = 3
-"""Where the number of segments is among what the way back is given."""
+"""Position of the number of segments among the inputs of the backward pass."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run has ended, for its way back: so many `examples` in a room for `every` one, `sound` those that count.
+    """The end of a run, for its backward pass: `examples` in a room for `every` one, `sound` those that count.
 
     Stacks have so many `entries`; `width` is the number of lanes, if that is not one for each example.
     """
@@ -55,7 +55,7 @@ class Ended:
 
 
 class Undoes(Protocol):
-    """What gives the gradients through a taped run: see `Way.gradients`."""
+    """The interface to gradients through a taped run: see `Way.gradients`."""
 
     def gradients(
         self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
@@ -65,7 +65,7 @@ class Undoes(Protocol):
 
 @dataclass(frozen=True)
 class Taped:
-    """A taped run: what made it, what it gave, and what it left for the way back.
+    """A taped run: its maker, its outcome, and its records for the backward pass.
 
     `aside` is what has been put aside of so many `segments`; `pointers` are those at which the results lie. It had so
     many lanes, examples and idle ones: `room`.
@@ -78,15 +78,15 @@ class Taped:
     pointers: Sequence[Array]
     room: Any
     operands: Sequence[Array] = ()
-    """What segments are given before shared operands."""
+    """The operands of segments before shared operands."""
     lanes: Array | None = None
-    """How many lanes there were in the end, if not one for each example."""
+    """The final number of lanes, if not one for each example."""
     told: Sequence[Array] = ()
     """See `Forward.told`."""
     tape: Sequence[Array] = ()
-    """That of the first segment, as it is, where only further ones are put aside."""
+    """The tape of the first segment, as it is, where only further ones are put aside."""
     is_alone: bool = False
-    """Whether there are no further ones, which is known then."""
+    """True if there are no further ones; only then is it known."""
 
 
 class Way:
@@ -122,7 +122,7 @@ class Way:
 
     @cached_property
     def tapes(self) -> Tapes:
-        """What a run keeps; GradientError where there is no way back."""
+        """The tapes of a run; GradientError where it has no backward pass."""
         return Tapes(self.context, self._sizes, self._sources)
 
     @cached_property
@@ -132,7 +132,7 @@ class Way:
 
     @cached_property
     def put_aside(self) -> PutAside:
-        """What is put aside of them for the way back."""
+        """The store of tapes for the backward pass."""
         return POLICIES[self.tape](self.segments)
 
     @cached_property
@@ -148,7 +148,7 @@ class Way:
 
     @cached_property
     def flow(self) -> Flow:
-        """By what gradients flow."""
+        """The flow of gradients."""
         return Flow(self.replay)
 
     def nothing(self) -> list[Array | None]:
@@ -187,7 +187,7 @@ class Way:
         return self._completed(Taped(self, outcome, aside, segments, pointers, room, **known), every)
 
     def _run(self, given: Sequence[Array], room: int | None, capacity: int | None) -> tuple[str, list[Array]]:
-        """What `Forward.run` gives, all "aside"; or last the tape of the "first" segment, which may be "alone"."""
+        """Run forward, all "aside"; or return last the tape of the "first" segment, which may be "alone"."""
         forward = self.forward
         if room is None or self.tape != "keep":
             run = self._once(("forward", room, capacity), lambda: forward.run(room, capacity))
@@ -205,11 +205,11 @@ class Way:
         return "alone", [*found[: forward.ends], self._count(1), *tape]
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
-        """On what a run begins: the capacity of stacks."""
+        """Return the initial capacity of stacks."""
         return [self._count(self.capacity)]
 
     def _completed(self, taped: Taped, arrays: Sequence[Array]) -> Taped:
-        """`taped` with what the way back needs of the arrays that the run was given."""
+        """Return `taped` with the run's inputs that the backward pass needs."""
         return taped
 
     def _count(self, number: Any) -> Array:
@@ -275,7 +275,7 @@ class Way:
             tape, aside, segments = aside[:count], aside[count:], arrays[SEGMENTS]
 
             def alone() -> list[Array]:
-                """Of the first segment, as most often."""
+                """Go back through the only segment, the usual case."""
                 found = list(self._alone(lanes, wanted)(*arrays[: len(arrays) - len(aside)]))
                 first = len(found) - self.replay.lookups.count
                 return [*found[:first], *self.replay.lookups.summed(self.replay.lookups.flat(found[first:]))]
@@ -290,7 +290,7 @@ class Way:
         return self.backend.compile(program, False)
 
     def _ended(self, arrays: Sequence[Array], wanted: Sequence[bool]) -> tuple[Ended, list[Array]]:
-        """How a run has ended, of what the way back is given; and what it is given behind that."""
+        """Split the inputs of the backward pass into the end of the run, and all that follows."""
         remaining = iter(arrays)
         examples, status, entries, _ = (next(remaining) for _ in range(SEGMENTS + 1))
         width = next(remaining) if self.has_width else None
@@ -313,7 +313,7 @@ class Way:
         return [*first, *(after[key] for key in self.replay.totals)]
 
     def _alone(self, lanes: int | None, wanted: Sequence[bool]) -> Callable[..., Any]:
-        """The compiled program of the whole way back through one segment; what is looked up comes last.
+        """Return the compiled program of the backward pass through one segment; lookups come last.
 
         Where gradients begin is made inside, for XLA copies all that changes of what is made outside.
         """
@@ -335,7 +335,7 @@ class Way:
         lanes: int | None,
         capacity: int | None,
     ) -> list[Array]:
-        """What the way back gives through however many segments, of which `tape` is the first, if there is one."""
+        """Run the backward pass through any number of segments; `tape` is that of the first, if there is one."""
         before = self._first_gradients(ended)
         compiled, lookups, shared = self.undo(lanes), self.replay.lookups, ended.shared
         pool = self._pool(lanes if lanes is not None else ended.every)
@@ -361,7 +361,7 @@ class Way:
         return [*self._given(ended, dict(zip(before, found, strict=True))), *lookups.joined(rows)]
 
     has_width = False
-    """Whether there are other lanes than one for each example, as many as a run needs."""
+    """True if a run has as many lanes as it needs, not one for each example."""
 
     def _pool(self, examples: Any) -> Pool:
         """The pool of a run."""

@@ -19,7 +19,7 @@ State = dict[str, Array]
 
 
 class Arrays(Protocol):
-    """What the machine computes with, block by block and lane by lane, beside what users' pieces compute."""
+    """The array operations of the machine itself, per block and per lane, as opposed to those of users' pieces."""
 
     # -- making arrays -------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Arrays(Protocol):
     def with_added(
         self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
     ) -> Array:
-        """`array` with `value[row]` added to what `masked_store` would write over; rows may be of the same lane."""
+        """Return `array` with `value[row]` added where `masked_store` would write; rows may be of the same lane."""
 
     def with_row(self, array: Array, place: Array, row: Array) -> Array:
         """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
@@ -141,7 +141,7 @@ class Arrays(Protocol):
         """`array[start:start + count]`, within the array."""
 
     def load_each(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
-        """What `masked_store` would write over: as `load`, and `[rows, n]` indices stand for every combination."""
+        """The elements that `masked_store` would overwrite: as `load`, but `[rows, n]` indices give any combination."""
 
     def unspread(self, array: Array, shape: tuple[int, ...]) -> Array:
         """`[rows, *shape]`: the sum over the axes along which an array of this shape was broadcast to `array`."""
@@ -190,16 +190,16 @@ class Arrays(Protocol):
     # -- over all lanes ------------------------------------------------------------------------------------------------
 
     def counted(self, mask: Array) -> Array:
-        """Of each element of a bool vector, how many up to it hold, itself included: int32, as long."""
+        """Return for each element of a bool vector the number of true ones up to and including it: int32, as long."""
 
     def ranks(self, numbers: Array) -> Array:
-        """Of each of a few numbers how many before it are the same: int32, as long."""
+        """Return for each of a few numbers how many before it are equal to it: int32, as long."""
 
     def marked(self, size: Array | int, numbers: Array, mask: Array) -> Array:
-        """Whether each number below `size` is one of `numbers`, int32 `[n]`, where `mask` holds: bool `[size]`."""
+        """Bool `[size]`: true at each number that occurs in `numbers`, int32 `[n]`, where `mask` holds."""
 
     def any(self, mask: Array) -> Array:
-        """Whether any element of a bool array holds: a scalar."""
+        """Bool scalar: true if any element of `mask` holds."""
 
     def sum(self, array: Array) -> Array:
         """int32 scalar sum of a bool or integer array."""
@@ -214,7 +214,7 @@ class Arrays(Protocol):
         """float32 scalar: the sum of a vector of bools or numbers, each times its weight."""
 
     def tally(self, numbers: Array, labels: Sequence[int]) -> Array:
-        """How many of `[lanes]` int32 `numbers` equal each label: int32 `[len(labels)]`."""
+        """Count the `[lanes]` int32 `numbers` that equal each label: int32 `[len(labels)]`."""
 
     # -- vectors of scalars --------------------------------------------------------------------------------------------
 

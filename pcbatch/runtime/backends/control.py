@@ -1,4 +1,4 @@
-"""Control: what runs under a condition, again and again, or compiled; and the program of a caller's around it."""
+"""Control: conditionals, loops, compilation, and the caller's program around a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcbatch.runtime.store.opening import Name
 P = ParamSpec("P")
 T = TypeVar("T")
 PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
-"""From gradients by the results of a function to those by its arguments."""
+"""A function from gradients by a function's results to those by its arguments."""
 
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
@@ -30,7 +30,7 @@ class Explanation:
 
 
 class Ended(Protocol):
-    """What is left of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
+    """The end of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
 
     @property
     def values(self) -> tuple[Array, ...]:
@@ -38,15 +38,15 @@ class Ended(Protocol):
 
     @property
     def status(self) -> Array:
-        """What became of each lane."""
+        """The status of each lane."""
 
     @property
     def site(self) -> Array:
-        """At which fault site each lane failed."""
+        """The fault site at which each lane failed."""
 
     @property
     def place(self) -> Array:
-        """In which block each lane failed."""
+        """The block in which each lane failed."""
 
     @property
     def fault_values(self) -> Mapping[str, Sequence[Array]]:
@@ -117,13 +117,13 @@ class Control(Protocol):
         function: Callable[[Array, list[Array]], tuple[Array, list[Array]]],
         before: Sequence[Array],
     ) -> list[Array]:
-        """`while predicate: predicate, before = function(predicate, before)`: what `before` is then.
+        """Run `while predicate: predicate, before = function(predicate, before)`; return the last `before`.
 
         Shapes stay. `function` may read the predicate, which holds.
         """
 
     def in_turn(self, arrays: Sequence[Array]) -> bool:
-        """Whether small work on `arrays` is faster in a loop of its own than beside work on a large one."""
+        """Return whether small work on `arrays` is faster in a loop of its own than beside work on a large array."""
 
     def while_loop(
         self,
@@ -142,7 +142,7 @@ class Control(Protocol):
         """
 
     def place(self) -> str:
-        """What this thread's programs are for, "CPU" or "GPU": one for the one is none for the other."""
+        """Return the kind of device that this thread compiles for, "CPU" or "GPU"; programs are made for one kind."""
 
     def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
         """`function`, to be called by another thread at the place of this one, and a function that ends its runs early.
@@ -180,39 +180,39 @@ class Control(Protocol):
     def direct(
         self, compiled: Callable[..., Any], arrays: Sequence[Array]
     ) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """What `compiled` is for arrays like these: called with all of them, it does not look at what they are.
+        """Return `compiled` specialised to arrays like these: called with all of them, it does not inspect them.
 
         To be called only where what runs is `runs_unseen`.
         """
 
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
-        """Raise what running it would raise at first: trace what `compile` gave, have it compiled if `jit`, no more."""
+        """Raise the errors of a first run: trace the result of `compile`, and have it compiled if `jit`."""
 
     def targeting(self, place: str) -> AbstractContextManager[None]:
-        """Inside, programs are traced for a "CPU" or a "GPU", whatever there is here."""
+        """Trace programs inside for a "CPU" or a "GPU", whatever the machine has."""
 
     def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
         """A function of arrays of such dtypes and shapes, traced, to be written as StableHLO."""
 
     def explain(self, error: Exception) -> Explanation | None:
-        """What an error that compiling or running raised is about; None for errors that no operation caused."""
+        """Translate an error raised while compiling or running; return None if no operation caused it."""
 
     # -- inside a caller's program -------------------------------------------------------------------------------------
 
     def runs_now(self) -> bool:
-        """Whether what is called now runs at once, rather than becoming part of a caller's program."""
+        """Return whether a call runs at once instead of becoming part of a caller's program."""
 
     def is_vectorized(self) -> bool:
-        """Whether what is called now becomes part of what a caller vectorises, over an axis of its own."""
+        """Return whether a call becomes part of a caller's vectorised function, along an axis of its own."""
 
     def runs_unseen(self) -> bool:
         """The same, and nobody watches it who might ask for a gradient."""
 
     def is_concrete(self, array: Array) -> bool:
-        """Whether the array has its values now, rather than when a caller's program that is being traced runs."""
+        """Return whether the array has its values now, not only when a caller's traced program runs."""
 
     def inside_fixed_program(self) -> bool:
-        """Whether this becomes part of a caller's compiled program, in which nothing can raise and no array grows."""
+        """Return whether this is traced into a caller's compiled program, where nothing can raise or grow."""
 
     def handler_version(self) -> tuple[int, int] | None:
         """The version of the interface by which a caller's program calls handlers, functions of machine code.
@@ -253,24 +253,24 @@ class Control(Protocol):
         """
 
     def is_saved(self) -> bool:
-        """Whether a gradient is traced now only to be saved: it reaches the arrays of its run, but no records."""
+        """Return whether a gradient is traced only to be saved: it sees its run's arrays, but not its records."""
 
     def refused_gradients(self, error: Exception, arrays: Sequence[Array]) -> Sequence[Array | None]:
-        """Raises `error`, as `arrays` have no gradients; or, where one `is_saved`, what raises once it is used."""
+        """Raise `error`, as `arrays` have no gradients; or, where one `is_saved`, make an operation that raises it."""
 
     def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """What `compile` gave, called so that nobody who watches sees it; what is traced first is traced as ever."""
+        """Return the result of `compile` such that no tape sees its calls; the first call still traces as usual."""
 
     def is_watched(self, arrays: Sequence[Array]) -> bool:
-        """Whether somebody watches what is made of `arrays`, who is likely to ask for a gradient."""
+        """Return whether a tape watches operations on `arrays`, so that a gradient is likely."""
 
     def may_be_differentiated(self, arrays: Sequence[Array]) -> bool:
-        """Whether somebody may ask for one: who watches, or, where this becomes part of a caller's program, anybody."""
+        """Return whether a gradient may be asked for: a tape watches, or this is part of a caller's program."""
 
     def differentiable(
         self, function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]], arrays: Sequence[Array], name: str
     ) -> list[Array]:
-        """The results of `function(arrays)`, which nobody watches inside; gradients through it are what it says.
+        """Return the results of `function(arrays)`, hidden from tapes inside; it defines their gradients.
 
         It gives its results and how to come from gradients by these to those by `arrays`; None stands for none. That
         is not differentiated in turn: GradientError PCB604, naming `name`, if somebody asks for it.

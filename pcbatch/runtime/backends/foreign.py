@@ -14,13 +14,13 @@ import numpy as np
 
 
 def is_foreign(value: Any) -> TypeGuard[Any]:
-    """Whether `value`, which is no array of the library that is in use, is one of another library than NumPy."""
+    """Return whether `value`, no array of the library in use, is an array of another library than NumPy."""
     kind = type(value)
     return hasattr(kind, "__dlpack__") and hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic))
 
 
 def is_tracer(value: Any) -> bool:
-    """Tell whether `value` stands for an array of JAX that is not there yet: inside of `jax.jit`, `jax.grad`, .."""
+    """Return whether `value` stands for an array of JAX that is not there yet: inside of `jax.jit`, `jax.grad`, .."""
     return any(each.__name__ == "Tracer" and each.__module__.split(".")[0] == "jax" for each in type(value).__mro__)
 
 
@@ -41,7 +41,7 @@ _HOMES = {"jax": "jax", "jaxlib": "jax", "torch": "torch"}
 NO_ARRAY = ""
 """The home of numbers, which are of no library."""
 _homes: dict[type, str | None] = dict.fromkeys((bool, int, float, complex, str, bytes, type(None)), NO_ARRAY)
-"""By class; None for arrays of others and for what is none."""
+"""The library of arrays by class; None for arrays of others and for what is none."""
 
 
 def home_of(args: Iterable[Any]) -> str | None:

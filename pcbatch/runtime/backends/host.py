@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from pcbatch.ir.types import TensorType, Type
 
 OPERATIONS = ("all", "any", "array", "cast", "fill", "function", "spec", "vectorized_map", "zeros_like")
-"""What messages name: reductions over bools, making an array, changing its dtype, an array of one number, a function
-that is traced, the dtype and shape of an array, an array of zeros."""
+"""Keys of the operations that messages name. They are reductions of bools, making an array, changing its dtype, an
+array of one number, a traced function, the dtype and shape of an array, an array of zeros."""
 
 
 class Host(Protocol):
@@ -18,21 +18,21 @@ class Host(Protocol):
     name: str
 
     def spelling(self, operation: str) -> str:
-        """How users write one of `OPERATIONS` or the name of a dtype, for messages: "tf.cast"."""
+        """Return a user's spelling of one of `OPERATIONS` or of a dtype, for messages: "tf.cast"."""
 
     # -- what a value is -----------------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
-        """Whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
+        """Return whether a captured value is an array (a tensor, a NumPy array, a variable) and so a shared operand."""
 
     def is_variable(self, value: Any) -> bool:
-        """Whether a captured array is one that can be changed, of which pieces must know which one it is."""
+        """Return whether a captured array is mutable, so that pieces depend on its identity."""
 
     def held_by(self, value: Any) -> Any:
-        """The array that a captured one has inside, as its `value`: what an object of Keras' is to TensorFlow."""
+        """Return the array inside a captured object, its `value`, as in objects of Keras'."""
 
     def takes_gradients(self, value: Any) -> bool:
-        """Whether a captured object is a gradient tape's class, or a function whose code names one."""
+        """Return whether a captured object is a gradient tape's class, or a function whose code names one."""
 
     def type_of(self, value: Any) -> Type:
         """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other."""
@@ -58,10 +58,10 @@ class Host(Protocol):
         """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
 
     def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
-        """What tells dtypes and shapes of several arrays, the library's and NumPy's, in little time; None of others."""
+        """Return a quickly made key of the arrays' dtypes and shapes; None unless all are the library's or NumPy's."""
 
     def is_steady(self, value: Any) -> bool:
-        """Whether a captured array is one of the library's that never changes, neither its numbers nor its type."""
+        """Return whether a captured array is one of the library's whose numbers and type never change."""
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         """An array or number of `type_` repeated for every lane: a `[lanes, ...]` array."""
@@ -76,7 +76,7 @@ class Host(Protocol):
         """One example's `value` with `function` of each of the library's arrays in it."""
 
     def as_argument(self, value: Any) -> Any:
-        """What the library's own traced functions know an object by that they are given: this very object."""
+        """Return the argument by which the library's traced functions identify an object: by this very object."""
 
     def as_python(self, error: Exception) -> Exception:
-        """What Python calls an error that the array library raised on one example: ZeroDivisionError, IndexError."""
+        """Return the Python error for an error of the array library on one example: ZeroDivisionError, IndexError."""

@@ -1,4 +1,4 @@
-"""What operations read of the world while a program is made, beside what the user's code reads itself."""
+"""Notes of the state that operations read while a program is made, beside the reads of the user's own code."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextvars import ContextVar
 from typing import Any
 
 State = Callable[[], tuple[Any, ...]]
-"""A function that gives what was read as it is now, to be compared."""
+"""A function that returns a state's present value, to be compared."""
 
 _note: ContextVar[Callable[[State], None] | None] = ContextVar("note", default=None)
 
 
 @contextlib.contextmanager
 def by(note: Callable[[State], None]) -> Iterator[None]:
-    """Inside, `note` is told of each state on which the program depends."""
+    """Call `note` inside for each state on which the program depends."""
     token = _note.set(note)
     try:
         yield
@@ -24,7 +24,7 @@ def by(note: Callable[[State], None]) -> Iterator[None]:
 
 
 def note(state: State) -> None:
-    """What is traced depends on this state."""
+    """Note that the trace depends on this state."""
     told = _note.get()
     if told is not None:
         told(state)

@@ -30,12 +30,12 @@ class Apart:
 
 
 Note = Callable[[Span | None, str], None]
-"""Told, of a place in the user's source, what is worth knowing about how it runs."""
+"""A callback for a place in the user's source, with a remark on how it runs."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The types of what a piece reads, of what all lanes share, and of what it writes, in the piece's order."""
+    """The types of a piece's reads, of its shared operands, and of its writes, in the piece's order."""
 
     reads: Sequence[Type]
     shared: Sequence[Type]
@@ -56,21 +56,22 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Together:
-    """What it means to a piece how many rows are computed together.
+    """The ways in which a piece depends on the number of rows that are computed together.
 
     `rounds`: the last bits of a row's floats may depend on it. `shares`: rows are multiplied by something that all
     lanes share, which is cheaper for several at once. `most`: how many numbers the largest array has that is read or
-    computed, as far as that is known.
+    computed, as far as that is known. `componentwise`: every operation does the same to each element of its arrays.
     """
 
     rounds: bool
     shares: bool
     most: int = 0
+    componentwise: bool = False
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Of which operands of a piece gradients are wanted, and to which results they may come: a bool for each."""
+    """The gradients wanted of a piece: by which operands, and through which results, a bool for each."""
 
     reads: tuple[bool, ...]
     shared: tuple[bool, ...]
@@ -79,7 +80,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Element:
-    """Of the array that a piece reads at place `read` it takes an element; how many indices say which is `depth`."""
+    """An element that a piece takes of the array at place `read`; `depth` is the number of its indices."""
 
     read: int
     depth: int
@@ -87,7 +88,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a residual comes from: it is what is read at place `read`, or what an operation gives, at `span`."""
+    """The origin of a residual: the value read at place `read`, or the result of an operation at `span`."""
 
     read: int | None
     operation: str
@@ -96,7 +97,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Backward:
-    """What gradients by the results of a piece come from, all `[rows, ...]`.
+    """The ingredients of gradients by a piece's results, all `[rows, ...]`.
 
     `reads` are the gradients by what is read, None for leaves to which none flows; then the deltas, and what is to be
     summed; of each element its indices, and the gradient by it.
@@ -117,7 +118,7 @@ class Hlo:
 
 
 class Linear(Protocol):
-    """A piece and its derivative: what it keeps of each row, and what the way back makes of that.
+    """A piece and its derivative: the residuals of each row, and the backward pass from them.
 
     A gradient by a value that all lanes share is never made row by row where that can be helped. Where such a value
     meets one of a lane in a product, or is looked up in, a row gives a *delta*, and all rows of many runs are pulled
@@ -129,26 +130,26 @@ class Linear(Protocol):
 
     is_late: bool
     seeds_of: Sequence[TensorType]
-    """What `backward` is given of each row, the seeds, one after the other."""
+    """Types of the seeds, the inputs of `backward` for each row, in order."""
 
     residuals: Sequence[TensorType]
-    """What of each row the way back needs."""
+    """Types of the values that the backward pass needs of each row."""
     deltas: Sequence[TensorType]
     summed: Sequence[TensorType]
     lookups: Mapping[int, int]
-    """Of the deltas, by number, those of rows that are looked up in a leaf of a shared operand itself: in which."""
+    """The leaf of a shared operand in which rows are looked up directly, by the number of their delta."""
     dense: frozenset[int]
     """The leaves of shared operands to which gradients come in another way than by lookups."""
 
     reads_of: Sequence[int]
-    """The leaves of what the piece reads, by number, to which gradients flow whole."""
+    """The leaves of the piece's reads, by number, to which gradients flow whole."""
 
     elements: Sequence[Element]
-    """Of arrays of which the piece reads elements alone: gradients come to these, not to the array."""
+    """The arrays of which the piece reads elements alone: gradients go to these, not to the array."""
 
     @property
     def origins(self) -> Sequence[Origin]:
-        """Where each residual comes from."""
+        """The origin of each residual."""
 
     def forward(
         self,
@@ -158,12 +159,15 @@ class Linear(Protocol):
         taking_part: Array | None = None,
         note: Note | None = None,
     ) -> tuple[list[list[Array]], Array | None, list[Array]]:
-        """As `Pieces.vectorize`, and the residuals. Nothing has an axis of lanes where `lanes` is None."""
+        """Run forward as `Pieces.vectorize`, and return the residuals, too.
+
+        Nothing has an axis of lanes where `lanes` is None.
+        """
 
     def backward(
         self, residuals: Sequence[Array], shared: Sequence[Leaves], seeds: Sequence[Leaves], lanes: Array | int | None
     ) -> Backward:
-        """From the gradients by the results to what these come from.
+        """Return the ingredients of gradients from the gradients by the results.
 
         `seeds` are for the leaves of each result that is wanted, of those alone that have gradients.
         """
@@ -184,7 +188,7 @@ class Linear(Protocol):
         """
 
     def looked_up(self, number: int, residuals: Sequence[Array], shared: Sequence[Leaves], mask: Array) -> Array:
-        """Which rows of its table a lookup, by the number of its delta, has read for each row: int `[rows, ...]`.
+        """Return the table rows that a lookup, given by the number of its delta, read for each row: int `[rows, ...]`.
 
         What it is for the rows outside of `mask` is of no account.
         """
@@ -197,7 +201,7 @@ class Symbols(Protocol):
         """A value of this type: one for all that ask, or one of the caller's `own`."""
 
     def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
-        """What `make` gives, which calls operations on symbols, and whether it checks anything that may fail a lane."""
+        """Call `make`, which applies operations to symbols; return its result and whether it may fail a lane."""
 
     def type_of(self, value: Any) -> Type | None:
         """The type of a number or an array that an operation has given; None for everything else."""
@@ -206,38 +210,38 @@ class Symbols(Protocol):
         """A key that is the same for values that the same operations have made of symbols, each `given` in its turn."""
 
     def why_part(self, value: Any) -> Exception | None:
-        """Why no variable can hold what an operation has given, which may live in a piece; None for everything else."""
+        """Return the reason why no variable can hold a result that may live in a piece; None for everything else."""
 
     def is_written(self, value: Any) -> bool:
-        """Whether an operation has given an object that others write to, by and by."""
+        """Return whether the result of an operation is an object that later operations write to."""
 
     def entered(self, manager: Any) -> AbstractContextManager[Any]:
-        """What a context manager of the library gives, around operations on symbols."""
+        """Enter a context manager of the library around operations on symbols."""
 
 
 class Pieces(Protocol):
-    """What is done with a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
+    """The operations on a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
 
     ops_module: str
     """Full name of the module that generated code knows as `ops`."""
 
     def equivalent(self, function: Any) -> str | None:
-        """The path in `ops` of what stands for a function of Python, `math` or NumPy that takes no such arrays.
+        """Return the path in `ops` for a function of Python, `math` or NumPy that takes no such arrays.
 
         It is "without_equivalent" where nothing does, None for every other function.
         """
 
     def symbols(self, tapes: bool) -> Symbols:
-        """Where the types of single operations are found; `tapes` says whether the user's code may take gradients."""
+        """Return a tracer of single operations' types; `tapes` tells whether the user's code may take gradients."""
 
     def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
-        """The code, the message and the advice for what an operation has raised while it was tried.
+        """Return the code, the message and the advice for an error raised while an operation was tried.
 
         `handed` says that pcbatch's own code has called the user's, such as a density.
         """
 
     def is_size(self, error: Exception) -> bool:
-        """Whether an operation was refused since a number of a lane stands where Python needs one for all."""
+        """Return whether an operation was refused because it needs one number for all lanes where each has its own."""
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -251,16 +255,16 @@ class Pieces(Protocol):
         """The estimated work of `piece` for one example: multiply-adds or elements, see `runtime.costs`."""
 
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
-        """What of the `cost` comes from each line of the piece's body, one number for each of its `spans`."""
+        """Split the `cost` over the lines of the piece's body: one number for each of its `spans`."""
 
     def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
-        """What it means to `piece` how many rows are computed together."""
+        """Return how `piece` depends on the number of rows that are computed together."""
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
-        """What the library's own kernels are to `piece`, beside what its compiler makes of it."""
+        """Compare the library's own kernels for `piece` with the code of its compiler."""
 
     def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
-        """What is asked of a piece inside is found by one trace of it.
+        """Answer all questions about a piece's inside from one trace of it.
 
         That may be one of those in `known`, to which those made inside are added: so a program can have the traces that
         something was found out by before. With `jit` they are such as a program has that is compiled.
@@ -276,7 +280,7 @@ class Pieces(Protocol):
         """Trace pieces, which are of blocks with these labels, inside `tracing_once`."""
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
-        """A digest of what `piece` does with such types, the same in every process, whatever it has read to get there.
+        """Return a digest of the computation of `piece` for such types, equal in every process.
 
         None where there is none, as where it runs code of the user's for all lanes at once.
         """
@@ -303,13 +307,13 @@ class Pieces(Protocol):
         """
 
     def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
-        """What helpers of the piece capture that has gradients and is no shared operand of it: variables, arrays."""
+        """Return the captured variables and arrays in helpers that have gradients and are no shared operands."""
 
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
-        """For each piece its operations that do not run in a native function, and where they are made.
+        """Return for each piece its operations that do not run in a native function, and their places.
 
         See `Control.natively`.
         """
@@ -327,7 +331,7 @@ class Pieces(Protocol):
         """
 
     def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
-        """Whether `piece` has a loop inside, which may never end for the values of a lane that does not run it."""
+        """Return whether `piece` contains a loop, which might never end on the junk values of an idle lane."""
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""

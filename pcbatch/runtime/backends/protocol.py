@@ -1,4 +1,4 @@
-"""What pcbatch needs of an array library: the whole of it, in four parts.
+"""The interface to an array library: the whole of it, in four parts.
 
 `arrays` and `control` are what the machine is made of, `pieces` what it does with a user's code, `host` how a user's
 values come in and go out.

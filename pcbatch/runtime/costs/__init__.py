@@ -1,1 +1,1 @@
-"""What blocks cost, and what follows from it."""
+"""The costs of blocks, and the choices that follow from them."""

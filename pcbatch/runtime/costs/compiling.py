@@ -1,4 +1,4 @@
-"""Whether a program of one block is better compiled or run by the array library's own kernels: the rule of jit="auto".
+"""The rule of jit="auto": whether a program of one block is better compiled or run by the library's own kernels.
 
 A static rule, by the operations of a trace: the same program is treated alike in every process, on every machine.
 """
@@ -14,14 +14,14 @@ from pcbatch.runtime.costs.device import CPU
 
 @dataclass(frozen=True)
 class Choice:
-    """Whether the program is to be compiled, and why."""
+    """The decision whether the program is to be compiled, and its reason."""
 
     jit: bool
     why: str
 
 
 def choice(program: Program, backend: Backend) -> Choice:
-    """What is better for `program`, of one block."""
+    """Return the better form of `program`, of one block."""
     (block,) = program.blocks
     cost = compiled = 0.0
     for item in block.body:

@@ -1,4 +1,4 @@
-"""What was measured on a machine, by kind of device: the numbers that would be others on another one.
+"""Measurements of machines, by kind of device: the numbers that would differ on another one.
 
 Work is in the unit of `estimate`, a multiply-add or an element; a microsecond of one CPU core is about 4000. What is
 reckoned with these numbers need be right to a factor of two.
@@ -32,10 +32,10 @@ class Device:
     execution: float
     """Work: to run a block, whatever it computes: program counters, masks, stack pointers. CPU: 3 us."""
     called: float
-    """Work of a lane in a run of a batched function that a piece calls, and again in its gradient: what the run costs
-    by itself, spread over the usual lanes. CPU: 1 to 3 ms, of the likelihood of a tree of 5 to 30 nodes."""
+    """Work of a lane in a run of a batched function that a piece calls, and again in its gradient. It is what the run
+    costs by itself, spread over the usual lanes. CPU: 1 to 3 ms, of the likelihood of a tree of 5 to 30 nodes."""
     usual_lanes: int
-    """How many lanes to reckon with while their number is not known."""
+    """Number of lanes to assume while it is not known."""
 
     gathered: float
     """Work that a run of a block on one gathered lane must save against a run for all. CPU: 10 to 250 us, several times
@@ -47,7 +47,8 @@ class Device:
     chunks for the last of 64 chains of an expensive density (27 us a row) compile in 1 s and save 0.15 s in 250
     draws."""
     gathered_share: float
-    """How much of what the most expensive block costs for all lanes it must save: else it is lost beside that."""
+    """Share of the most expensive block's cost for all lanes that gathering must save: a smaller gain is lost beside
+    it."""
     chunk_work: float
     """Work of a chunk from which on it has rows enough: beside that its own 1 us is little."""
     chunk_shared: int
@@ -62,6 +63,12 @@ class Device:
     chunk_share: float
     """The part of a batch from which on all lanes are computed at once, not in chunks. The same four take 0.8, 0.9, 1.0
     and 1.1 times as long from 0.9 on as from 0.6 on; at 0.75 they lie between these."""
+    deferred_least: int
+    """The fewest rows of a chunk of turns that are put off."""
+    deferred_most: int
+    """The most rows of such a chunk."""
+    deferred_work: float
+    """Work of such a chunk from which on it has rows enough: what more rows give need not fit the core's cache."""
     masked_element: float
     """Work: to keep an element from being written for lanes that take no part: it is read and written, too."""
     moved_array: float
@@ -75,15 +82,15 @@ class Device:
     of two stores 0.81 and 0.88, of 60 operations 0.83 and 1.46; where one lane in 4,000 takes it 0.87 and 0.73, 0.82
     and 1.02, 1.19 and 1.28, 0.88 and 1.57 (`python -m benchmarks.vector --parts arms`, a busy machine)."""
     merged_lanes: int
-    """Up to so many lanes the blocks of a loop are run as one. In lockstep n-queens, quicksort, Collatz, primes, edit
-    distance and insertion sort take 0.51 to 0.77 of the time so at 16 lanes, 0.51 to 1.05 at 64, and 0.64 to 1.75 at
-    256. All blocks of a program as one take 1.0 to 3.1 times as long at 64."""
+    """Maximal number of lanes for which the blocks of a loop are run as one. In lockstep n-queens, quicksort, Collatz,
+    primes, edit distance and insertion sort take 0.51 to 0.77 of the time so at 16 lanes, 0.51 to 1.05 at 64, and 0.64
+    to 1.75 at 256. All blocks of a program as one take 1.0 to 3.1 times as long at 64."""
     merged_storing: int
     """The same of a loop without others inside that writes elements of arrays. Edit distance and insertion sort take
     0.72 and 0.71 of the time so at 256 lanes, 0.80 and 0.81 at 1,024."""
     merged_blocks: int
-    """How many blocks are run as one at most: with each one more is computed anew for every variable. A loop with one,
-    two and four loops in it, of 3, 5 and 9 blocks, takes 0.66, 0.52 and 0.46 of the time so at 16 lanes, 0.78, 0.80 and
+    """Maximal number of blocks that are run as one: each further one adds work for every variable. A loop with one, two
+    and four loops in it, of 3, 5 and 9 blocks, takes 0.66, 0.52 and 0.46 of the time so at 16 lanes, 0.78, 0.80 and
     1.44 at 64, 0.82, 0.95 and 1.41 at 256 (`python -m benchmarks.vector --parts merging`, a busy machine). All blocks
     of Fibonacci, calls among them, take 1.0, 0.7 and 1.15 at 4, 16 and 64 lanes, of n-queens 1.4, 1.6 and 2.3."""
     merged_work: float
@@ -96,10 +103,10 @@ class Device:
     Fibonacci (10,000 lanes, 70,000) and insertion sort (4,096 x 32, 180,000) guards take 1.9 and 5.6 times as long. A
     CPU's guards cost less than the blocks that they keep from running."""
     unguarded_blocks: int
-    """Of so many blocks at most: XLA takes long to compile many blocks without guards."""
+    """Maximal number of these blocks: XLA takes long to compile many blocks without guards."""
     trips_together: int
-    """The number of such trips before the host looks whether there is to be another: a loop of so many turns, which
-    asks nobody; 0 where all blocks have guards. The last trips may find no lane that waits. Not measured on a card."""
+    """Number of such trips, a loop, before the host looks whether there is to be another. It is 0 where all blocks have
+    guards. The last trips may find no lane that waits. Not measured on a card."""
 
     quantile: float
     """Work: an element of the normal distribution's quantiles (`erfinv`, `ndtri`) in float32, by a polynomial."""
@@ -107,56 +114,57 @@ class Device:
     """Work: the same in float64, a call for each number."""
 
     idle_most: int
-    """So many lanes a program is compiled for at least, if idle ones cost next to nothing, once it has been called for
-    two numbers of examples."""
+    """Minimal number of lanes that a program is compiled for, once called for two numbers of examples. It applies if
+    idle ones cost next to nothing."""
     idle_least: int
-    """So many in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
+    """The same in any case, if their arrays are small. TreeLSTM of 128 cells: 2, 3 and 5 examples in 8 lanes take 1.5,
     1.6 and 1.4 times as long as alone, 0.1 to 0.2 ms more; to compile it takes more than a second."""
     idle_share: float
-    """What idle lanes may cost, of what a trip costs in which all blocks run and no rows."""
+    """Cost allowed for idle lanes, as a share of a trip's cost in which all blocks run and no rows."""
     idle_elements: int
-    """How many numbers may be copied for idle lanes: at 5 GB a second, 50 us."""
+    """Maximal number of elements copied for idle lanes: at 5 GB a second, 50 us."""
     room_share: float
     """A program that is compiled for up to so many times the lanes of a call runs it, rather than a new one. The same
     cells, of 64 lanes: 48, 40, 32, 24 and 16 examples take 1.1, 1.2, 1.1, 1.2 and 1.6 times as long as alone; 16 of 24
     1.3 times."""
 
     first_capacity: int
-    """How many live calls stacks have room for at first."""
+    """Initial capacity of stacks, in live calls."""
     refilled: int
     """Free lanes take examples that wait once one lane of so many is free."""
     spread: int
-    """How many lanes for each example a run begins with in which calls are forked."""
+    """Initial number of lanes for each example in a run whose calls are forked."""
     enough_lanes: float
-    """Where a lane for each call would be so many times the lanes of a run in which calls waited, the next run has as
-    few. 58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step 1.03; another number
-    of lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
+    """Ratio, of a lane for each call to the lanes of a run in which calls waited, up to which the next run has as few.
+    58 small TreeLSTMs take 1.02 of the time with 928 lanes in place of 1,052, a training step 1.03; another number of
+    lanes is compiled anew (10 s). Large ones with 3,712 for 5,262 make 1.2 times the trips."""
     least_bytes: int
-    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes: it goes
+    """Bytes of lanes with which such a run begins, however few examples there are, unless these are many lanes. It goes
     on with more where they are too few, and each number of them is compiled anew (6 s for a tree's cell)."""
     least_lanes: int
-    """So many lanes it begins with then at most."""
+    """Maximal number of lanes with which such a run begins."""
     lane_bytes: int
     """Bytes of all lanes up to which such runs take more of them."""
     expensive_chunk: int
-    """So many rows of an expensive block are computed at a time, where calls are forked and lanes come there behind a
-    join: level by level."""
+    """Number of rows of an expensive block that are computed at a time, where calls are forked and lanes come there
+    behind a join, level by level."""
     expensive_chunk_of_ends: int
-    """So many of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs take
+    """The same of an expensive block that lies behind no join, to which all lanes come first. 64 small TreeLSTMs take
     0.96 of the time with 32 in place of 16, a training step 0.98; with 64 1.0 and 1.0 (a busy machine)."""
     cheap_chunk: int
-    """So many rows of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small
-    and large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
+    """The same of other blocks. With 32 in place of 128, beside a run without forks in the same process: 16 small and
+    large TreeLSTMs of 128 cells take 0.83 and 0.96 of the time, 64 small ones 0.94 (a busy machine)."""
     forked_few: int
-    """Up to so many examples, on `least_lanes` lanes at most, there are fewer rows of a chunk where calls are forked;
+    """Number of examples, on `least_lanes` lanes at most, up to which chunks have fewer rows where calls are forked;
     not in deterministic runs."""
     expensive_chunk_of_few: int
-    """So many rows of an expensive block then. One, 4 and 8 large TreeLSTMs take 0.76, 0.9 and 0.92 of the time with 4
-    in place of 16; 16 of them 1.14."""
+    """Number of rows of an expensive block then. One, 4 and 8 large TreeLSTMs take 0.76, 0.9 and 0.92 of the time with
+    4 in place of 16; 16 of them 1.14."""
     cheap_chunk_of_few: int
-    """So many of other blocks: one large TreeLSTM takes 0.8 of the time with 16 in place of 128."""
+    """The same of other blocks: one large TreeLSTM takes 0.8 of the time with 16 in place of 128."""
     growth: int
-    """By what stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are five."""
+    """Factor by which stacks grow. Each size is compiled anew (1 to 3 s), so few sizes: from 32 to 8192 there are
+    five."""
 
     split_read: int
     """Bytes from which on XLA's CPU compiler splits a loop that reads them: two threads' worth of its `L2 Cache size`.
@@ -169,7 +177,7 @@ class Device:
     copied: int
     """Bytes from which on copying an array in the idle arm of a conditional costs more than a loop of one turn."""
     few_copied: int
-    """So many arrays that are computed anew may be copied, if they are small."""
+    """Maximal number of arrays, computed anew, that may be copied if they are small."""
     in_turn: int
     """Bytes: if no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that
     could run at once, which costs a small program a third of its time."""
@@ -177,13 +185,13 @@ class Device:
     """Lanes times labels from which on a sum by segments is faster than a product. 4096 lanes, 40 labels: 27 us instead
     of 440; below, segments save compiling only (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""
     written_at_once: int
-    """How many short writes at the end of a block wait for the same one: of more than eight kernels that could run, XLA
-    hands half to another thread, and a block has others, too."""
+    """Number of short writes at the end of a block that wait for the same one. Of more than eight kernels that could
+    run, XLA hands half to another thread, and a block has others, too."""
     short_write: int
     """Bytes of the largest array that is written faster than another thread takes it over."""
     few_rows: int
-    """Up to so many rows are multiplied by a matrix as it lies in memory in less time than by its transpose; from 64 on
-    both take equally long."""
+    """Number of rows up to which their product with a matrix as it lies in memory is faster than with its transpose.
+    From 64 on both take equally long."""
 
     expensive_gradients: float
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
@@ -193,7 +201,7 @@ class Device:
     """Numbers of a row from which on they are summed in four parts, in lockstep. Gradients of a logistic regression of
     1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains; eight and twenty parts gain no more."""
     native_sum: int
-    """Numbers of one lane from which on their sum is a product with ones in native code, which is added up several at a
+    """Numbers of one lane from which on their sum is a product with ones in native code. It is added up several at a
     time. The sampler takes 0.91 of the time so with two sums of 100 numbers in each leaf, 1.04 with two of 9 and 10."""
     native_split: float
     """CPU seconds of a native run from which on cores share it: a thread takes up to 0.1 ms to begin."""
@@ -206,34 +214,34 @@ class Device:
     """Work of a second of native code, for the first chunk, of which nothing is known yet. Not measured: a quarter of
     what a core does otherwise, as it is better to begin with too little."""
     native_visit: int
-    """Steps that all lanes together may make between two trips of the machine, so that these come 0.1 s apart; fewer
+    """Steps of all lanes together between two trips of the machine, so that these come 0.1 s apart. There are fewer
     where a step may do more work than `native_pace` has for it."""
     native_least: int
-    """But each lane may make so many."""
+    """Number of these steps that each lane may make in any case."""
     native_among: float
     """Work of a row in lockstep up to which native code runs among such rows. It saves 0.5 to 2 us for each of them in
     samplers and trees: of products, of which a core does 1e5 a microsecond, 2% or more."""
     native_seldom: float
-    """Work of a row up to which a block is native that lanes come to seldom, compared with others in lockstep, and that
-    does much to few numbers. 100 to 400 normal numbers or exponentials before 8 or 40 products of 32,000 multiply-adds:
-    0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03 with all in step.
-    """
+    """Work of a row up to which a block is native that lanes come to seldom. Others in lockstep run more often, and
+    it does much to few numbers. 100 to 400 normal numbers or exponentials before 8 or 40 products of 32,000
+    multiply-adds: 0.48 to 0.96 of the time with 8 lanes, 0.70 to 0.92 with 64, 0.89 to 0.99 with 512, 0.91 to 1.03
+    with all in step."""
     native_few: int
-    """So many numbers are few: 12,000 in `tanh` take 0.91 to 1.07 of the time, a sum of them up to 1.5."""
+    """Number of elements that counts as few: 12,000 in `tanh` take 0.91 to 1.07 of the time, a sum of them up to
+    1.5."""
     native_work: float
     """Work of a row up to which a block is cheap: the native form is for programs of cheap blocks only. A loop of a
     product and a sum of 10,000 numbers takes half the time of lockstep at 64 lanes, one of `tanh` as long."""
     native_shared: float
-    """The same of a sampler's gradient with a product by what all chains share, from `shared_rows` chains on. Of native
-    code's time the mixed form takes 1.0 at 1,700 (46 x 7, 64 chains), 0.82 at 6,600 (195 x 5, 64 chains; 0.87 of 8
-    chains) and 0.58 at 12,700 (434 x 4, 64 chains)."""
+    """The same of a sampler's gradient with a product by shared data, from `shared_rows` chains on. Of native code's
+    time the mixed form takes 1.0 at 1,700 (46 x 7, 64 chains), 0.82 at 6,600 (195 x 5, 64 chains; 0.87 of 8 chains) and
+    0.58 at 12,700 (434 x 4, 64 chains)."""
     shared_rows: int
-    """Of fewer a product by what all share is hardly cheaper than one for each."""
+    """Minimal number of rows for which a product by shared data is clearly cheaper than one for each."""
 
     compiled_convolution: float
-    """How many times as long a convolution takes in XLA's code as in TensorFlow's own kernels, or its gradient with
-    respect to images, for kernels that all lanes share. 64 lanes, 28 x 28 and 14 x 14 places, 32 and 128 channels: 1.04
-    to 1.3."""
+    """Factor between XLA's code for a convolution and TensorFlow's own kernels, or its gradient with respect to images,
+    for kernels that all lanes share. 64 lanes, 28 x 28 and 14 x 14 places, 32 and 128 channels: 1.04 to 1.3."""
     compiled_to_kernel: float
     """The same of its gradient with respect to its kernel, as products (`rules`). 32 and 128 channels: 2.2 to 2.3."""
     compiled_volume: float
@@ -241,8 +249,8 @@ class Device:
     compiled_by_channel: float
     """The same of a convolution by channel and its gradient with respect to images. 28 to 58."""
     compiled_own_kernel: float
-    """The same of a convolution with a kernel that is each lane's own, its gradient with respect to images included,
-    which is 0.2; without that, 1.15."""
+    """The same of a convolution with a kernel that is each lane's own, its gradient with respect to images included.
+    That is 0.2; without it, 1.15."""
     compiled_sort: float
     """The same of the largest of some numbers, and of sorts. 1,000 numbers: 2.2 to 6.9."""
     compiled_product: float
@@ -254,35 +262,36 @@ class Device:
     bytes: 0.2 us instead of 24 to make an array of them; 256,000: 31 instead of 85; a million: 106 instead of 93."""
 
     tape_batches: int
-    """How many whole batches of rows the tape of a block has room for at least, in a segment of a taped run. A segment
-    costs a call of a compiled program in each direction, 0.1 ms, and fresh tapes."""
+    """Minimal room of a block's tape, in whole batches of rows, in a segment of a taped run. A segment costs a call of
+    a compiled program in each direction, 0.1 ms, and fresh tapes."""
     tape_rows: int
-    """How many rows more, if these are not too large: a few lanes would have many short segments else."""
+    """Number of further rows, if these are not too large: a few lanes would have many short segments else."""
     tape_least: int
-    """How many rows more in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4 to 3.1
-    ms with 4096 to no rows more; of 64 with 2 to 100 leaves, in one to five segments, 55 to 71 ms."""
+    """Number of further rows in any case. A training step of one TreeLSTM of 128 cells with 2 to 15 leaves takes 8.4 to
+    3.1 ms with 4096 to no rows more; of 64 with 2 to 100 leaves, in one to five segments, 55 to 71 ms."""
     tape_bytes: int
-    """And of how many bytes at most, in one array: fresh zeros are written at 5 GB a second."""
+    """Maximal size of these rows in bytes, in one array: fresh zeros are written at 5 GB a second."""
     tape_log: int
-    """How many runs of blocks a segment logs, of eight bytes each."""
+    """Number of block runs that a segment logs, of eight bytes each."""
     tape_beginnings: int
-    """How many beginnings of segments `tape="replay"` keeps at least, and more up to `tape_bytes` together."""
+    """Minimal number of segments' beginnings that `tape="replay"` keeps, and more up to `tape_bytes` together."""
     tape_beginnings_most: int
-    """And how many at most."""
+    """Maximal number of these beginnings."""
     pulled: int
-    """How many wide rows of a tape are pulled back to what all lanes share together, and a quarter of it where fewer
-    are left; half of it where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at 150, 161, 187, 192
-    and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
+    """Number of a tape's wide rows whose gradients by shared operands are computed together. Where fewer are left a
+    quarter of them is, and half of them where rows are not wide. Products of `[rows, 384]` and `[rows, 1024]` run at
+    150, 161, 187, 192 and 200 GFLOP/s with 256, 512, 1024, 2048 and 3584 rows."""
     pulled_short: int
-    """How many on tapes of less than four times `pulled`, where rows are not wide: what counts there is that few are
-    left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one thread)."""
+    """Number of such rows on tapes of less than four times `pulled`, where rows are not wide. What counts there is that
+    few are left over. Products of `[rows, 256]` and `[rows, 640]` take 5.2 to 4.8 us a row with 64 to 512 rows (one
+    thread)."""
     pulled_wide: int
-    """From how many bytes of a row's deltas on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560)
-    1.2 of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
+    """Bytes of a row's deltas from which on it is wide. To compile two sizes takes a TreeLSTM of 128 cells (2,560) 1.2
+    of 8.2 s more for 2% of a training step, an LSTM of 256 cells (4,096) 0.3 of 5 s for 6%."""
 
     cached_numbers: int
-    """How many numbers a sampler's diagnostics look at together: few enough to stay in a cache of the CPU's, which
-    computes them on any device, many enough for small runs to be fast."""
+    """Number of elements that a sampler's diagnostics process together. They are few enough to stay in a cache of the
+    CPU's, which computes them on any device, many enough for small runs to be fast."""
 
     not_measured: frozenset[str] = frozenset()
     """The fields that nobody has measured on such a device: they read as the CPU's."""
@@ -304,6 +313,9 @@ CPU = Device(
     chunk_least=4,
     chunk_most=32,
     chunk_share=0.8,
+    deferred_least=32,
+    deferred_most=256,
+    deferred_work=2.0**21,
     masked_element=4.0,
     moved_array=100.0,
     moved_element=4.0,
@@ -406,8 +418,8 @@ GPU = like_the_cpu(
         "trips_together": 16,
     },
 )
-"""What was measured on an NVIDIA H200, TensorFlow 2.21 (docs/gpu.md); the rest reads as the CPU's. What is tuned to
-XLA's CPU compiler is off there.
+"""Measurements of an NVIDIA H200, TensorFlow 2.21 (docs/gpu.md); the rest reads as the CPU's. What is tuned to XLA's
+CPU compiler is off there.
 
 A run of a block takes 20 to 50 us there, whatever is in it. In chunks, as on a CPU, a sampler's call (10,000 x 100, 64
 chains, 2.6e8 of work in a gradient of all) took 152 ms, on all lanes 20, with blocks merged, too; 1,024 small TreeLSTMs
@@ -415,5 +427,5 @@ of 128 cells took 214 and 91: beside other programs. More work than that was not
 
 
 def device_of(place: str) -> Device:
-    """What programs for "CPU" or "GPU" are reckoned with."""
+    """Return the measurements for programs for "CPU" or "GPU"."""
     return GPU if place == "GPU" else CPU

@@ -1,4 +1,4 @@
-"""What a row of each block costs: by this schedules choose blocks, and expensive ones run on gathered lanes.
+"""The cost of a row of each block, by which schedules choose blocks, and expensive ones run on gathered lanes.
 
 A static estimate from each piece's traced graph, in multiply-adds for matrix products, convolutions, solves and
 factorisations, in elements for everything else: two units for one number, for both stand for the work of an
@@ -47,12 +47,12 @@ def _row_cost(program: Program, block: Block, backend: Backend) -> float:
 
 
 def block_row(program: Program, block: Block, backend: Backend) -> Row:
-    """What is known of a row of one block."""
+    """Return the properties of a row of one block."""
     return _row(program, block, block_cost(program, block, backend), backend)
 
 
 def block_rows(program: Program, costs: Sequence[float], backend: Backend) -> tuple[Row, ...]:
-    """What is known of a row of each block, of which the `costs` are known."""
+    """Return the properties of a row of each block, given the `costs`."""
     return tuple(_row(program, *each, backend) for each in zip(program.blocks, costs, strict=True))
 
 
@@ -93,7 +93,7 @@ def _span_costs(program: Program, block: Block, backend: Backend) -> dict[Span, 
 
 
 def stored(program: Program, store: Store) -> int:
-    """How many elements a store writes: for a vector of positions instead of an index, all of these."""
+    """Count the elements that a store writes: for a vector of positions instead of an index, all of these."""
     (array,) = leaves(program.types[store.array])
     positions = [elements(program.types[name]) for name in store.indices]
     return math.prod((*positions, *array.shape[len(positions) :]))

@@ -1,4 +1,4 @@
-"""Whether a program can have the native form, and whether that is the better one for it."""
+"""The choice of the native form: whether a program can have it, and whether it is the better one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _of_pieces(program: Program, backend: Backend) -> Obstacle | None:
 
 
 def signature_of(program: Program, piece: Piece) -> Signature:
-    """The types of what a piece of the program reads and writes."""
+    """Return the types of a program piece's reads and writes."""
     return Signature(
         reads=[program.types[name] for name in piece.reads],
         shared=[program.shared_types[name] for name in piece.shared],
@@ -77,7 +77,7 @@ def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[flo
 def _never_native(program: Program, backend: Backend) -> set[int]:
     """The blocks that lanes are to run together whatever their rows cost: to wait there, or for want of native code."""
     blocks = [*enumerate(program.blocks)]
-    found = {number for number, block in blocks if block.sync or _of_block(program, block)}
+    found = {n for n, block in blocks if block.sync or block.deferred is not None or _of_block(program, block)}
     pieces = [(number, item) for number, block in blocks for item in block.body if isinstance(item, Piece)]
     obstacles = backend.native_obstacles([(piece, signature_of(program, piece)) for _, piece in pieces])
     return found | {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
@@ -103,7 +103,7 @@ def _run_seldom(
 
 
 def _is_done_alone(program: Program, backend: Backend, block: Block) -> bool:
-    """Whether a block is about few numbers, and its rows are not multiplied by something that all lanes share."""
+    """Return whether a block handles few numbers, and multiplies its rows by nothing that all lanes share."""
     names = {*block.pops, *effects.read(block), *effects.written(block)}
     if any(elements(program.types[name]) > CPU.native_few for name in names):
         return False
@@ -135,13 +135,14 @@ def mixture(
 
 
 def _pays(program: Program, row_costs: Sequence[float], lockstep: frozenset[int]) -> bool:
-    """Whether native code pays among the blocks of `lockstep`.
+    """Return whether native code pays among the blocks of `lockstep`.
 
     It does where lanes come from such a block to others and back, over and over: what lies before all of them or
     behind runs once. And where rows are so expensive that nothing else counts, it only takes longer to compile.
     """
     places = enumerate(effects.successors(program))
     onward = {number: [to for to in found if to < len(program.blocks)] for number, found in places}
+    onward |= {number: [] for number in onward if program.blocks[number].deferred is not None}  # lanes seldom go back
     for members in map(frozenset, components(onward)):
         shared = members & lockstep
         if shared and members - shared and max(row_costs[number] for number in shared) <= CPU.native_among:
@@ -154,7 +155,7 @@ def _is_call(block: Block) -> bool:
 
 
 def loss(program: Program, row_costs: Sequence[float], among: Collection[int] | None = None) -> str | None:
-    """Why lanes of `program`, whose blocks cost so much a row, gain by running together; None where they do not.
+    """Return the reason why lanes of `program`, with these costs of rows, gain by running together, if they do.
 
     Of rows it is those of the blocks `among` which others are native; of all, where none are named.
     """

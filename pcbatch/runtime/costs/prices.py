@@ -1,4 +1,4 @@
-"""What trips and blocks cost, for choosing between blocks: the one place where fixed costs stand beside rows.
+"""The prices of trips and blocks, for choosing between blocks: the one place where fixed costs stand beside rows.
 
 The unit is that of `estimate`, a multiply-add or an element; the fixed costs are measured (`device`). A price is an
 estimate: what it decides is right when it is right to a factor of two.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pcbatch.runtime.costs.device import CPU, Device
 
 USUAL_LANES = CPU.usual_lanes
-"""How many lanes to reckon with while their number is not known."""
+"""Number of lanes to assume while it is not known."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Prices:
 
     @property
     def rows(self) -> list[float]:
-        """The rows of one execution of each block, without what is fixed."""
+        """The rows of one execution of each block, without fixed costs."""
         return [self.lanes * cost for cost in self.row_costs]
 
     @property
     def executions(self) -> list[float]:
-        """One execution of each block."""
+        """The cost of one execution of each block."""
         return [self.device.execution + rows for rows in self.rows]
 
     def whole_run(self, trips: int, executions: Sequence[int]) -> float:

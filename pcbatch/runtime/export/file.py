@@ -1,4 +1,4 @@
-"""The file of an exported program: its texts, what it takes and gives, and what its messages say.
+"""The file of an exported program: its texts, its inputs and outputs, and its messages.
 
 The container is that of saved runs: NumPy's npz with a checksum of all bytes, an array for each text.
 """
@@ -25,7 +25,7 @@ from pcbatch.version import __version__
 
 WHAT = "exported program"
 FORMAT = 1
-"""The version of what a file holds. It goes up with every change of the header or of the arrays' names."""
+"""The version of the file's contents. It goes up with every change of the header or of the arrays' names."""
 
 FORM = {
     "format": int,
@@ -91,7 +91,7 @@ class Contents:
 
 
 def write(path: str | os.PathLike[str], contents: Contents) -> None:
-    """Write a file, whole or not at all; OSError where it cannot be written, UsageError PCB595 for what is no path."""
+    """Write a file, whole or not at all; OSError where it cannot be written, UsageError PCB595 for no path."""
     program = contents.program
     shown = dict.fromkeys(name for site in program.faults for name in site.arguments)
     header = {
@@ -137,7 +137,7 @@ def write(path: str | os.PathLike[str], contents: Contents) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """What a file says.
+    """Read the contents of a file.
 
     Raises OSError where it cannot be read, UsageError PCB590 for a damaged file or another one, PCB591 for one that
     another version of pcbatch has written in another form, PCB595 for what is no path.
@@ -202,7 +202,7 @@ def _contents(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Co
 
 
 def _records(program: Program) -> dict[str, str]:
-    """Where the classes of results are, by the name that types print."""
+    """Return the import paths of the results' classes, by the name that types print."""
     structure = () if program.structure is None else (program.structure,)
     types = (*(program.types[name] for name in program.results), *structure)
     return {each.__name__: f"{each.__module__}:{each.__qualname__}" for type_ in types for each in records(type_)}

@@ -34,7 +34,7 @@ class Module:
 
     @cached_property
     def is_wide(self) -> bool:
-        """Tell whether it gives numbers of 64 bits."""
+        """Return whether it gives numbers of 64 bits."""
         return any(dtype in WIDE for dtype, _ in self.gives)
 
     def __call__(self, arrays: Sequence[Any], lanes: int, depth: int) -> list[Any]:
@@ -65,17 +65,17 @@ def wide() -> contextlib.AbstractContextManager[Any]:
 
 
 def is_wide_now() -> bool:
-    """Tell whether JAX has numbers of 64 bits here."""
+    """Return whether JAX has numbers of 64 bits here."""
     return bool(jax().config.jax_enable_x64)
 
 
 def is_array(value: Any) -> bool:
-    """Tell whether a value is an array of JAX, which may be traced."""
+    """Return whether a value is an array of JAX, which may be traced."""
     return isinstance(value, jax().Array)
 
 
 def is_traced(value: Any) -> bool:
-    """Tell whether a value stands for an array that is not there yet."""
+    """Return whether a value stands for an array that is not there yet."""
     return isinstance(value, jax().core.Tracer)
 
 

@@ -51,7 +51,7 @@ def plain(text: str) -> str:
 
 
 def custom_calls(text: str) -> list[str]:
-    """The names of what a module calls that is no operation of StableHLO."""
+    """Return the names of a module's custom calls, which are no operations of StableHLO."""
     return [*dict.fromkeys(name.strip('"') for name in _CALLED.findall(text))]
 
 
@@ -81,7 +81,7 @@ def filled(text: str, lanes: int, depth: int) -> str:
 
 
 def varies(text: str) -> tuple[bool, bool]:
-    """Tell whether a fitted text depends on the number of lanes, and on the depth of stacks."""
+    """Return whether a fitted text depends on the number of lanes, and on the depth of stacks."""
     holes = [tuple(map(int, found)) for found in _HOLE.findall(text)]
     return any(b or d for _, b, _, d in holes), any(c or d for _, _, c, d in holes)
 
@@ -119,7 +119,7 @@ class _Fit:
 
 
 def _sizes(lines: Sequence[str], fit: _Fit) -> str | None:
-    """One line for all samples, whose texts differ in numbers."""
+    """Return one line for all samples, whose texts differ in numbers."""
     parts = [_TOKEN.split(line) for line in lines]
     if len({len(each) for each in parts}) != 1:
         return None

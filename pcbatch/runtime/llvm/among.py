@@ -23,7 +23,7 @@ from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.store.opening import Name
 
 NameOf = Callable[..., Name]
-"""What a part of the program is known by on disk."""
+"""A function that returns the name of a part of the program on disk."""
 
 
 class NativeBlocks:
@@ -97,7 +97,7 @@ def _code(backend: Backend, extent: Extent, name_of: NameOf | None) -> MachineCo
 
 _lock = threading.Lock()
 _for_good: dict[str, Any] = {}
-"""What keeps the code of each handler alive, by name: XLA forgets none."""
+"""The code of each handler, by name, kept alive because XLA forgets none."""
 
 
 def _registered(backend: Backend, code: MachineCode) -> str:

@@ -42,7 +42,7 @@ class StorageBothWays(Storage):
 
     @cached_property
     def frames(self) -> dict[str, Frame]:
-        """As ever, and beside each those with a field for each leaf that gradients flow to."""
+        """The frames, with a group beside each for the gradients of its leaves."""
         found = dict(super().frames)
         for group, frame in super().frames.items():
             names = dict.fromkeys(name for name, _ in frame.fields)
@@ -88,7 +88,7 @@ class BackwardTranslation(Translation):
 
     @cached_property
     def derivatives(self) -> dict[tuple[int, int], Linear]:
-        """The derivatives of pieces, by block and place; `UnsupportedError` for what needs all rows together."""
+        """The derivatives of pieces, by block and place; `UnsupportedError` if one needs all rows together."""
         found = {(number, at): each for number, tape in self.tapes.blocks.items() for at, each in tape.linear.items()}
         if any(each.deltas for each in found.values()):
             raise UnsupportedError("the gradient by an array that all lanes multiply by, or look up in")

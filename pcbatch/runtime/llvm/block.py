@@ -68,7 +68,7 @@ class BlockCode(OneLane):
         return self.builder.gep(self.lane.calls, [depth], inbounds=True, source_etype=INT32)
 
     def _call_fits(self, depth: Any, site: int) -> None:
-        """One more call is allowed, and there is room for it; `depth` calls are live."""
+        """Check that one more call is allowed, and has room; `depth` calls are live."""
         builder, lane = self.builder, self.lane
         full, fits = (builder.append_basic_block(name) for name in ("full", "fits"))
         builder.cbranch(builder.icmp_signed("<", depth, lane.capacity), fits, full)

@@ -16,7 +16,7 @@ from pcbatch.runtime.llvm.types import Number
 
 
 class Body:
-    """The body of one block: what it has given to names so far is in `now`; the state changes at its end."""
+    """The body of one block: `now` holds the present values of names; the state changes at its end."""
 
     operations: Operations = OPERATIONS
 
@@ -58,7 +58,7 @@ class Body:
         self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
 
     def keep(self, values: Sequence[Array]) -> None:
-        """Keep what the way back needs of a piece, before anything changes."""
+        """Keep a piece's values for the backward pass, before anything changes."""
 
     def _write(self, found: Mapping[Leaf, Array]) -> None:
         """Give variables new values, all at once: some may be computed from others' old ones."""

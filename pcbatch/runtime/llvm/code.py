@@ -21,7 +21,7 @@ WRITTEN_OUT = 8
 ON_STACK = 4096
 """Arrays of so many bytes at most lie on the thread's stack, where LLVM knows that nothing else refers to them."""
 STACK = 1 << 18
-"""So many bytes of the thread's stack a function takes at most: a thread may have half a megabyte."""
+"""Maximal number of bytes of the thread's stack that a function takes: a thread may have half a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def scalar(number: Number, value: Any) -> Array:
 
 
 def untyped(address: Any) -> Any:
-    """An address as LLVM has them, which llvmlite types by what it was made for."""
+    """Return an address as LLVM has them; llvmlite types it by its use."""
     address.type = ir.PointerType()
     return address
 
@@ -97,7 +97,7 @@ class Code:
         return by_name(name).wide(self.lanes)
 
     def spread(self, number: Number, value: Any) -> Any:
-        """One number as this function computes with it: in a vector the same for all lanes."""
+        """Convert one number to this function's form: in a vector the same for all lanes."""
         if number.lanes == 1:
             return value
         if isinstance(value, ir.Constant):
@@ -119,7 +119,7 @@ class Code:
         return Array(number, array.sizes, at, array.cost + 1) if array.sizes else scalar(number, at(()))
 
     def any(self, flags: Any) -> Any:
-        """Tell whether some of the flags of a vector is set, or the only one is."""
+        """Return whether some of the flags of a vector is set, or the only one is."""
         if self.lanes == 1:
             return flags
         bits = self.builder.bitcast(flags, ir.IntType(self.lanes))
@@ -211,7 +211,7 @@ class Code:
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """Within, `room` lies behind what is reserved; at the end it is free again."""
+        """Reserve `room` inside behind the present reservation; at the end it is free again."""
         before, self._used = self._used, self._used or self.arena_base
         yield
         self._used = before

@@ -1,4 +1,4 @@
-"""From LLVM's text to machine code of this process."""
+"""The compiler of LLVM's text to machine code of this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pcbatch.runtime.llvm.interface import LANES, NAME
 PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyErr_SetInterrupt")
 """The functions of Python that compiled code calls."""
 LARGE, HUGE = 200_000, 1_000_000
-"""Bytes of text beyond which LLVM optimises less: what it does for small programs grows faster than they do."""
+"""Bytes of text beyond which LLVM optimises less: the full effort grows faster than programs do."""
 
 _lock = threading.Lock()
 
@@ -36,7 +36,7 @@ def _prepared() -> None:
 
 @functools.cache
 def _features() -> tuple[str, str]:
-    """This processor, and what it can do."""
+    """Return this processor's name and its features."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
@@ -103,7 +103,7 @@ def loaded(code: bytes) -> Loaded:
 
 
 def addresses(code: bytes, names: Sequence[str]) -> tuple[list[int], Any]:
-    """The addresses of functions of an object file, valid as long as what comes second lives."""
+    """Return the addresses of functions of an object file, valid as long as the second result lives."""
     _prepared()
     with _lock:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))

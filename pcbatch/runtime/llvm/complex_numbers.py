@@ -66,7 +66,7 @@ def _multiply(builder: Builder, left: Pair, right: Pair) -> Pair:
 
 
 def _divide(builder: Builder, left: Pair, right: Pair) -> Pair:
-    """By the quotient of the divisor's parts, the smaller through the larger one (Smith, CACM 1962): no overflow."""
+    """Divide by the quotient of the divisor's parts, the smaller by the larger (Smith, CACM 1962): no overflow."""
     (a, b), (c, d) = left, right
     is_real = builder.fcmp_ordered(">=", _absolute(builder, c), _absolute(builder, d))
     large, small = builder.select(is_real, c, d), builder.select(is_real, d, c)

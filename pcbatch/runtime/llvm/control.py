@@ -25,7 +25,7 @@ class Held:
         ]
 
     def write(self, arrays: Sequence[Array]) -> None:
-        """Hold these; some of them may be computed from what is held now."""
+        """Hold these; some of them may be computed from the ones held now."""
         code, own = self.code, frozenset(address for address in self.addresses)
         settled = []
         for array, address in zip(arrays, self.addresses, strict=True):

@@ -202,7 +202,7 @@ def _power(builder: Builder, of: Number, base: Any, exponent: Any) -> Any:
 
 
 def _integer_power(builder: Builder, of: Number, base: Any, exponent: Any) -> Any:
-    """By squaring, in as many turns as the exponent has bits; with a negative exponent only 1 and -1 are not 0."""
+    """Raise to a power by squaring, a turn for each bit of the exponent; negative powers are 0 but of 1 and -1."""
     if of.lanes > 1:
         raise UnsupportedError("powers of integers in a vector")
     zero, one = of.constant(0), of.constant(1)
@@ -262,7 +262,7 @@ def _rsqrt(builder: Builder, of: Number, value: Any) -> Any:
 
 
 def _intrinsic(builder: Builder, name: str, of: Number, *values: Any) -> Any:
-    """One of LLVM's own functions."""
+    """Call one of LLVM's own functions."""
     if of.lanes > 1 and vector_library.has(name.removeprefix("llvm.")):
         return vector_library.call(builder, of, name.removeprefix("llvm."), *values)
     return call(builder, f"{name}.{of.suffix}", of.type, *values)

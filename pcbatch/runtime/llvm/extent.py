@@ -98,7 +98,7 @@ class Extent:
         ]
 
     def can_lack_room(self, block: Block) -> bool:
-        """Tell whether a lane may have to wait before a block until stacks are larger."""
+        """Return whether a lane may have to wait before a block until stacks are larger."""
         return isinstance(block.terminator, PushJump) and not self.limits.roomy
 
     def row_bytes(self, key: str) -> int:
@@ -109,7 +109,7 @@ class Extent:
         return by_dtype(type_.dtype).bytes * math.prod(type_.shape)
 
     def is_stacked(self, key: str) -> bool:
-        """Tell whether an array has several entries for each lane."""
+        """Return whether an array has several entries for each lane."""
         return key != EXECUTIONS and self.layout.arrays[key].stacked
 
     def steps_of_a_visit(self, lanes: int) -> int:

@@ -1,4 +1,4 @@
-"""LLVM's text of what handlers have in common: what XLA asks of them, and where arrays lie in its call frame."""
+"""LLVM's text of the common parts of handlers: XLA's questions, and the places of arrays in its call frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "handler"
 
 
 def about(version: tuple[int, int]) -> Iterator[str]:
-    """Answer what XLA asks about the handler; of other stages nothing is to be done."""
+    """Answer XLA's question about the handler; do nothing in other stages."""
     yield load("extension", "ptr", "frame", call_frame.EXTENSION)
     yield "%plain = icmp eq ptr %extension, null"
     yield "br i1 %plain, label %called, label %extended"

@@ -43,9 +43,9 @@ from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
 
 BETWEEN_POLLS = 1 << 17
-"""So many steps, of 1 to 1,000 ns each, a lane makes before Python may handle signals: a poll takes under 1 us."""
+"""Number of steps, of 1 to 1,000 ns each, of a lane before Python may handle signals: a poll takes under 1 us."""
 FEWEST = 4
-"""So few lanes run one after another, where more would run in groups."""
+"""Number of lanes up to which they run one after another, where more would run in groups."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def _seeds(upstream: Array | None, number: Number, sizes: Sequence[int], lanes: 
 
 
 def _joined(found: Sequence[Written], place: int) -> np.ndarray:
-    """One of the outputs of all lanes."""
+    """Join one of the outputs of all lanes."""
     arrays = [each.of(place) for each in found]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 

@@ -24,12 +24,12 @@ from pcbatch.runtime.llvm.types import BIT, INT64, Number, by_dtype, by_name
 MOST_BLOCKS = 16
 """Programs with more blocks have lanes too far apart to run together."""
 WASTE = 48
-"""Lanes that have ended make room for others once their places, idle, have cost so many turns of a lane: an exchange
-takes about as long as three turns of a whole group of short ones."""
+"""Number of a lane's turns that idle places of ended lanes may cost before others take them. An exchange takes about as
+long as three turns of a whole group of short ones."""
 GROUPS = 16
 """The fewest groups of lanes that a core takes at a time: as lanes end, the last group runs ever emptier."""
 MOST_NUMBERS = 64
-"""So many numbers a lane holds at most: a group's lie in registers and near memory then."""
+"""Maximal number of elements of a lane: a group's lie in registers and near memory then."""
 
 
 def may_be_for_groups(program: Program) -> bool:
@@ -131,7 +131,7 @@ class Groups:
         return self.code
 
     def _begin(self) -> None:
-        """No lane has been started."""
+        """Emit the initial state, in which no lane has been started."""
         group, builder = self.group, self.builder
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
         zeros.append((group.earlier_steps, group.many))
@@ -236,7 +236,7 @@ class Groups:
         return self.group.memory[leaf] if sizes else self._spilled(number, self.group.top(leaf, number, sizes).value)
 
     def _hand_out(self, done: Any) -> None:
-        """Write what lanes have found to their rows of the results."""
+        """Write the results of lanes to their rows."""
         group, builder, code, given = self.group, self.builder, self.code, self.arguments
         codes = builder.load(group.failure, typ=group.few.type)
         few = by_dtype("int32")

@@ -25,12 +25,11 @@ from pcbatch.runtime.llvm.memory import Workspace, Workspaces
 from pcbatch.runtime.llvm.threads import LaneCost, Part
 
 SLOTS = 8
-"""So many threads at a time run lanes without Python."""
+"""Maximal number of threads that run lanes at a time without Python."""
 MOST, FIRST_SLOT = 0, 1
 """Places of the `desk`, int64: up to how many lanes a run is for one thread; then the slots, 0 where nothing lies."""
 INTERRUPTED, DONE, FAILED = range(3)
-"""The first word behind the addresses that `rest` is handed: what has become of the run. The second is the address of
-a message."""
+"""The first word behind the addresses in `rest`: the outcome of the run. The second is the address of a message."""
 
 STOPPED = "the run was stopped by Ctrl-C"
 """TensorFlow's message then, until Python raises its KeyboardInterrupt."""

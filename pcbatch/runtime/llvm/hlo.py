@@ -41,7 +41,7 @@ Shape = ArrayShape | TupleShape
 
 @dataclass(frozen=True)
 class Instruction:
-    """One operation; `literal` is the text between its parentheses where that is a number or a constant."""
+    """An operation; `literal` is the text between its parentheses where that is a number or a constant."""
 
     name: str
     shape: Shape
@@ -110,7 +110,7 @@ EMPTY = Module({}, Computation("empty", {}, Instruction("none", TupleShape(()), 
 
 
 def parse(text: str) -> Module:
-    """Read a module as XLA prints it; `UnsupportedError` for what such modules of ours do not have."""
+    """Read a module as XLA prints it; `UnsupportedError` for contents that our modules do not have."""
     computations: dict[str, Computation] = {}
     entry: Computation | None = None
     lines = iter(text.splitlines())

@@ -77,7 +77,7 @@ class InGraphs:
         return self._programs[lanes]
 
     def _native(self, lanes: int | None, *arrays: Array) -> list[Array]:
-        """The `_parts` of what the handler makes of these arrays; to be traced for XLA."""
+        """Return the `_parts` of the handler's results for these arrays; to be traced for XLA."""
         interface, legs = self._interface, self._machine.legs
         ends: list[Spec] = [("int32", (lanes,))] * 2
         written = [*interface.results, *interface.shown]

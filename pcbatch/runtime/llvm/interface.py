@@ -28,7 +28,7 @@ FIXED = 6
 LANES = "lanes"
 """The name of the function that runs lanes without Python, if the `THREAD` in `control` is 0."""
 SIZES_KEPT = 64
-"""For so many numbers of lanes at most it is known where the outputs lie."""
+"""Maximal number of numbers of lanes for which the places of outputs are remembered."""
 CONTROL = 8
 """The number of places of `control`."""
 
@@ -93,7 +93,7 @@ class Interface:
 
     @property
     def types(self) -> list[ir.Type]:
-        """The types of what the function takes, each of 64 bits."""
+        """The types of the function's parameters, each of 64 bits."""
         arrays = len(self.storage.frames) + len(self.given) + len(self.shared) + 2
         arrays += len(self.results) + len(self.shown) + self.counts
         return [POINTER, INT64, INT64, INT64, POINTER, POINTER] + [POINTER] * arrays
@@ -121,7 +121,7 @@ class Arguments:
 
     @classmethod
     def of(cls, interface: Interface, function: Any) -> Arguments:
-        """Those of a function of the type that the interface gives."""
+        """Return the arguments of a function of the interface's type."""
         for argument in function.args:
             if argument.type == POINTER:
                 argument.add_attribute("noalias")

@@ -46,8 +46,8 @@ class Exits:
     room: Any
     stopped: Any
     code: Any
-    """The address of what tells of a failure: the number of the block times one more than there are sites, and the
-    site plus one; or 0."""
+    """The address of the word that tells of a failure. It is the number of the block times one more than there are
+    sites, and the site plus one; or 0."""
     steps: Any
     limit: Any
     """The address of the number of steps at which the lane is to ask whether it may go on."""

@@ -15,7 +15,7 @@ from pcbatch.runtime.llvm.types import ALIGNED
 LARGE = 1 << 26
 """Bytes of stacks that are laid out at once. The system hands out memory where it is written to, so it costs little."""
 GROWTH = 4
-"""By what stacks grow that were too small: the lane begins anew, so all its beginnings cost a third of its run."""
+"""Factor by which stacks grow that were too small: the lane begins anew, so all beginnings cost a third of its run."""
 FIRST_TAPE = 1 << 16
 """Bytes of a tape at first: of a thousand turns of a small loop."""
 SLACK = 2
@@ -66,7 +66,7 @@ class Workspace:
         return control, *rest
 
     def take(self, addresses: Sequence[int], first: int, behind: int) -> None:
-        """Have the next call run the lanes from `first` to before `behind` on arrays at these addresses."""
+        """Set the next call to run the lanes from `first` to before `behind` on arrays at these addresses."""
         words = self.words
         words[1], words[2] = first, behind
         words[self._arrays_from :] = addresses
@@ -74,7 +74,7 @@ class Workspace:
     # -- the tape ------------------------------------------------------------------------------------------------------
 
     def lengthen(self, most: int | None) -> bool:
-        """Make the tape longer, which loses what is on it; False where it would have more than `most` bytes."""
+        """Make the tape longer, which loses its contents; False where it would have more than `most` bytes."""
         size = max(FIRST_TAPE, (self._tape.size - ALIGNED) * GROWTH)
         if most is not None and size > most:
             return False
@@ -119,7 +119,7 @@ class Workspaces:
                 return found
 
     def put_back(self, space: Workspace) -> None:
-        """Others may use it now."""
+        """Release a workspace for others."""
         self._free.append(space)
 
     def grow(self, beyond: int) -> None:

@@ -29,7 +29,7 @@ from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.machine.whole import WholeRuns
 
 SHOWN = 4
-"""So many blocks in lockstep are called by name, if they are not more."""
+"""Maximal number of blocks in lockstep that are called by name."""
 
 
 class MixedProgram(WholeRuns):

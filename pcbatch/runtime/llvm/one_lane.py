@@ -143,7 +143,7 @@ class OneLane(Body):
         builder.position_at_end(goes_on)
 
     def position(self, index: Array, place: Sequence[Index], size: int) -> tuple[Any, Any]:
-        """One number of an index, counted from the beginning, and whether it lies inside an axis of this size."""
+        """Return a number of an index, counted from the beginning, and whether it lies inside an axis of this size."""
         builder, length = self.builder, ir.Constant(INT64, size)
         wide = self.code.wide(index.number, index.at(place))
         if index.number.is_signed:

@@ -25,7 +25,7 @@ ALIKE: Operations = {
 def evaluate(
     code: Code, module: Module, names: Sequence[str], arguments: Arguments, operations: Operations
 ) -> list[Array]:
-    """Some results of a module's entry, of these arguments; they are arrays."""
+    """Evaluate some results of a module's entry for these arguments; they are arrays."""
     found = Evaluation(code, module, module.entry, arguments, operations).results(names)
     assert all(isinstance(each, Array) for each in found), "a result that is a tuple"
     return [each for each in found if isinstance(each, Array)]

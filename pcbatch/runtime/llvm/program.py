@@ -34,7 +34,7 @@ from pcbatch.runtime.machine.whole import WholeRuns
 
 
 class LlvmProgram(WholeRuns):
-    """Runs the program of a machine as native code; what that cannot do, the machine does.
+    """Runs the program of a machine as native code; the machine does the rest.
 
     These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which
     no native code is made.
@@ -210,7 +210,7 @@ class Written(Running):
         self.addresses = [first + offset for offset in outputs.offsets]
 
     def of(self, place: int) -> np.ndarray:
-        """One of the outputs."""
+        """Return one of the outputs."""
         dtype, sizes = self._outputs.arrays[place]
         return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
 

@@ -113,20 +113,20 @@ class RecordingBlock(BlockCode):
         self.tape, self.record = tape, every.get(number)
 
     def emit(self) -> None:
-        """As ever, on a tape with room for its record."""
+        """Emit the block, after reserving room on the tape for its record."""
         if self.record is not None:
             self.tape.reserve(self.record)
         super().emit()
 
     def leave(self) -> None:
-        """As ever, once the record is complete."""
+        """Complete the record, and leave the block."""
         if self.record is not None:
             self.tape.finish(self.record)
         super().leave()
 
     @contextmanager
     def guarded(self, item: Piece | Store) -> Iterator[None]:
-        """As ever; what the predicate says is on the tape."""
+        """Guard the item, and record its predicate."""
         if item.predicate is not None and (found := self._field(predicate_field(self.item))) is not None:
             number, _, address = found
             self.code.store(number, self.bool_of(item.predicate), address)
@@ -144,7 +144,7 @@ class RecordingBlock(BlockCode):
             self.code.write(value, address)
 
     def store(self, store: Store) -> None:
-        """As ever; the indices are on the tape."""
+        """Store, and record the indices."""
         super().store(store)
         ((_, _, sizes),) = self.storage.leaves(store.array)
         indices = [each for name in store.indices for each in self.read(name)]

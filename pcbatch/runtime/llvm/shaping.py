@@ -114,7 +114,7 @@ def _iota(evaluation: Evaluation, instruction: Instruction) -> Array:
 
 
 def _pad(evaluation: Evaluation, instruction: Instruction) -> Array:
-    """Each axis has `low_high` or `low_high_interior`; what is negative cuts off. A number has no axes."""
+    """Pad each axis by `low_high` or `low_high_interior`; negative numbers cut off. A number has no axes."""
     code, sizes = evaluation.code, instruction.array.sizes
     array, filling = (evaluation.array(name) for name in instruction.operands)
     if not sizes:
@@ -219,7 +219,7 @@ def _batch_index(index: Sequence[Index], outside: Sequence[int]) -> list[Index]:
 
 
 def _of_indices(evaluation: Evaluation, indices: Array, axis: int, batch: Sequence[Index], number: int) -> Any:
-    """One number of an index vector, which lies along an `axis` of `indices`, perhaps one that is not there."""
+    """Return a number of an index vector, which lies along an `axis` of `indices`, perhaps one that is not there."""
     place = [*batch] if axis == len(indices.sizes) else [*batch[:axis], number, *batch[axis:]]
     return evaluation.code.wide(indices.number, indices.at(place))
 

@@ -18,10 +18,10 @@ Call = Callable[[Part], None]
 PARTS = 4
 """Parts for each core: lanes differ, and who is done with one part takes another."""
 MOST_PARTS = 256
-"""So many parts for each core where the work is enough for each to take `CPU.native_part_seconds`: of lanes that lie by
-their costs, the last part is the dearest."""
+"""Maximal number of parts for each core, where the work suffices for each to take `CPU.native_part_seconds`. Lanes are
+ordered by their costs, and the last part is the dearest."""
 MANY = 2**31
-"""More lanes than there are."""
+"""A number of lanes that no run reaches."""
 SHORT = 0.125
 """The part of `CPU.native_split` up to which a call is short."""
 TRUSTED = 16
@@ -51,7 +51,7 @@ class LaneCost:
 
     def __init__(self, least: int = 1) -> None:
         self.least = least
-        """The fewest lanes of a part, as long as each core has one: groups take other lanes where some have ended, so
+        """The fewest lanes of a part, as long as each core has one. Groups take other lanes where some have ended, so
         they want many to take."""
         self._lanes = self._seconds = 0.0
         self._is_short = False
@@ -61,7 +61,7 @@ class LaneCost:
         self._lanes, self._seconds = self._lanes / 2 + lanes, self._seconds / 2 + seconds
 
     def measured(self, call: Call, part: Part) -> None:
-        """Run a part in this thread, and note what it takes; not where it was long and only the wall's clock ran."""
+        """Run a part in this thread, and note its time; not where it was long and only the wall's clock ran."""
         was_short = self._is_short
         clock = perf_counter if was_short else thread_time
         began = clock()
@@ -72,7 +72,7 @@ class LaneCost:
             self.note(part[1] - part[0], seconds)
 
     def known(self, lanes: int) -> int:
-        """Of so many lanes those whose cost is known by lanes that have run; at least one."""
+        """Return the number, of so many lanes, whose cost is known from lanes that have run; at least one."""
         return min(lanes, max(1, int(TRUSTED * self._lanes)))
 
     def of(self, lanes: int) -> float:

@@ -29,12 +29,12 @@ BETWEEN_POLLS = 1 << 15
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels for lanes that are to stop, of blocks, and of what comes after each."""
+    """Labels of the exit for lanes that are to stop, of blocks, and of each block's successor."""
 
     stopped: Any
     blocks: Mapping[int, Any]
     following: Mapping[int, Any]
-    """By number: that of the first block not before this one for which a lane waits."""
+    """Label, by number, of the first block from there on for which a lane waits."""
 
 
 class Group(State):
@@ -108,7 +108,7 @@ class Group(State):
 
 
 def emit(group: Group, labels: Labels) -> None:
-    """All blocks, and what comes after each."""
+    """Emit all blocks, and the way from each to the next."""
     builder = group.builder
     for number in group.order:
         builder.position_at_end(labels.following[number])
@@ -230,7 +230,7 @@ class _GroupBlock(Body):
                 self.builder.store(self.builder.select(moving, array.value, old), place)
 
     def _go(self, target: int | Branch) -> None:
-        """To the next block for which lanes wait, but again through a loop for which enough of them do."""
+        """Jump to the next block for which lanes wait, but back through a loop for which enough of them do."""
         group, builder, moving = self.group, self.builder, self._moving()
         if isinstance(target, int) or target.true == target.false:
             targets = [target if isinstance(target, int) else target.true]

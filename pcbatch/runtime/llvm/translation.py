@@ -1,4 +1,4 @@
-"""From a machine program to a native function: its pieces as HLO, then everything as LLVM's text."""
+"""The translation of a machine program to a native function: its pieces as HLO, then everything as LLVM's text."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class BackCode:
 
     first: int
     reads: Mapping[int, str]
-    """The gradients by leaves of what it reads, by number."""
+    """The gradients by leaves of its reads, by number."""
     elements: Sequence[tuple[Sequence[str], str]]
     parts: Sequence[str]
 
@@ -64,7 +64,7 @@ def active_leaves(tapes: Tapes, storage: Storage, name: str) -> Iterator[tuple[L
 
 
 class Adjoints:
-    """The gradients of a lane by the leaves of its variables, and what is summed for shared operands."""
+    """The gradients of a lane by the leaves of its variables, and the sums for shared operands."""
 
     def __init__(self, code: Code, tapes: Tapes, storage: Storage):
         self.code, self.builder = code, code.builder
@@ -112,7 +112,7 @@ class Adjoints:
         self.code.each(sizes, one)
 
     def taken(self, leaf: Leaf) -> Array:
-        """It, in memory of its own; from now on it is zero."""
+        """Move a gradient to memory of its own, and set it to zero."""
         found = self.value(leaf)
         if found.sizes:
             room = self.code.room(found.number, found.count)
@@ -370,7 +370,7 @@ class _Undoing:
             yield leaf, number, sizes, self.builder.gep(entry, [at], inbounds=True, source_etype=BYTE)
 
     def _add_entry(self, push: Push, saved: str) -> None:
-        """What has been saved has the gradient by the entry."""
+        """Add the gradient by a pushed entry to that of the value that was saved."""
         if saved in self.active:
             targets = self.leaves(saved)
             for (_, number, sizes, address), (leaf, _, _) in zip(self._fields(push.variable), targets, strict=True):

@@ -64,7 +64,7 @@ def call(builder: Any, of: Number, name: str, *values: Any) -> Any:
 
 
 def _chosen(builder: Any, left: Any, right: Any, start: int, count: int) -> Any:
-    """So many numbers of two vectors from a place on."""
+    """Select so many numbers of two vectors, from a place on."""
     places = [ir.Constant(INT32, start + place) for place in range(count)]
     return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(INT32, count), places))
 

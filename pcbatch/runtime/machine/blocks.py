@@ -47,27 +47,27 @@ class BlockRunner:
         return changes.in_place(self.context.layout, self.block)
 
     def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
-        """One run of the block."""
+        """Return a run of the block."""
         return Execution(self.context, self.number, state, shared, rows)
 
     @property
     def can_lack_room(self) -> bool:
-        """Whether a lane that waits at the block can lack room for what it pushes."""
+        """True if a lane that waits at the block can lack room for its pushes."""
         return bool(self._tested_stacks) or self._tests_depth
 
     @property
     def _tests_depth(self) -> bool:
-        """Whether the stack of program counters can be full."""
+        """True if the stack of program counters can be full."""
         return isinstance(self.block.terminator, PushJump) and not self.context.limits.roomy
 
     @property
     def _tested_stacks(self) -> dict[str, int]:
-        """The variables whose stacks can be full though that of program counters is not, and what the block pushes."""
+        """The pushed variables whose stacks can be full though that of program counters is not, with their pushes."""
         is_call = isinstance(self.block.terminator, PushJump)
         return {} if is_call and self.context.layout.is_framed else effects.growth(self.block)
 
     def room(self, state: State) -> Array:
-        """Which lanes have room for what the block pushes: a bool per lane, meaningful where they wait at it.
+        """Return a bool per lane: whether it has room for the block's pushes; meaningful where it waits at the block.
 
         A call beyond `max_depth` pushes nothing (the lane fails there), so there is always room for it.
         """
@@ -80,7 +80,7 @@ class BlockRunner:
         return room | (state["depth"] > self.context.limits.max_depth) if is_call else room
 
     def ready(self, state: State, chosen: Array) -> Array:
-        """The lanes that wait at the block and have room for what it pushes: bool `[lanes]`.
+        """Return the lanes that wait at the block and have room for its pushes: bool `[lanes]`.
 
         `chosen` is the scalar that guards this run, so it holds. That the mask reads it is what makes XLA update the
         state in place: where the two arms of a conditional get the very same operands, it copies all of them in both.

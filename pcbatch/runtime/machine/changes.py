@@ -1,4 +1,4 @@
-"""Which arrays of the state each block changes.
+"""The arrays of the state that each block writes.
 
 A guard `cond(someone waits, block, identity)` may only carry what its block writes, for XLA copies what else passes
 through; so the machine must know each block's writes beforehand.

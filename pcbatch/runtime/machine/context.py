@@ -1,4 +1,4 @@
-"""What everything knows that has a part in running one program: the array library, the state's layout, the rules."""
+"""The context shared by all parts of one program's run: the array library, the state's layout, the rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pcbatch.runtime.schedules.trip import Schedule
 
 @dataclass(frozen=True)
 class Context:
-    """A program's layout, where its arrays are, what its lanes may use, and how its blocks are chosen and run.
+    """A program's layout, the array library, the limits of its lanes, and the choice and running of its blocks.
 
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
@@ -45,7 +45,7 @@ class Context:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether a lane's bits are to be the same in every batch."""
+        """True if a lane's bits are to be the same in every batch."""
         return self.compaction is not None and self.compaction.always
 
     @property
@@ -54,5 +54,5 @@ class Context:
         return self.layout.program
 
     def note(self, span: Span | None, text: str) -> None:
-        """Keep what is worth knowing of a place in the source, once."""
+        """Note a remark about a place in the source, once."""
         self.notes[span, text] = None

@@ -1,4 +1,4 @@
-"""What runs blocks that the machine does not run itself."""
+"""The interface to code that runs blocks in the machine's place."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def start(backend: Backend, layout: Layout, pool: Pool, state: State, inputs: Ma
 
 
 def finish(backend: Backend, layout: Layout, pool: Pool, state: State, outputs: State) -> tuple[State, State]:
-    """State and outputs after FINISH: what lanes hold is written by example, and lanes that have ended are free.
+    """Return state and outputs after FINISH: lanes' results are written by example, and ended lanes are free.
 
     Lanes end at FINISH or by failing. Of an example that has not ended, status and steps are written; its results are
     of no account. In a whole pool `outputs` may be empty, and no lane is freed; what is beyond its examples reads as

@@ -1,4 +1,4 @@
-"""One run of one block: what it pops, computes, pushes and writes, for the rows that take part."""
+"""One run of one block: its pops, computations, pushes and writes, for the rows that take part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.values import Values
 
 Computed = tuple[list[list[Array]], Array | None]
-"""What a piece gives for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
+"""The result of a piece for its rows: the leaves of each output, and fault sites plus one, if it has checks."""
 RunPiece = Callable[[], Computed]
 
 
@@ -41,6 +41,8 @@ class Execution(Values):
 
     def execute(self) -> None:
         """Run the block."""
+        if self.rows.turns is not None and self.block.deferred is not None:
+            self.values[self.block.deferred.turn] = [self.rows.turns]
         self.pop()
         self.frames.clear()
         for place, item in enumerate(self.block.body):
@@ -106,7 +108,7 @@ class Execution(Values):
         shared: Sequence[Leaves],
         taking_part: Array,
     ) -> Computed:
-        """What the piece gives: the leaves of what it writes, and its fault sites; see `Pieces.vectorize`."""
+        """Compute the piece: return the leaves of its outputs, and its fault sites; see `Pieces.vectorize`."""
         lanes = self.backend.lanes_of(self.moving)
         return self.backend.vectorize(piece, signature, reads, shared, lanes, taking_part, self.note)
 
@@ -115,7 +117,7 @@ class Execution(Values):
         return [self.layout.leaves(name) for name in piece.writes]
 
     def seen(self, arrays: Sequence[Leaves]) -> None:
-        """Told what `computed` has given beyond what the piece writes; for a store, the indices that it stores at."""
+        """Receive the results of `computed` beyond the piece's writes; for a store, its indices."""
 
     def taking_part(self, item: Piece | Store) -> Array:
         """The moving rows for which the predicate of `item` holds."""
@@ -125,7 +127,7 @@ class Execution(Values):
         return self.moving & holds
 
     def chosen(self, mask: Array, new: Sequence[Array], name: str) -> list[Array]:
-        """`new` for the rows of `mask`, what `name` was before for the others, or zeros if it never had a value."""
+        """Return `new` for the rows of `mask`, and for the others the old value of `name`, or zeros without one."""
         if name in self.values or self.layout.storage(name) is not None:
             before = self.read(name)
         else:
@@ -150,7 +152,7 @@ class Execution(Values):
         return self.grouped(found, piece)
 
     def apart(self, run: RunPiece, piece: Piece) -> Computed:
-        """Run a piece in a loop of one turn: what a compiler makes of it then does not depend on what is around it.
+        """Run a piece in a loop of one turn: a compiler's code for it then does not depend on its surroundings.
 
         There are the arrays of all lanes, from which rows are gathered: gathering that is fused with the piece could
         round otherwise in another batch.
@@ -161,13 +163,13 @@ class Execution(Values):
         return self.grouped(found, piece)
 
     def blank(self, piece: Piece) -> list[Array]:
-        """Zeros for all leaves of what a piece gives, and no fault site."""
+        """Return zeros for all leaves of a piece's results, and no fault site."""
         lanes = self.backend.lanes_of(self.moving)
         types = [*(type_ for group in self.given(piece) for type_ in group), TensorType("int32")]
         return [self.backend.zeros(lanes, type_) for type_ in types]
 
     def flat(self, computed: Computed, blank: Sequence[Array]) -> list[Array]:
-        """What a piece has given in the form of `blank`."""
+        """Flatten the result of a piece to the form of `blank`."""
         outputs, site = computed
         return [*(leaf for group in outputs for leaf in group), blank[-1] if site is None else site]
 
@@ -209,7 +211,7 @@ class Execution(Values):
         self.values.pop(store.array, None)
 
     def are_all(self, mask: Array) -> bool:
-        """Whether the rows of `mask` are known to be all: there are no junk rows then."""
+        """Return whether `mask` is known to hold for all rows: there are no junk rows then."""
         return self.rows.all_take_part and mask is self.entered
 
     # -- the end of the block ------------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ class Execution(Values):
         self.written["pc"] = (self.entered, target)
 
     def target(self) -> Array:
-        """Where the moving lanes go, pushing and popping their stacks of program counters."""
+        """Return the next block of the moving lanes; push and pop their stacks of program counters."""
         match self.block.terminator:
             case Jump(target=target):
                 return self.place(target)
@@ -254,7 +256,7 @@ class Execution(Values):
         raise TypeError(f"not a terminator: {self.block.terminator!r}")
 
     def called(self, target: int | Branch, back: int) -> Array:
-        """Where a call leads, pushing the stack of program counters."""
+        """Return the block that a call jumps to; push the stack of program counters."""
         depth = self.old("depth")
         self.whole["calls"] = self.rows.store(self.state["calls"], [depth], self.moving, depth * 0 + back)
         self.written["depth"] = (self.moving, depth + 1)
@@ -264,11 +266,13 @@ class Execution(Values):
         """The number of the block that `target` means for every row."""
         if isinstance(target, int):
             return self.backend.constant(target)
+        if self.rows.turns is not None:  # all turns are run at once
+            return self.backend.constant(target.false)
         (chosen,) = self.read(target.condition)
         return self.backend.where(chosen, self.backend.constant(target.true), self.backend.constant(target.false))
 
     def write(self) -> None:
-        """Push what is to be saved, then give the written variables their new tops."""
+        """Push the saved values, then give the written variables their new tops."""
         entries = self.entries()  # all are read before the first push writes a stack
         for name, pushed in entries.items():
             for place, entry in enumerate(pushed):
@@ -278,6 +282,8 @@ class Execution(Values):
             key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)
             self.written[key] = (self.writing, self.pointer(name) + count)
+        if self.rows.turns is not None and self.block.deferred is not None:
+            self.changed.discard(self.block.deferred.turn)
         for name in sorted(self.changed):
             storage = self.layout.storage(name)
             if storage == "stack" and name not in entries:

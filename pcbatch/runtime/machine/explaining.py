@@ -1,4 +1,4 @@
-"""What the array library refuses of a program, shown at the user's source."""
+"""Errors of the array library about a program, shown at the user's source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pcbatch.runtime.backends.protocol import Backend, Explanation
 
 @contextlib.contextmanager
 def explaining(program: Program, backend: Backend, jit: bool) -> Iterator[None]:
-    """Raise what the array library refuses inside as a PrimitiveError at the user's source."""
+    """Raise the array library's refusals inside as a PrimitiveError at the user's source."""
     try:
         yield
     except Exception as error:

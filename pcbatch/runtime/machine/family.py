@@ -20,12 +20,12 @@ class _Every:
         self.rank, self.rows = backend.counted(forks) - 1, backend.sum(forks)
 
     def places(self, slots: Sequence[int]) -> list[Array]:
-        """Of some calls of each row."""
+        """Return the places of some calls of each row."""
         first = self.backend.where(self.forks, self.rank * len(slots), self.rank * 0)
         return [first + place for place in range(len(slots))]
 
     def count(self, slots: Sequence[int]) -> Array:
-        """How many there are."""
+        """Return the number of lanes."""
         return self.rows * len(slots)
 
 
@@ -43,7 +43,7 @@ class _Some(_Every):
 
 
 class Family:
-    """What passes between lanes that wait and those that run their calls, `size` of these at a time."""
+    """The passing of values between lanes that wait and lanes that run their calls, `size` of these at a time."""
 
     def __init__(self, backend: Backend, layout: Layout, lists: Worklists, size: int):
         self.backend, self.layout, self.lists, self.size = backend, layout, lists, size
@@ -59,7 +59,7 @@ class Family:
         depth: Array,
         values: Mapping[str, Mapping[int, Array]],
     ) -> tuple[State, Array]:
-        """After the rows that fork have a lane for each call that they make, and these begin it; how many there are.
+        """Give the rows that fork a lane for each of their calls, which begins it; return the number of these, too.
 
         Where a row makes no call, its lane goes on at once.
         """
@@ -110,7 +110,7 @@ class Family:
         return after, total
 
     def hand_over(self, state: State) -> State:
-        """After lanes that have run forked calls have told those that wait; these go on where they are the last."""
+        """Report the results of lanes that have run forked calls; a waiting lane goes on with the last of its calls."""
         backend, lists, layout, size = self.backend, self.lists, self.layout, self.size
         arrivals = [f"arrived {slot}" for slot in range(layout.slots)]
         keys = [LISTS, LENGTHS, *arrivals]

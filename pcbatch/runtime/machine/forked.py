@@ -48,7 +48,7 @@ IN_XLA = (
 
 @dataclass(frozen=True)
 class Told:
-    """What is to be told of a run of some `examples`: its `report`, and its numbers of `lanes`, one after the other."""
+    """Statistics of a run of some `examples`: its `report`, and its successive numbers of `lanes`."""
 
     report: Report
     lanes: tuple[int, ...]
@@ -103,11 +103,11 @@ class ForkedMachine:
         self.pools = Pools(context.layout, largest, learned, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
         self.in_sequence: dict[str, None] = {}
-        """Why runs made their calls one after the other, of those that did."""
+        """Reasons of the runs that made their calls one after the other."""
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced, and about runs in sequence."""
+        """The notes of the trace about places in the source, and the reasons of runs in sequence."""
         return (*self.machine.notes, *((None, why) for why in self.in_sequence))
 
     def because(self, why: str) -> None:
@@ -116,11 +116,11 @@ class ForkedMachine:
 
     @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first."""
+        """The initial number of entries of the next run's stacks."""
         return self.pools.capacity + 1
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` examples: the program, and on how many rows its blocks may run."""
+        """Return the program executed for `lanes` examples, with the numbers of rows on which its blocks may run."""
         if not isinstance(lanes, int):
             return self.program
         trips = self.legs.trips(self.pools.to_be(lanes))
@@ -129,7 +129,7 @@ class ForkedMachine:
         return replace(self.program, blocks=tuple(chunked))
 
     def check(self, lanes: int) -> None:
-        """Compile for `lanes` examples without running; raises what `run` would raise before it runs."""
+        """Compile for `lanes` examples without running; raises the errors of `run` before it runs."""
         with self.compiling():
             size = self.pools.of(lanes)
             examples = self.legs.legs.example_specs(size.pool.examples)
@@ -218,7 +218,7 @@ class ForkedMachine:
     def _ended(
         self, size: Size, found: Sequence[Array], given: Sequence[Array], examples: int
     ) -> tuple[Standing, Told]:
-        """The end of a run that has come so far, on larger and larger pools where that is needed; and what to tell."""
+        """Complete a run from here, on larger and larger pools if needed; return its statistics, too."""
         now = self.legs.standing(size, found)
         report, lanes_so_far, growth = now.report, [size.pool.lanes], MOST_GROWTH
         while now.report.stuck or now.report.paused:
@@ -240,21 +240,21 @@ class ForkedMachine:
         return now, Told(report, tuple(lanes_so_far), examples)
 
     def _fewer(self, now: Standing, examples: int) -> int | None:
-        """How many examples there are, None if they fill their room."""
+        """Return the number of examples; None if they fill their room."""
         return None if examples == now.size.pool.examples else examples
 
     def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: Told) -> tuple[Outcome, Told]:
-        """The outcome with what becomes of the examples that were left, and that told too."""
+        """Complete the outcome with the examples that were left, and their statistics."""
         left = left_over(outcome)
         return completed(outcome, left, self._sequel, arrays), replace(told, left=left.size)
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
-        """What is compiled inside is counted, and what cannot be is explained."""
+        """Count compilations inside, and explain their failures."""
         with self.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             yield
 
 
 def noted(outcome: Outcome, told: Told) -> Outcome:
-    """The outcome, with what is to be told of its calls."""
+    """Return the outcome, with the statistics of its calls."""
     return replace(outcome, notes=(*outcome.notes, (None, str(told))))

@@ -39,7 +39,7 @@ class ForkedExecution(Execution):
         return self.rows.lanes
 
     def made(self, slot: int) -> Array:
-        """Whether lanes that waited have made a call of the group: a lane is its own child for one that it has not."""
+        """Return for each lane that waited whether it has made a call of the group: otherwise it is its own child."""
         return self.old(f"child {slot}") != self.lanes
 
     def children(self, group: Group) -> list[tuple[Array, Array | None]]:
@@ -49,11 +49,11 @@ class ForkedExecution(Execution):
         return [(self.old(f"child {slot}"), None if always[slot] else self.made(slot)) for slot in slots]
 
     def made_calls(self, group: Group) -> list[Array]:
-        """Which rows make each call of the group that they fork."""
+        """Return for each call of the forked group which rows make it: a bool array."""
         return [self.moving & self.condition(member.call) for member in group.members]
 
     def called(self, target: Any, back: int) -> Array:
-        """Where a call leads: one that forks to the join block, when all of the group have come back."""
+        """Return the block that a call jumps to: of a forking one the join block, run when all calls have returned."""
         fork = fork_of(self.block.terminator)
         return super().called(target, back) if fork is None else self._forked(fork)
 
@@ -73,20 +73,20 @@ class ForkedExecution(Execution):
         return self.backend.constant(fork.join)
 
     def condition(self, call: ForkedCall) -> Array:
-        """Which rows make a call of the group that they fork."""
+        """Return which rows make a call of the forked group: a bool array."""
         if call.condition is None:
             return self.entered
         (holds,) = self.read(call.condition)
         return self.entered & holds
 
     def waits(self, mask: Array) -> None:
-        """Have the lanes of rows that lack room say where they wait."""
+        """Make the rows that lack room wait where they are."""
         entered, target = self.written["pc"]
         here = self.backend.constant(self.number)
         self.written["pc"] = (entered | mask, self.backend.where(mask, here, target))
 
     def arguments(self, group: Group) -> dict[str, dict[int, Array]]:
-        """By key of a top what the calls that are given one are given, by their places."""
+        """Return, by the key of a top, the arguments of the calls, by their places."""
         found: dict[str, dict[int, Array]] = {}
         for slot, member in enumerate(group.members):
             for variable, name in member.call.given:

@@ -1,4 +1,4 @@
-"""What is compiled of runs whose calls are forked: a whole run, or as much of it as its lanes allow, and a leg.
+"""The compiled programs of runs whose calls are forked: a whole run, or the part that its lanes allow, and a leg.
 
 Both give where the run stands. A whole run has its first state from the arguments; a leg goes on from a state, which
 may have been enlarged since (`growing`). Most runs need no more than the one program.
@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.returned import Returned
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run of some `size` stands: its `report` and `arrays`, outputs and counters, as `returned` packs them.
+    """The standing of a run of some `size`: its `report` and `arrays`, outputs and counters as `returned` packs them.
 
     And its state: first the numbers of the lanes, one kind behind the other in a vector, then the other arrays.
     """
@@ -40,7 +40,7 @@ class Standing:
 
 
 class ForkedLegs:
-    """The programs of one program that forks; `programs` counts them, and knows what they are called on disk."""
+    """The programs of one program that forks; `programs` counts them, and names them on disk."""
 
     def __init__(self, context: Context, programs: Programs, jit: bool):
         self.context, self.programs, self.jit = context, programs, jit
@@ -54,7 +54,7 @@ class ForkedLegs:
         return self.context.program
 
     def trips(self, size: Size) -> Forking:
-        """What a trip does in a pool."""
+        """Return the rules of a trip in a pool."""
         if size.pool not in self._trips:
             few = size.pool.examples <= CPU.forked_few and size.pool.lanes <= CPU.least_lanes
             few = few and not self.context.is_deterministic
@@ -62,13 +62,13 @@ class ForkedLegs:
         return self._trips[size.pool]
 
     def returned(self, size: Size) -> Returned:
-        """How outputs and counters come back."""
+        """Return the packing of outputs and counters."""
         return self._once(("returned", size.pool.examples), lambda: Returned(self.legs, size.pool.examples))
 
     # -- what is compiled ----------------------------------------------------------------------------------------------
 
     def whole(self, size: Size) -> Callable[..., Any]:
-        """From arguments and shared operands and the number of examples (an int32 scalar) to a packed `Standing`."""
+        """Return the program from arguments, shared operands and the number of examples (int32) to a `Standing`."""
         count = len(self.legs.layout.inputs)
 
         def program(*arrays: Array) -> list[Array]:
@@ -82,7 +82,7 @@ class ForkedLegs:
         return self._compiled("forked run", size, program)
 
     def leg(self, size: Size) -> Callable[..., Any]:
-        """From state, counters, arguments, shared operands and `until` (an int64 scalar) to a packed `Standing`."""
+        """Return the program from state, counters, arguments, shared operands and `until` (int64) to a `Standing`."""
 
         def program(*arrays: Array) -> list[Array]:
             with self.programs.statistics.tracing(counts=True):
@@ -111,7 +111,7 @@ class ForkedLegs:
     # -- where a run stands --------------------------------------------------------------------------------------------
 
     def standing(self, size: Size, found: Sequence[Array]) -> Standing:
-        """Where a run stands of which a program of this size has given so much."""
+        """Return the standing of a run from the results of a program of this size."""
         report, end = Report(*np.asarray(found[0]).tolist()), 2 + len(self._others)
         return Standing(size, report, found[1:end], self.returned(size), found[end:])
 
@@ -135,7 +135,7 @@ class ForkedLegs:
 
     @cached_property
     def _numbers(self) -> list[str]:
-        """The keys of what is an int32 scalar of each lane."""
+        """The keys of the int32 scalars of each lane."""
         held = self.legs.layout.arrays
         return [k for k, h in held.items() if not h.stacked and h.type.dtype == "int32" and not h.type.shape]
 

@@ -67,7 +67,7 @@ class ForkedSlices:
         return Snapshot(size.pool, state, self.forked.legs.loop.start(), inputs, outputs, queue)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
-        """On from `snapshot` for at most `trips` trips; if lanes are `paused` then, from `grown(arrived.snapshot)`."""
+        """Go on from `snapshot` for at most `trips` trips; `paused` lanes need `grown(arrived.snapshot)` to go on."""
         if not is_forked(snapshot):
             arrived, outcome = self.plain.leg(snapshot, shared, trips)
             blocks = len(self.program.blocks)
@@ -121,7 +121,7 @@ class ForkedSlices:
         return replace(new, state=state, counters=counters, outputs=outputs)
 
     def _put(self, state: State, name: str, done: Array, outputs: State) -> None:
-        """Have lanes that are `done` hold their result `name`."""
+        """Store the result `name` in lanes that are `done`."""
         backend, layout = self.backend, self.legs.layout
         keys, types = layout.keys("result", name), layout.leaves(name)
         values = [backend.cast(outputs[key], type_.dtype) for key, type_ in zip(keys, types, strict=True)]
@@ -135,5 +135,5 @@ class ForkedSlices:
 
 
 def is_forked(snapshot: Snapshot) -> bool:
-    """Whether calls are forked in this run, at this point."""
+    """Return whether calls are forked in this run, at this point."""
     return GIVEN_UP in snapshot.state

@@ -48,7 +48,7 @@ OWN = (LISTS, LENGTHS, GIVEN_UP)
 
 @dataclass(frozen=True)
 class Report:
-    """How a run stands at the end of a leg: how many calls this has `forked`, and the `most` lanes at a time in it.
+    """The report on a run at the end of a leg: the calls that it has `forked`, and its `most` lanes at a time.
 
     Lanes were `short` at the end of so many of its trips. `can_run`, `stuck` and `paused` are numbers of lanes: could
     go on (none, unless there was a budget); wait at blocks, for free lanes if none can run; found no room on stacks.
@@ -81,7 +81,7 @@ class Forking:
         self.runners = {number: BlockRunner(context, number) for number in context.program.order}
 
     def size(self, number: int) -> int:
-        """On how many rows a block runs at a time."""
+        """Return the number of rows that a block computes at a time."""
         if number not in self.expensive:
             return self.family.size
         if self.few:
@@ -102,7 +102,7 @@ class Forking:
         return {**state, **self.lists.first(examples), GIVEN_UP: backend.lane_numbers(self.examples) * 0}
 
     def new_lanes(self, lanes: int, capacity: int, examples: Array | None = None) -> State:
-        """So many lanes as they are before they begin anything; see `Layout.free_lanes`."""
+        """Return so many lanes before they begin anything; see `Layout.free_lanes`."""
         state = self.layout.free_lanes(self.backend, lanes, capacity, examples)
         nothing = state["pc"] * 0
         return {**state, "pc": nothing, "depth": nothing + 1, "parent": nothing - 1}
@@ -110,9 +110,9 @@ class Forking:
     def run(
         self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters, until: Array
     ) -> tuple[State, Counters, Array]:
-        """On until no lane can run or there have been `until` trips (an int64 scalar) in all.
+        """Go on until no lane can run or there have been `until` trips (an int64 scalar) in all.
 
-        The state and the counters then, and a vector of a `Report`.
+        Return the state and the counters then, and a vector of a `Report`.
         """
         backend, lists = self.backend, self.lists
         by_example = {key: inputs[key] for key in self.layout.by_example}
@@ -150,11 +150,11 @@ class Forking:
         return after, end["counters"], backend.stack([end["forked"], end["most"], end["short"], *stand])
 
     def goes_on(self, state: State) -> Array:
-        """Whether there is to be another trip: a scalar bool."""
+        """Return a scalar bool: whether there is to be another trip."""
         return self.can_run(state) > 0
 
     def outputs(self, state: State) -> State:
-        """What comes out of a run, by example: UNFINISHED are those that are to be run anew, or have not ended."""
+        """Return the outputs of a run, by example: UNFINISHED where it is to be run anew, or has not ended."""
         backend, layout = self.backend, self.layout
         own = {key: array[: self.examples] for key, array in state.items() if key in layout.arrays}
         given_up = state[GIVEN_UP] > 0
@@ -163,7 +163,7 @@ class Forking:
         return given_by(backend, layout, own)
 
     def _waiting(self, state: State) -> Array:
-        """How many lanes wait at blocks."""
+        """Return the number of lanes that wait at blocks."""
         return self.backend.sum(state[LENGTHS][: len(self.blocks)])
 
     @property
@@ -173,13 +173,13 @@ class Forking:
     # -- what a subclass has a part in ---------------------------------------------------------------------------------
 
     def fits(self, number: int, now: State) -> Array | None:
-        """Whether there is room for what another chunk of a block leaves behind: a scalar bool, None if always."""
+        """Return a scalar bool, whether another chunk of the block has room for its records; None if always."""
         return None
 
     def execution(
         self, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows, count: Array
     ) -> ForkedExecution:
-        """One run of a block for a chunk of `count` lanes, of which those run that `rows` say."""
+        """Return a run of a block for a chunk of `count` lanes, those that `rows` chooses."""
         return ForkedExecution(self.context, number, state, shared, rows)
 
     def have_begun(self, execution: ForkedExecution, now: State) -> State:
@@ -189,7 +189,7 @@ class Forking:
     # -- trips ---------------------------------------------------------------------------------------------------------
 
     def keys(self, number: int) -> list[str]:
-        """The keys of what a run of a block changes."""
+        """Return the keys of the arrays that a run of a block changes."""
         layout, found = self.layout, {*self.runners[number].changes, *OWN}
         if number in layout.joins:
             found.add("steps")
@@ -212,7 +212,7 @@ class Forking:
         return self.family.hand_over(state), lanes, chunks, calls
 
     def can_run(self, state: State, numbers: Sequence[int] | None = None) -> Array:
-        """How many lanes could go on at some blocks, None standing for all of them and for those that are HANDED."""
+        """Count the lanes that could go on at some blocks; None stands for all blocks and for HANDED lanes."""
         backend, some = self.backend, self.routes.order if numbers is None else numbers
         found = [self.lists.length(state, self.lists.handed)] if numbers is None else []
         for number in some:
@@ -231,7 +231,7 @@ class Forking:
         group = self.groups.get(number)
 
         def fitting(now: State, todo: Array) -> Array:
-            """How many lanes the next chunk has."""
+            """Return the number of lanes of the next chunk."""
             most = backend.constant(size)
             if group is not None:
                 enough = lists.length(now, lists.free) // len(group.members)

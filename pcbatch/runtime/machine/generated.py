@@ -1,4 +1,4 @@
-"""What generated source imports, as `_pcb`: the classes of the table and two helpers that keep its text short."""
+"""The names that generated source imports as `_pcb`: the table's classes, and two helpers that keep its text short."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import (
     Block,
     Branch,
+    Deferred,
     Fault,
     FaultSite,
     Fork,
@@ -30,6 +31,7 @@ from pcbatch.ir.types import TensorType, Type
 __all__ = [
     "Block",
     "Branch",
+    "Deferred",
     "Fault",
     "FaultSite",
     "Fork",

@@ -1,4 +1,4 @@
-"""What a machine is given, as arrays: the leaves of arguments and of shared operands, their shapes checked."""
+"""The inputs of a machine as arrays: the leaves of arguments and of shared operands, their shapes checked."""
 
 from __future__ import annotations
 

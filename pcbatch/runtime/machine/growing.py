@@ -14,7 +14,7 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS
 
 
 def wanting(state: State, trips: Forking) -> tuple[bool, bool]:
-    """Whether lanes want more lanes, and whether some want longer stacks, of examples that are not given up.
+    """Return whether examples that are not given up need more lanes, and whether they need longer stacks.
 
     No lane can run.
     """

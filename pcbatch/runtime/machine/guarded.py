@@ -21,16 +21,16 @@ from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Turns
 
 MOST_TURNS = 64
-"""How often a block may run in one trip: a run can be stopped between trips."""
+"""Maximal number of runs of a block in one trip: a run can be stopped between trips."""
 
 
 MakeRunner = Callable[[Context, int], BlockRunner]
-"""Makes what runs the block of a number."""
+"""A function that makes the runner of the block of a number."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A block at which `lanes` lanes wait (a scalar), and what is asked when it runs for them."""
+    """A block at which `lanes` lanes wait (a scalar), and the requests for its run."""
 
     number: int
     lanes: Array
@@ -38,9 +38,9 @@ class Visit:
     """The blocks at which arrivals are counted."""
     shared: Mapping[str, Leaves]
     chunks: Chunks | None = None
-    """How its lanes are gathered; None where it computes a row for every lane."""
+    """The gathering of its lanes; None where it computes a row for every lane."""
     counter: Array | None = None
-    """Where arrivals are written, int32 `[followed]`, its values of no account; None for a new one.
+    """The array for arrivals, int32 `[followed]`, whose old values are ignored; None for a new one.
 
     One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
 
@@ -51,7 +51,7 @@ that their program counters are those of no block: bool `[lanes]`. `go` holds.""
 
 
 class GuardedBlocks:
-    """The blocks of one program, each to be run by a guard that keeps what it does not change out of it."""
+    """The blocks of one program, each under a guard that carries only its changes."""
 
     def __init__(self, context: Context, flow: Flow, runner: MakeRunner = BlockRunner):
         self.context = context
@@ -62,7 +62,7 @@ class GuardedBlocks:
 
     @property
     def can_lack_room(self) -> bool:
-        """Whether a lane can lack room at one of the blocks."""
+        """True if a lane can lack room at one of the blocks."""
         return any(runner.can_lack_room for runner in self.runners)
 
     def waiting(self, state: State, numbers: Sequence[int]) -> Array:
@@ -75,7 +75,7 @@ class GuardedBlocks:
         return waiting
 
     def counts(self, number: int, followed: Sequence[int]) -> bool:
-        """Whether a run of the block has to count how many lanes come to wait at each of `followed`."""
+        """Return whether a run of the block has to count the lanes that come to wait at each of `followed`."""
         return bool(followed) and not self._all_arrive(number, followed)
 
     def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array], Array | None]:
@@ -231,8 +231,17 @@ class GuardedBlocks:
         arms = [arm(block) for block in range(len(self.blocks))]
         return dict(zip(state, self.backend.switch(number, arms, list(state.values())), strict=True))
 
+    def turns(self, number: int, state: State, ready: Array) -> Array:
+        """Return the turns of `ready` lanes that a deferred block is to run: bool `[lanes * most]`."""
+        backend, deferred = self.backend, self.blocks[number].deferred
+        assert deferred is not None
+        (key,) = self.layout.tops(deferred.count)
+        lanes = backend.lane_numbers(backend.lanes_of(ready) * deferred.most)
+        owner = lanes // deferred.most
+        return backend.take(ready, owner) & (lanes % deferred.most < backend.take(state[key], owner))
+
     def rows(self, lanes: Array, chunks: Chunks | None, every: Array | int) -> Array:
-        """How many rows a run computes for so many lanes in a batch of `every`: an int32 scalar."""
+        """Return the number of rows computed for so many lanes in a batch of `every`: an int32 scalar."""
         backend = self.backend
         rows = backend.constant(0) + every
         if chunks is None:
@@ -256,7 +265,10 @@ class GuardedBlocks:
             return [after[key] for key in keys]
 
         ready = self.runners[visit.number].ready(state, go)
-        after = in_chunks(self.backend, ready, chunks, run, [state[key] for key in keys])
+        deferred, mask, most = self.blocks[visit.number].deferred, ready, None
+        if deferred is not None:
+            mask, most = self.turns(visit.number, state, ready), deferred.most
+        after = in_chunks(self.backend, mask, chunks, run, [state[key] for key in keys], most)
         return {**state, **dict(zip(keys, after, strict=True))}, ready
 
     def _run(self, visit: Visit, state: State, rows: Rows) -> tuple[State, Array]:
@@ -271,12 +283,12 @@ class GuardedBlocks:
         return {**state, **updates}, moving
 
     def _arrivals(self, state: State, moving: Array, places: Sequence[int]) -> Array:
-        """How many of the `moving` lanes wait at each of `places`, able to run: int32 `[places]`."""
+        """Count the `moving` lanes that wait at each of `places`, able to run: int32 `[places]`."""
         nowhere = self.backend.constant(self.layout.free)
         return self.backend.tally(self.backend.where(moving, self.waiting(state, places), nowhere), places)
 
     def _all_arrive(self, number: int, followed: Sequence[int]) -> bool:
-        """Whether every lane that runs the block is then sure to wait, able to run, at the only place in `followed`."""
+        """Return whether each lane that runs the block is sure to wait, able to run, at the only one of `followed`."""
         if len(followed) > 1 or tuple(self.flow.successors[number]) != tuple(followed):
             return False
         return not effects.can_fault(self.blocks[number], self.limits.max_steps) and not any(

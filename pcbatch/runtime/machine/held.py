@@ -1,4 +1,4 @@
-"""What the arrays of a state hold for each lane or example, and how values are kept inside stacks."""
+"""The contents of a state's arrays for each lane or example, and the form of values inside stacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 
 @dataclass(frozen=True)
 class Held:
-    """What an array holds for each lane or example: one value of `type`, or, `stacked`, a stack of them."""
+    """The contents of an array for each lane or example: one value of `type`, or, `stacked`, a stack of them."""
 
     value: TensorType
     stacked: bool = False

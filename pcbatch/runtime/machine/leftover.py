@@ -1,4 +1,4 @@
-"""What becomes of all examples of a run whose calls were forked: of those that were left, and of some after others."""
+"""The completion of a run whose calls were forked: the examples left over, and slices of examples in turn."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 
 def left_over(outcome: Outcome) -> np.ndarray:
-    """The examples of which it is not known what becomes of them: int32 `[n]`."""
+    """Return the examples whose outcome is not known: int32 `[n]`."""
     return np.flatnonzero(np.asarray(outcome.status) == int(LaneStatus.UNFINISHED)).astype(np.int32)
 
 
 def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequence[Array]) -> Outcome:
-    """The outcome of a run on `arrays` with what becomes of the examples that are `left` when `machine` runs them."""
+    """Complete the outcome of a run on `arrays`: `machine` runs the examples that are `left`."""
     if not left.size:
         return outcome
     backend, count = machine.backend, len(machine.legs.layout.inputs)
@@ -30,7 +30,7 @@ def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequ
 
 
 def completed_by(outcome: Outcome, left: np.ndarray, again: Outcome) -> Outcome:
-    """The outcome of a run with what has become of the examples that were `left` when they ran again."""
+    """Complete the outcome of a run by that of a second run of the examples that were `left`."""
     backend = outcome.backend
     places = backend.array(left, "int32")
     every = places >= 0

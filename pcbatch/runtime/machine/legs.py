@@ -35,8 +35,8 @@ QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
 """The arrays of a queue (`ends.first_queue`), in the order in which they are passed on."""
 
 _Round = dict[str, Any]
-"""What goes from round to round: the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and
-whether there is to be a round `again`."""
+"""The state of a round. It is the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and whether
+there is to be a round `again`."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Snapshot:
 
     @property
     def examples(self) -> Any:
-        """How many examples the run is of; its arrays by example may have room for more."""
+        """The number of examples of the run; its arrays by example may have room for more."""
         return self.pool.examples if self.pool.whole else self.queue["examples"]
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """The end of a leg: where the run stands, whose `outputs` are what the user gets to see of it so far.
+    """The end of a leg: the standing of the run, whose `outputs` are the user's so far.
 
     Two scalar bools: `can_run`, some lane could go on or begin, the budget is used up; `paused`, none can, and some
     lanes want room on their stacks.
@@ -109,7 +109,7 @@ class Legs:
         return Snapshot(pool, state, self.loop.start(), inputs, outputs, queue)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> Arrived:
-        """On from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
+        """Go on from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
         if not snapshot.pool.whole:
             return self._rounds(snapshot, shared, until)
         after, can_run = self._trips(snapshot, shared, until)
@@ -148,24 +148,24 @@ class Legs:
         return replace(snapshot, state={**snapshot.state, **after}, counters=counters), can_run
 
     def _examples(self, snapshot: Snapshot) -> Array:
-        """How many examples there are in a whole pool, whose last lanes may have none."""
+        """Count the examples of a whole pool, whose last lanes may have none."""
         return self.backend.sum(snapshot.state["pc"] != self.layout.free)
 
     def _refill_pays(self, snapshot: Snapshot, state: State) -> Array:
-        """Whether examples wait and so many lanes have ended that it is time to give them some."""
+        """Return whether examples wait and enough lanes have ended for a refill."""
         backend = self.backend
         ended = backend.sum(state["pc"] > self.layout.start)
         waits = snapshot.queue["begun"] < snapshot.queue["examples"]
         return waits & (ended * CPU.refilled >= snapshot.pool.lanes)
 
     def _refilled(self, snapshot: Snapshot) -> Snapshot:
-        """After free lanes have taken examples, and those that are to start have started."""
+        """Give free lanes the next examples, and start those that are to start."""
         state, queue = ends.take_next(self.backend, self.layout, snapshot.state, snapshot.queue)
         state = ends.start(self.backend, self.layout, snapshot.pool, state, snapshot.inputs)
         return replace(snapshot, state=state, queue=queue)
 
     def _finished(self, snapshot: Snapshot) -> Snapshot:
-        """After FINISH."""
+        """Finish the lanes at FINISH."""
         state, outputs = ends.finish(self.backend, self.layout, snapshot.pool, snapshot.state, snapshot.outputs)
         return replace(snapshot, state=state, outputs=outputs)
 
@@ -193,7 +193,7 @@ class Legs:
         return self.unpack(self.backend.cond(wants_room(first), more_legs, first), snapshot)
 
     def capacity(self, snapshot: Snapshot) -> Any:
-        """How many live calls there is room for: an int where known, else an int32 scalar."""
+        """Return the capacity of the stacks, in live calls: an int where known, else an int32 scalar."""
         return self.layout.capacity(self.backend, snapshot.state)
 
     def grown(self, snapshot: Snapshot) -> Snapshot:
@@ -218,7 +218,7 @@ class Legs:
         return found
 
     def snapshot(self, remaining: Iterator[Array], pool: Pool) -> Snapshot:
-        """The inverse of `flat`; takes from `remaining` what belongs to the snapshot."""
+        """Invert `flat`; take the snapshot's arrays from `remaining`."""
         state = {key: next(remaining) for key in self.layout.carried}
         counters = {key: next(remaining) for key in self.loop.counter_specs}
         if pool.whole:
@@ -230,7 +230,7 @@ class Legs:
         return Snapshot(pool, state, counters, inputs, outputs, queue)
 
     def specs(self, pool: Pool, capacity: int | None) -> list[Spec]:
-        """The dtypes and shapes of a flat snapshot; None for what is known only when it runs."""
+        """Return the dtypes and shapes of a flat snapshot; None for those known only when it runs."""
         lanes = self.lane_specs(pool.static.lanes, capacity)
         found = [*(lanes[key] for key in self.layout.carried), *self.loop.counter_specs.values()]
         if not pool.whole:
@@ -297,7 +297,7 @@ class Legs:
         return [self.backend.where(failed, blank, leaf) for blank, leaf in zip(blanks, results, strict=True)]
 
     def _blank(self, lanes: Any, type_: TensorType) -> Array:
-        """What the outputs of a failed lane read."""
+        """Return the outputs of a failed lane: NaN, or zeros."""
         zeros = self.backend.zeros(lanes, type_)
         return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
 
@@ -309,7 +309,7 @@ class Legs:
         examples: Any = None,
         counting: Counting | None = None,
     ) -> Outcome:
-        """What a run leaves behind; of so many `examples`, where outputs have room for more.
+        """Make the outcome of a run; `examples` is their number, where outputs have room for more.
 
         Where it has not counted, `counting` finds out.
         """

@@ -1,4 +1,4 @@
-"""What a lane may use before it fails, and how its stacks grow on the way there."""
+"""The limits of a lane, beyond which it fails, and the growth of its stacks up to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_MAX_DEPTH = 8192
 """Live calls that a lane may have unless `max_depth` says otherwise: a limit against recursion without end."""
 
 FIRST_CAPACITY, GROWTH = CPU.first_capacity, CPU.growth
-"""How many live calls stacks have room for at first, where `max_depth` allows more; and by what they grow."""
+"""Initial capacity of stacks, in live calls, where `max_depth` allows more; and the factor by which they grow."""
 
 LARGEST = 2**31 - 2
 """Depths and steps are counted in int32."""
@@ -35,12 +35,12 @@ class Limits:
 
     @property
     def largest_capacity(self) -> int:
-        """How many calls the largest stacks have room for: `max_depth`, made even so that entries are odd in number."""
+        """The capacity of the largest stacks, in calls: `max_depth`, made even so that entries are odd in number."""
         return self.max_depth + self.max_depth % 2
 
     @property
     def first_capacity(self) -> int:
-        """How many calls the stacks of a program that has never run have room for."""
+        """The capacity of the stacks, in calls, of a program that has never run."""
         return self.largest_capacity if self.roomy else FIRST_CAPACITY
 
     def sizes(self, after: int, until: int) -> list[int]:

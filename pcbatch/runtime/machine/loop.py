@@ -25,15 +25,15 @@ from pcbatch.runtime.schedules.flow import Flow
 from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
-"""Int64: `executions`, `active` and `rows`, `[blocks]`: how often each block ran, for how many lanes, how many rows
-it computed in all, if the context `counts`; `trips`, a scalar; `memory`, `[blocks]`: what the schedule remembers from
-trip to trip. Where trips are recorded, `trace` as well: see `runtime.trace`."""
+"""Counters, int64. `executions`, `active` and `rows`, `[blocks]`, count runs of each block, their lanes and their rows,
+if the context `counts`; `trips` is a scalar; `memory`, `[blocks]`, is what the schedule remembers from trip to trip.
+Where trips are recorded, `trace` as well: see `runtime.trace`."""
 
 COUNTED = ("executions", "active", "rows")
 
 Carried = dict[str, Any]
-"""What the loop carries from trip to trip: `state`, `waiting` (how many lanes wait at each block), `counters` and
-`arrivals`, one for each block that counts arrivals: see `guarded.Visit`."""
+"""The state that the loop carries from trip to trip. It has `state`, `waiting` (the lanes that wait at each block),
+`counters` and `arrivals`, one for each block that counts arrivals: see `guarded.Visit`."""
 
 INT32_MAX = 2**31 - 1
 
@@ -48,7 +48,7 @@ class Loop:
         self.context = context
         self.layout, self.backend, self.trace = context.layout, context.backend, context.trace
         self.blocks = context.program.blocks
-        self.sync = [number for number, block in enumerate(self.blocks) if block.sync]
+        self.sync = [number for number, block in enumerate(self.blocks) if block.sync or block.deferred is not None]
         self.flow = Flow.of(context.program)
         if context.elsewhere is not None:
             lockstep = context.elsewhere.lockstep
@@ -66,11 +66,11 @@ class Loop:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """What is known of one row of each block."""
+        """The properties of one row of each block."""
         return block_rows(self.layout.program, self.row_costs, self.backend)
 
     def prices(self, lanes: int, flow: Flow) -> Prices:
-        """What trips and blocks are estimated to cost with so many lanes; of a merged block the first has the price."""
+        """Return the estimated costs of trips and blocks for so many lanes; a merged block's first one has the sum."""
         costs = [*self.row_costs]
         for first, members in flow.merged.items():
             costs[first] = sum(self.row_costs[number] for number in members)
@@ -126,6 +126,8 @@ class Loop:
             ) -> tuple[State, list[Array], dict[int, Turns], Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
                 visit = Visit(number, lanes, followed, shared, chunks[number], counter)
+                if chunks[number] is not None and self.blocks[number].deferred is not None:
+                    return self._deferred(visit, predicate, state, counted)
                 if number in flow.merged:
                     return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
@@ -194,6 +196,18 @@ class Loop:
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
+
+    def _deferred(
+        self, visit: Visit, predicate: Array, state: State, every: Array | int
+    ) -> tuple[State, list[Array], dict[int, Turns], Array]:
+        """See `schedules.trip.Guarded`: a deferred block, which runs for all turns of its lanes at once."""
+        backend, number = self.backend, visit.number
+        ready = self.guarded.runners[number].ready(state, predicate)
+        turns = backend.sum(self.guarded.turns(number, state, ready))
+        state, arrivals, _ = self.guarded.once(visit, predicate, state)
+        times = backend.cast(visit.lanes > 0, "int32")
+        made = Turns(visit.lanes, times=times, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
+        return state, arrivals, {number: made}, backend.constant(0)
 
     def _without_guards(
         self,
@@ -267,14 +281,14 @@ class Loop:
         return 0 if any(block.chunks for block in self.chunked(lanes).blocks) else merging.device.trips_together
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
-        """After the blocks have run that are not run here."""
+        """Run the blocks that are not run here."""
         if self.context.elsewhere is None:
             return state, counters
         state, executions = self.context.elsewhere.run(state, shared, counters["executions"])
         return state, {**counters, "executions": executions}
 
     def _of_one_lane(self, counters: Counters) -> Counters:
-        """`counters` where what runs elsewhere runs for one lane at a time, one row each."""
+        """Correct `counters` for blocks that run elsewhere, for one lane at a time, one row each."""
         if self.context.elsewhere is None:
             return counters
         backend, lockstep = self.backend, self.context.elsewhere.lockstep
@@ -296,7 +310,7 @@ class Loop:
         return program if merging is None else merging.merged(program, self.rows, known)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
-        """What is counted of blocks, after a trip."""
+        """Return the counters of blocks after a trip."""
         if not self.context.counts:
             return {}
         return {
@@ -320,7 +334,7 @@ class Loop:
         return before + backend.cast(trip.rows(rows), "int64")
 
     def _counted(self, state: State) -> Array:
-        """How many lanes wait at each block, able to run, that the schedule may choose: int32 `[blocks]`."""
+        """Count the lanes that wait at each block, able to run, and that the schedule may choose: int32 `[blocks]`."""
         waiting = self.guarded.waiting(state, range(len(self.blocks)))
         return self.backend.tally(self._in_turn(state, waiting), range(len(self.blocks)))
 

@@ -98,21 +98,21 @@ class Machine:
 
     @property
     def statistics(self) -> Statistics:
-        """What compiling has cost so far."""
+        """The cost of compilation so far."""
         return self.programs.statistics
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about places in the source while the program was traced."""
+        """The notes of the trace about places in the source."""
         return tuple(self.context.notes)
 
     @property
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first; 0 if there are none."""
+        """The initial number of entries of the next run's stacks; 0 if there are none."""
         return self.sizes.capacity + 1 if self.legs.layout.all_stacks else 0
 
     def because(self, why: str) -> Machine:
-        """This machine, which is told why it is to run the program rather than a native function."""
+        """Note the reason why this machine runs the program rather than a native function; return it."""
         self.form = f"lockstep: {why}"
         return self
 
@@ -143,7 +143,7 @@ class Machine:
         capacity: int | None = None,
         idle: bool = False,
     ) -> Outcome:
-        """A whole run on stacks of some `capacity` at first, else of what runs before it had in the end.
+        """Run as a whole on stacks of an initial `capacity`, else of the final one of earlier runs.
 
         One that does not count from the beginning is made again for those who ask. In an `idle` one no lane has an
         example: it ends at once.
@@ -165,7 +165,7 @@ class Machine:
         return outcome
 
     def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
-        """What says what a run of `legs` was made of, where that does not: pieces are pure, so it is another run."""
+        """Return a function that counts a run of `legs` by repeating it, or None if `legs` counts: pieces are pure."""
         if legs.counts:
             return None
 
@@ -184,7 +184,7 @@ class Machine:
 
     @once
     def rooms(self) -> Rooms:
-        """For how many lanes programs of whole runs are compiled."""
+        """The numbers of lanes for which programs of whole runs are compiled."""
         return Rooms(lambda: spare_lanes(self.legs.loop.row_costs, self.legs.layout.elements))
 
     def _count(self, lanes: Any) -> Array:
@@ -202,7 +202,7 @@ class Machine:
         return [*(self.backend.extended(array, room) for array in arrays[:count]), *arrays[count:]]
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these, which `arrays_given` gave: what can be known before, is known.
+        """Return a run of `lanes` lanes on arrays like these, from `arrays_given`, with all preparations made.
 
         To be run only where the backend `runs_unseen`.
         """
@@ -226,14 +226,14 @@ class Machine:
         return run
 
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes: the program, and on how many rows its blocks may run."""
+        """Return the program executed for `lanes` lanes, with the numbers of rows on which its blocks may run."""
         loop = self._versions.usual.loop
         if self.max_lanes is None and isinstance(lanes, int):
             return loop.chunked(self.rooms.to_be(lanes))
         return loop.chunked(self.pool_for(lanes).lanes)
 
     def predicated(self, program: Program) -> Program:
-        """Of this machine's program, perhaps before Python is generated, the form that it executes."""
+        """Return the form of this machine's program, perhaps before Python is generated, that it executes."""
         return self._versions.predicated(program)
 
     def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
@@ -241,7 +241,7 @@ class Machine:
         self._run_arrays(self.arrays_given(arguments, shared, lanes), lanes, idle=True)
 
     def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        """Compile for `lanes` lanes without running; raises the errors of `run` before it runs."""
         with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
             pool, legs = self.pool_for(lanes), self._versions.usual
             if legs.limits.roomy:
@@ -257,7 +257,7 @@ class Machine:
 
     @property
     def function_specs(self) -> list[Spec]:
-        """The dtypes and shapes of what `as_function` takes."""
+        """Return the dtypes and shapes of the arguments of `as_function`."""
         examples = self.legs.example_specs(None)
         inputs = (examples[key] for key in self.legs.layout.inputs)
         return [("bool", (None,)), *inputs, *self.programs.operand_specs]
@@ -296,7 +296,7 @@ class Machine:
         return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.sizes.capacity, examples)
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
-        """On from `snapshot` for at most `trips` trips, on stacks of the size that they have.
+        """Go on from `snapshot` for at most `trips` trips, on stacks of the size that they have.
 
         `snapshot` may hold arrays of the backend or NumPy's. If lanes are `paused` at the end, go on from
         `grown(arrived.snapshot)`.
@@ -322,7 +322,7 @@ class Machine:
         return self.legs.grown(snapshot)
 
     def _must_be_roomy(self) -> bool:
-        """Whether this is traced into a caller's XLA program, where no run can pause: PCB540 if no depth is given."""
+        """Return whether this is traced into a caller's XLA program, where no run can pause: PCB540 without a depth."""
         if self.legs.limits.roomy or not self.backend.inside_fixed_program():
             return False
         if not self.says_depth:
@@ -334,7 +334,7 @@ class Machine:
         return True
 
     def _grew(self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False) -> None:
-        """Told that the stacks of a run grew from capacity `first` to `last`; see `Sizes`."""
+        """Note that the stacks of a run grew from capacity `first` to `last`; see `Sizes`."""
         self.sizes.learn(last, outcome)
         compiled = self.sizes.compiled(pool, counts, first, last, direct=direct)
         self.statistics.compilations += compiled if self.jit else 0

@@ -1,4 +1,4 @@
-"""What a machine leaves behind, whichever machine it is."""
+"""The outcome of a run, on any kind of machine."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pcbatch.runtime.machine import collector
 
 
 class Saveable(Protocol):
-    """Where a run in slices stands; see `runtime.resume.checkpoint`."""
+    """A run in slices that can be saved; see `runtime.resume.checkpoint`."""
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run."""
+        """True if Ctrl-C ended the run."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to `path`."""
@@ -31,7 +31,7 @@ class Saveable(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a run was made of.
+    """The counts of a run.
 
     `executions` int64 `[blocks]` is how often each block ran, `active` int64 `[blocks]` for how many lanes in all,
     `rows` int64 `[blocks]` how many rows it computed for them, `trips` int64 the turns of the machine's loop.
@@ -44,7 +44,7 @@ class Counts:
 
 
 Counting = Callable[[], Counts]
-"""What a run was made of, perhaps by another run."""
+"""A function that returns the counts of a run, perhaps by another run."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class Outcome:
     native_lanes: int = 0
     notes: Sequence[tuple[Span | None, str]] = ()
     tape: Mapping[int, Mapping[Span, int]] = field(default_factory=dict)
-    """Of a run that was taped how many bytes it has kept of each row of a block, by the source that they come from."""
+    """The bytes that a taped run has kept of each row of a block, by the source that they come from."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """The seconds of building graphs, scheduling and executing, of a run that was batched on the fly."""
 
     @property
     def arrays(self) -> list[Array]:
@@ -87,33 +89,33 @@ class Outcome:
         return [*self.values, self.status, self.site, self.place, self.steps, *shown]
 
     def wait(self) -> None:
-        """Until the run has ended; no time where that is only described, in a graph."""
+        """Wait for the end of the run; return at once where it is only described, in a graph."""
         if self.backend.is_concrete(self.status):
             np.asarray(self.status)
 
     @cached_property
     def counts(self) -> Counts:
-        """What the run was made of."""
+        """The counts of the run."""
         return self.counting()
 
     @property
     def executions(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.executions
 
     @property
     def active(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.active
 
     @property
     def rows(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.rows
 
     @property
     def trips(self) -> Array:
-        """As in `counts`."""
+        """See `counts`."""
         return self.counts.trips
 
 
@@ -141,7 +143,7 @@ Run = Callable[[Sequence[Array]], Finished]
 
 @dataclass
 class Statistics:
-    """What compiling has cost: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler).
+    """The cost of compilation: compilations, seconds of tracing, seconds of first runs beyond that (XLA's compiler).
 
     And what a cache on disk has saved of it: `hits` programs were found there, `misses` were not.
     """
@@ -168,7 +170,7 @@ class Statistics:
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:
-        """Count what is compiled inside, and the seconds beyond tracing."""
+        """Count compilations inside, and the seconds beyond tracing."""
         known, started, traced = self.compilations, time.perf_counter(), self.trace_seconds
         with notice.perhaps_compiling():
             yield

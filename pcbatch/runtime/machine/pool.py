@@ -1,4 +1,4 @@
-"""A pool of lanes: a lane is a place to run in, an example is what runs there.
+"""A pool of lanes: an example runs in a lane.
 
 How many lanes there are, and which examples they hold, is a matter of the pool alone. Inputs, results, status and steps
 lie by example, so whatever a pool does with its lanes, an example gives the same.
@@ -53,7 +53,7 @@ class Pool:
 
     @property
     def static(self) -> Pool:
-        """What is known of it when a program is traced, None standing for a number that is not: a key."""
+        """The statically known part of the pool, None standing for an unknown number: a key."""
 
         def known(number: Any) -> int | None:
             return number if isinstance(number, int) else None
@@ -62,4 +62,4 @@ class Pool:
 
 
 STEP = 4
-"""By what pools for few examples differ in size. Each size is compiled anew, so few of them."""
+"""Step in size of pools for few examples. Each size is compiled anew, so few of them."""

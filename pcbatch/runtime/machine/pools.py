@@ -1,4 +1,4 @@
-"""How many lanes runs have whose calls are forked, and how long stacks: few numbers, as each size is compiled anew.
+"""The numbers of lanes and the stack sizes of runs whose calls are forked: few, as each size is compiled anew.
 
 A run begins with some lanes for each example, and goes on with more where these are too few, up to a limit of bytes;
 the next run begins with what the last one could have used (`learned`). Lanes that nobody needs cost next to nothing,
@@ -19,7 +19,7 @@ from pcbatch.runtime.machine.rooms import Rooms, bucket
 from pcbatch.runtime.machine.state import Layout
 
 MOST_GROWTH = 8
-"""How many times as many lanes a run has when they become more for the first time; and the next one, at most."""
+"""Maximal factor by which a run's number of lanes grows when it grows first; and from run to run."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Pools:
 
     @property
     def spread(self) -> int:
-        """How many lanes a run has for each example at first."""
+        """The initial number of lanes of a run for each example."""
         return self.learned.now.spread
 
     @property
     def capacity(self) -> int:
-        """For how many live calls the stacks of a run have room at first."""
+        """The initial capacity of a run's stacks, in live calls."""
         return min(self.learned.now.capacity, self.largest_capacity)
 
     def at_once(self, examples: int) -> int:
-        """How many of so many examples are run at once."""
+        """Return the number of examples, out of so many, that run at once."""
         return examples if self.most is None else min(examples, max(1, self.most // self.spread))
 
     def of(self, examples: int) -> Size:
@@ -92,7 +92,7 @@ class Pools:
         return Size(pool, capacity)
 
     def after(self, now: Lesson, first: Size, last: Size, report: Report, examples: int) -> Lesson:
-        """The lesson with what a run could have used besides, which began with one size and ended with another.
+        """Return the lesson of a run, which began with one size and ended with another: the size that it needed.
 
         One that was short of lanes would have needed one for each call at most; where that is hardly more than it had,
         the next one has as many. Where there are to be few lanes many runs are short; fewer examples are run at once if
@@ -108,7 +108,7 @@ class Pools:
         return replace(now, spread=spread, capacity=max(now.capacity, last.capacity), is_known=True)
 
     def _lanes(self, capacity: int) -> int:
-        """How many lanes there may be."""
+        """Return the maximal number of lanes."""
         lanes = self.limit // self.bytes(capacity)
         return lanes if self.most is None else min(lanes, self.most)
 

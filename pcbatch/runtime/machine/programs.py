@@ -1,4 +1,4 @@
-"""What a machine compiles: programs of whole runs and of legs, each made once for a pool of lanes."""
+"""The programs that a machine compiles: whole runs and legs, each made once for a pool of lanes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcbatch.runtime.machine.returned import Returned
 from pcbatch.runtime.store.opening import Name
 
 NO_BUDGET = 2**63 - 1
-"""More trips than any run makes."""
+"""A number of trips that no run reaches."""
 
 
 class Programs:
@@ -29,7 +29,7 @@ class Programs:
         self._made: dict[Any, Any] = {}
 
     def returned(self, legs: Legs, pool: Pool) -> Returned:
-        """How a whole run comes back here: in few arrays, where none of them becomes part of a caller's program."""
+        """Return the packing of a whole run's results: in few arrays, unless they become part of a caller's program."""
         packed = legs.limits.roomy and isinstance(pool.examples, int) and self.backend.runs_now()
         key = ("returned", legs.counts, legs.limits.roomy, pool.examples if packed else None)
         return self.once(key, lambda: Returned(legs, pool.examples if packed else None))
@@ -90,7 +90,7 @@ class Programs:
         return [(leaf.dtype, leaf.shape) for leaf in operands]
 
     def name_of(self, *part: Any) -> Name:
-        """What a part of the program is known by on disk."""
+        """Return the name of a part of the program on disk."""
         return Name(self._digest, (self.jit, *part), self.statistics.note, self.notes)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -15,7 +15,10 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 
 
 def apart(backend: Backend, turn: Callable[[Any], tuple[Any, Array]], carried: Any) -> tuple[Any, Array]:
-    """`turn(carried)`: what it carries on, and an int32 `[blocks]`. The record is not to slow down small programs."""
+    """A function `turn(carried)` that returns the next `carried`, and an int32 `[blocks]`.
+
+    The record is not to slow down small programs.
+    """
     if not backend.in_turn([*carried["state"].values(), *carried["counters"].values()]):
         return turn(carried)
     go = carried["counters"]["trips"] >= 0  # true, which XLA cannot know

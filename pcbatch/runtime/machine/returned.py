@@ -1,4 +1,4 @@
-"""What the compiled program of a whole run gives, packed into few arrays where it is called from ordinary code.
+"""The results of a whole run's compiled program, packed into few arrays where it is called from ordinary code.
 
 Each array that comes back costs a call four microseconds, as much as all else that is done after it. So what says how
 the lanes ended, and what was counted, comes back as one vector of each dtype; results come back as they are.
@@ -18,11 +18,11 @@ from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome
 
 CAPACITY = "capacity"
 ENDS = ("status", "site", "place", "steps")
-"""Of the outputs what says how each lane ended."""
+"""The outputs that tell how each lane ended."""
 
 
 class Returned:
-    """How a whole run of `legs` comes back: `lanes` says of how many, if that is known and the arrays are packed."""
+    """The packing of a run's results; `lanes` is their number, if that is known and the arrays are packed."""
 
     def __init__(self, legs: Legs, lanes: int | None):
         self.legs, self.backend = legs, legs.backend
@@ -40,7 +40,7 @@ class Returned:
 
     @cached_property
     def vectors(self) -> dict[str, list[str]]:
-        """The keys of what is packed, by dtype."""
+        """The keys of the packed arrays, by dtype."""
         found: dict[str, list[str]] = {}
         for key, (dtype, _) in self.specs.items():
             found.setdefault(dtype, []).append(key)
@@ -48,7 +48,7 @@ class Returned:
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, Any]]:
-        """By key of what is packed: the number of its vector, and where in that it is."""
+        """The places of packed arrays, by key: the number of the vector, and the place in it."""
         found: dict[str, tuple[int, Any]] = {}
         for number, keys in enumerate(self.vectors.values()):
             at = 0
@@ -74,7 +74,7 @@ class Returned:
         return {**found, **dict(zip(self.others, arrays[len(vectors) :], strict=True))}
 
     def outcome(self, arrays: Sequence[Array], examples: Any = None, counting: Counting | None = None) -> Outcome:
-        """What the run leaves behind; see `Legs.outcome`."""
+        """Unpack the outcome of the run; see `Legs.outcome`."""
         found = self.unpack(arrays)
         outputs = {key: found[key] for key in self.legs.layout.outputs}
         return self.legs.outcome(found, outputs, found[CAPACITY], examples, counting)

@@ -1,4 +1,4 @@
-"""For how many lanes programs are compiled: few numbers, for calls of many numbers of examples.
+"""The numbers of lanes for which programs are compiled: few, for calls of many numbers of examples.
 
 A program that is compiled for a *room* of lanes serves every number of examples up to that: how many there are is a
 value, and the lanes beyond them are idle from the start. They hold the last example's inputs, so that what is computed
@@ -58,7 +58,7 @@ def bucket(lanes: int) -> int:
 
 
 def spare_lanes(row_costs: Sequence[float], elements: int, device: Device = CPU) -> int:
-    """How many lanes of a program may be idle at next to no cost, if they run all blocks in each trip.
+    """Return the number of a program's lanes that may idle at next to no cost, if all blocks run in each trip.
 
     `elements` are the numbers that are kept of a lane, its inputs and outputs included.
     """

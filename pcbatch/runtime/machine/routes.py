@@ -1,4 +1,4 @@
-"""Where lanes go in a program that forks, and the order in which a trip goes through its blocks."""
+"""The routes of lanes through a program that forks, and the order of blocks in a trip."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend
 
 @dataclass(frozen=True)
 class Rows:
-    """Which lane each row is of, and which rows take part.
+    """The lane of each row, and the rows that take part.
 
     `lanes` is int32 `[rows]`, or None where row i is lane i; `mask` bool `[rows]`; where all rows are known to take
     part, `all_take_part`. Arrays of the state are `[lanes, ...]`, what a block computes is `[rows, ...]`.
@@ -20,6 +20,8 @@ class Rows:
     lanes: Array | None
     mask: Array
     all_take_part: bool = False
+    turns: Array | None = None
+    """The turn of a deferred block for each row, int32 `[rows]`; several rows may then be of one lane."""
 
     @classmethod
     def of_all(cls, backend: Backend, mask: Array) -> Rows:
@@ -38,10 +40,14 @@ class Rows:
         `order` is int32 `[lanes]`, `first < count` are int32 scalars. Rows that are left over take no part; they repeat
         the last of these lanes, which is in this chunk: its values are those of a lane that runs.
         """
-        places = backend.lane_numbers(size) + first
-        mask = places < count
-        last = count + backend.constant(-1)
-        return cls(backend, backend.take(order, backend.where(mask, places, last)), mask)
+        lanes, mask = _some(backend, order, count, first, size)
+        return cls(backend, lanes, mask)
+
+    @classmethod
+    def turns_of_lanes(cls, backend: Backend, order: Array, count: Array, first: Array, size: int, most: int) -> Rows:
+        """The same for turns of lanes: `order` has numbers of turns, each lane having `most` of them."""
+        numbers, mask = _some(backend, order, count, first, size)
+        return cls(backend, numbers // most, mask, turns=numbers % most)
 
     def take(self, array: Array) -> Array:
         """The rows of an array of the state."""
@@ -71,3 +77,11 @@ class Rows:
         if self.lanes is None:
             return self.backend.where_each(masks, values, arrays)
         return [self.put(*each) for each in zip(arrays, masks, values, strict=True)]
+
+
+def _some(backend: Backend, order: Array, count: Array, first: Array, size: int) -> tuple[Array, Array]:
+    """`size` entries of `order` from `first` on, and which are of the first `count`; for others the last of these."""
+    places = backend.lane_numbers(size) + first
+    mask = places < count
+    last = count + backend.constant(-1)
+    return backend.take(order, backend.where(mask, places, last)), mask

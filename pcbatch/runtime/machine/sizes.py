@@ -1,4 +1,4 @@
-"""How large the stacks of a machine's runs have become: where the next run starts, and what is compiled for them."""
+"""The sizes that a machine's stacks have reached: the start of the next run, and its compilation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sizes:
                 self.capacity = last
 
     def compiled(self, pool: Pool, counts: bool, first: int, last: int, *, direct: bool) -> int:
-        """For how many sizes a leg has been compiled by a run whose stacks grew from capacity `first` to `last`.
+        """Return the number of sizes compiled by a run whose stacks grew from capacity `first` to `last`.
 
         XLA has compiled the leg for each size on the way, the first one when the leg was traced; and it compiles anew
         what is called `direct`ly, as slices are, rather than from the graph of a whole run.

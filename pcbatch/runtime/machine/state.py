@@ -48,12 +48,12 @@ from pcbatch.runtime.machine.held import NUMBER, Held, load_entry
 HELD = ("register", "cached stack")
 """Storage kinds of variables whose tops lie apart."""
 STACKED = ("stack", "cached stack")
-"""Those of variables with stacks."""
+"""The storage kinds of variables with stacks."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which arrays a program's state has, and what its program counters mean.
+    """The arrays of a program's state, and the meaning of its program counters.
 
     Where it `packs`, stacks that move together are packed: a push or a pop of all of them is one scatter, one gather.
     """
@@ -63,12 +63,12 @@ class Layout:
 
     @cached_property
     def has_calls(self) -> bool:
-        """Whether the program needs a stack of program counters at all."""
+        """True if the program needs a stack of program counters at all."""
         return any(isinstance(block.terminator, PushJump) for block in self.program.blocks)
 
     @cached_property
     def is_framed(self) -> bool:
-        """Whether a lane's stacks are never longer than its stack of program counters."""
+        """True if a lane's stacks are never longer than its stack of program counters."""
         return is_framed(self.program)
 
     # -- program counters ----------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Layout:
 
     @cached_property
     def slots(self) -> int:
-        """How many calls the largest group has; 0 where there are no groups."""
+        """The number of calls in the largest group; 0 where there are no groups."""
         return max((len(group.members) for group in self.groups), default=0)
 
     @cached_property
@@ -116,7 +116,7 @@ class Layout:
 
     @cached_property
     def in_slot(self) -> dict[str, tuple[int, str]]:
-        """Of what lies in a slot the place of the call in its group, and the callee's variable."""
+        """The sources of values in slots: the place of the call in its group, and the callee's variable."""
         calls = ((place, member.call) for group in self.groups for place, member in enumerate(group.members))
         return {name: (place, variable) for place, call in calls for name, variable in call.results}
 
@@ -142,7 +142,7 @@ class Layout:
         return [f"top {name} {i}" for i, _ in enumerate(self.leaves(name))] if is_apart else []
 
     def stacks(self, name: str) -> list[str]:
-        """The keys of the stacks of `name`; none for what has none."""
+        """Return the keys of the stacks of `name`; none for a variable without stacks."""
         has_some = self.storage(name) in STACKED
         return [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))] if has_some else []
 
@@ -161,7 +161,7 @@ class Layout:
 
     @cached_property
     def places(self) -> dict[str, tuple[str, int]]:
-        """Of every packed stack the key of the array in which it lies, and where in an entry of that."""
+        """The place of every packed stack: the key of its array, and the place in an entry of that."""
         return {key: (frame, place) for frame, keys in self.frames.items() for place, key in enumerate(keys)}
 
     def stack_arrays(self, name: str) -> list[str]:
@@ -185,7 +185,7 @@ class Layout:
 
     @cached_property
     def arrays(self) -> dict[str, Held]:
-        """What every array by lane holds, by key, in the order in which states are passed on."""
+        """The contents of every array by lane, by key, in the order in which states are passed on."""
         found = dict.fromkeys(("pc", "example", "fault", "steps"), NUMBER)
         if self.has_calls:
             found |= {"depth": NUMBER, "calls": Held(TensorType("int32"), stacked=True)}
@@ -220,13 +220,13 @@ class Layout:
 
     @cached_property
     def inputs(self) -> dict[str, Held]:
-        """What every array of inputs holds, by key, in the order of the program's parameters."""
+        """The contents of every array of inputs, by key, in the order of the program's parameters."""
         names = self.program.parameters
         return {key: Held(t) for n in names for key, t in zip(self.keys("input", n), self.leaves(n), strict=True)}
 
     @cached_property
     def outputs(self) -> dict[str, Held]:
-        """What every array of outputs holds, by key, in the order in which they are passed on."""
+        """The contents of every array of outputs, by key, in the order in which they are passed on."""
         found = dict.fromkeys(("status", "site", "place", "steps"), NUMBER)
         for name in self.program.results:
             given = [TensorType(type_.returned, type_.shape) for type_ in self.leaves(name)]
@@ -237,7 +237,7 @@ class Layout:
 
     @cached_property
     def elements(self) -> int:
-        """How many numbers are kept of a lane and its example, on stacks of the first size."""
+        """The number of elements kept for a lane and its example, with stacks of the initial size."""
         stacked = CPU.first_capacity + 1
         held = [*self.arrays.values(), *self.inputs.values(), *self.outputs.values()]
         return sum((stacked if each.stacked else 1) * math.prod(each.value.shape) for each in held)
@@ -250,7 +250,7 @@ class Layout:
     # -- states --------------------------------------------------------------------------------------------------------
 
     def free_lanes(self, backend: Backend, lanes: Any, capacity: Any, examples: Array | None = None) -> State:
-        """So many lanes that are free and new: all else but the bottoms of their stacks reads zero.
+        """Return so many lanes that are free and new: all else but the bottoms of their stacks reads zero.
 
         The stacks have room for `capacity` live calls: an int, or an int32 scalar. `examples`, an int32 scalar, if that
         is given, is how many there are, which is not known when the program is compiled.
@@ -272,7 +272,7 @@ class Layout:
         return state
 
     def capacity(self, backend: Backend, state: State) -> Any:
-        """How many live calls the stacks of `state` have room for: an int where known, else an int32 scalar."""
+        """Return the capacity of the stacks of `state`, in live calls: an int where known, else an int32 scalar."""
         return backend.entries_of(state[self.all_stacks[0]]) - 1 if self.all_stacks else 0
 
     def grown(self, backend: Backend, state: State, capacity: Any) -> State:

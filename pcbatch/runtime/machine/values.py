@@ -1,4 +1,4 @@
-"""What a block reads and pushes: rows of the state, entries of stacks, the values of variables at each point of it."""
+"""The values that a block reads and pushes: rows of the state, stack entries, variables at each point of it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Values:
         return self.old(self.layout.pointer(name)) - Counter(self.block.pops)[name]
 
     def entry(self, name: str) -> list[Array]:
-        """What lies at the stack pointer of `name`."""
+        """Return the entry at the stack pointer of `name`."""
         entries = [self.stacked(key, self.pointer(name)) for key in self.layout.stacks(name)]
         return [from_stored(self.backend, *each) for each in zip(entries, self.layout.leaves(name), strict=True)]
 
@@ -83,7 +83,7 @@ class Values:
         return self.values[name]
 
     def of_child(self, name: str) -> list[Array]:
-        """What a forked call has given: the tops of the lane that has run it."""
+        """Return the result of a forked call: the tops of the lane that has run it."""
         slot, variable = self.layout.in_slot[name]
         lanes = self.old(f"child {slot}")
         return [self.backend.load(self.state[key], [], lanes) for key in self.layout.tops(variable)]
@@ -104,14 +104,14 @@ class Values:
         }
 
     def needs_old_top(self, name: str) -> bool:
-        """Whether the pushes of `name` save or keep the top that it has before the body runs."""
+        """Return whether the pushes of `name` save or keep the top that it has before the body runs."""
         unnamed = any(push.variable == name and push.saved is None for push in self.block.pushes)
         return unnamed or name not in effects.written(self.block)
 
     # -- pushing -------------------------------------------------------------------------------------------------------
 
     def entries(self) -> dict[str, list[list[Array]]]:
-        """What goes into each pushed variable's stack, from its pointer upwards; the top of a "stack" comes last."""
+        """Return the pushed entries of each stack, from its pointer upwards; the top of a "stack" comes last."""
         entries: dict[str, list[list[Array]]] = {}
         for push in self.block.pushes:
             name = push.variable

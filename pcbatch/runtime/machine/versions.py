@@ -1,4 +1,4 @@
-"""The versions of a program's legs: some count what blocks do, some do not, some have stacks of their full size."""
+"""The versions of a program's legs: some count block runs, some do not, some have stacks of their full size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcbatch.runtime.machine.state import Layout
 
 
 class Versions:
-    """The legs of one program; those that are `counting` also are what runs leg by leg are made of.
+    """The legs of one program; the `counting` ones are also those of runs leg by leg.
 
     `counts` says whether whole runs are to count from the beginning, too.
     """
@@ -25,7 +25,7 @@ class Versions:
 
     @property
     def usual(self) -> Legs:
-        """Legs that do not count what blocks do, where that takes time and nobody is likely to ask.
+        """Legs that do not count block runs, where that takes time and nobody is likely to ask.
 
         It takes up to a seventh of the time where all blocks are cheap, else next to none. Who has asked once asks
         again, and who has chosen a schedule does, too.
@@ -43,7 +43,7 @@ class Versions:
         return Legs(replace(context, counts=False, layout=Layout(self.predicated(context.program), packs=True)))
 
     def predicated(self, program: Program) -> Program:
-        """What is executed where nobody counts, of this program or of one with the same blocks."""
+        """Return the program executed where nobody counts, of this program or of one with the same blocks."""
         predication = self.counting.loop.context.predication
         if predication is None or self.counts or not self._is_cheap or self.counting.loop.context.is_deterministic:
             return program

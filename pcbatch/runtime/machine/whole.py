@@ -1,4 +1,4 @@
-"""What the executables with native code have in common: they make whole runs, and leave all others to the machine."""
+"""The common part of executables with native code: they make whole runs, and leave all others to the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WholeRuns(ABC):
     is_numpys = any_lanes = False
 
     form: str
-    """What `f.stats()` says of it."""
+    """The form in `f.stats()`."""
 
     def __init__(self, machine: Machine):
         self.machine, self.program, self.backend = machine, machine.program, machine.backend
@@ -33,20 +33,20 @@ class WholeRuns(ABC):
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """What was found out about the program while it was traced."""
+        """The notes of the trace about the program."""
         return self.machine.notes
 
     @property
     @abstractmethod
     def stack_entries(self) -> int:
-        """How many entries the stacks of the next run have at first; 0 if there are none."""
+        """The initial number of entries of the next run's stacks; 0 if there are none."""
 
     @abstractmethod
     def program_for(self, lanes: Any) -> Program:
-        """What is executed for `lanes` lanes."""
+        """Return the program executed for `lanes` lanes."""
 
     def check(self, lanes: int) -> None:
-        """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
+        """Compile for `lanes` lanes without running; raises the errors of `run` before it runs."""
         if lanes == 0:
             self.machine.check(lanes)
         else:
@@ -72,10 +72,10 @@ class WholeRuns(ABC):
     @property
     @abstractmethod
     def rooms(self) -> Rooms:
-        """For how many lanes programs are compiled."""
+        """The numbers of lanes for which programs are compiled."""
 
     def _room(self, lanes: int) -> int:
-        """How many lanes the program has that is run for so many examples."""
+        """Return the number of lanes of the program that runs so many examples."""
         return self.rooms.of(lanes)
 
     @abstractmethod
@@ -96,12 +96,12 @@ class WholeRuns(ABC):
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Within, what is compiled is counted and what fails is explained."""
+        """Count compilations inside, and explain failures."""
         with self.machine.statistics.timed(), explaining(self.program, self.backend, jit=True):
             yield
 
     def _explained(self, run: Run) -> Run:
-        """`run`, of which what fails is explained, at no cost for what does not."""
+        """Return `run` with its failures explained, at no cost otherwise."""
 
         def explained(given: Sequence[Array]) -> Any:
             try:

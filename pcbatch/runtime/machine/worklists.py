@@ -42,7 +42,7 @@ class Worklists:
 
     @property
     def count(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return self.blocks + 3
 
     @property
@@ -63,30 +63,30 @@ class Worklists:
         return {LISTS: lists, LENGTHS: backend.stack([lengths.get(n, nothing) for n in range(self.count)])}
 
     def length(self, now: State, number: int) -> Array:
-        """How many lanes are on a list: a scalar."""
+        """Return the number of lanes on a list: a scalar."""
         return now[LENGTHS][number]
 
     def last(self, now: State, number: int, count: Array, places: Array) -> Array:
-        """Of the last `count` lanes of a list, the last first, those at some `places`; the last of them beyond."""
+        """Return the lanes at `places` among the last `count` of a list, the last first; beyond, the last of these."""
         backend = self.backend
         places = backend.where(places < count, places, count - 1)
         places = self.length(now, number) - 1 - places
         return backend.take(now[LISTS], number * self.lanes + backend.where(places < 0, places * 0, places))
 
     def changed(self, now: State, by: dict[int, Array]) -> State:
-        """After lists have become longer, or shorter, by so much."""
+        """Change the lengths of lists by these numbers."""
         backend, nobody = self.backend, self.backend.constant(0)
         change = backend.stack([by.get(number, nobody) for number in range(self.count)])
         return {**now, LENGTHS: now[LENGTHS] + change}
 
     def put(self, now: State, number: int, lanes: Array, mask: Array, ranks: Array, count: Array) -> State:
-        """After `count` lanes, those of `mask`, have been put on a list, in the order of their `ranks`."""
+        """Put `count` lanes, those of `mask`, on a list, in the order of their `ranks`."""
         places = number * self.lanes + self.length(now, number) + ranks
         lists = self.backend.masked_store(now[LISTS], [], mask, lanes, places)
         return self.changed({**now, LISTS: lists}, {number: count})
 
     def spread(self, now: State, lanes: Array, numbers: Array) -> State:
-        """After some lanes have been put on the lists of these numbers, maybe `nowhere`."""
+        """Put lanes on the lists of these numbers, maybe `nowhere`."""
         backend = self.backend
         goes = numbers < self.nowhere
         known = backend.where(goes, numbers, numbers * 0)

@@ -1,4 +1,4 @@
-"""Sentences about how a batch runs, for whoever wants it faster: each says what was seen, why, and what to write."""
+"""Sentences of advice on a faster batch: each has an observation, its reason, and the code to write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in a pickle: values, what became of each lane, errors and counts. The program stays in its process.
+"""A run in a pickle: values, the status of each lane, errors and counts. The program stays in its process.
 
 What is left of the program is what a report names: its blocks without their code, and the structure of results.
 """
@@ -20,7 +20,7 @@ from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 KEPT = ("values", "status", "site", "place", "steps", "stack_entries", "can_fail", "native_lanes", "notes")
-"""The fields of an outcome that are kept; arrays become NumPy's, but the values stay what they are."""
+"""Return the kept fields of an outcome; arrays become NumPy's, but the values keep their type."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class StayedBehind:
     interrupted: bool = False
     """True if Ctrl-C ended the run."""
     origin: str = "a pickle"
-    """Where the run comes from."""
+    """The origin of the run."""
     has: str = "values, statuses, errors and counts"
-    """What came with it."""
+    """The parts of the run that came with it."""
     help: str = "ask for it in the process that made the run, before it is pickled"
 
     def save(self, path: Any) -> None:
@@ -44,7 +44,7 @@ class StayedBehind:
         raise self.refused("what its blocks did, which was not counted before it was pickled,")
 
     def refused(self, what: str) -> UsageError:
-        """The error of somebody who has asked for `what`."""
+        """Return the error for a request of `what`."""
         return UsageError(
             "PCB576",
             f"this run of {self.name} comes out of {self.origin}, which has {self.has}: {what} "
@@ -106,7 +106,7 @@ def program_of(program: Program) -> Program:
 
 
 def has_names(program: Program) -> bool:
-    """Tell whether the classes of a program's results are found by their names, as pickle demands."""
+    """Return whether the classes of a program's results are found by their names, as pickle demands."""
     structure = () if program.structure is None else (program.structure,)
     types = (*(program.types[name] for name in program.results), *structure)
     classes = (record for type_ in types for record in records(type_))

@@ -24,7 +24,7 @@ def sites(program: Program) -> dict[int, FaultSite]:
 
 
 def show(program: Program, outcome: Outcome, show: Callable[[str], Any] | None = None) -> None:
-    """Print what each lane has recorded, lane by lane, each in its own order; nothing where a run is still a graph."""
+    """Print the records of each lane, lane by lane, in their order; nothing where a run is still a graph."""
     known = sites(program)
     if not known or not outcome.backend.is_concrete(outcome.status):
         return

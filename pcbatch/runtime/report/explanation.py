@@ -14,14 +14,14 @@ TEXT = 60
 LEGEND = (
     "launches: how often a block ran, each time for all lanes that waited at it; rows: computed in all; of use: those"
     "\nof lanes that took part; seconds: the share of the call that its estimated work has. The longest lane has to run"
-    "\nthe block so often by itself. Fold and DyNet build a graph of the whole batch first, which must not depend on"
-    "\nresults; by depth and by agenda they would launch the block so often."
+    "\nthe block so often by itself. Batching on the fly builds graphs of what lanes run, as Fold and DyNet do, and"
+    "\nlaunches them by depth or by agenda; its seconds are those of building and scheduling, too."
 )
 
 
 @dataclass(frozen=True)
 class Figures:
-    """One block in one way to run: launches, rows that were computed, rows of lanes that took part, seconds."""
+    """The figures of one block in one way to run: launches, rows computed, rows of lanes that took part, seconds."""
 
     launches: int
     rows: int
@@ -41,10 +41,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Expensive:
-    """A block with expensive rows: where it stands, what is to be known of it whatever runs it.
+    """A block with expensive rows: its place, and properties that do not depend on the way of running.
 
     `row` is the estimated work of a row; `longest` how often the lane runs it that runs it most; `by_depth` and
-    `by_agenda` the launches that batching on the fly would make.
+    `by_agenda` the launches that batching on the fly makes.
     """
 
     label: str
@@ -121,14 +121,7 @@ class Explanation:
             for way in self.ways
             if (each := way.blocks.get(block.label)) is not None
         ]
-        rows += [
-            (f"{count:,}", "", "", "", name)
-            for name, count in (
-                ("the longest lane", block.longest),
-                ("Fold, by depth", block.by_depth),
-                ("DyNet, by agenda", block.by_agenda),
-            )
-        ]
+        rows.append((f"{block.longest:,}", "", "", "", "the longest lane"))
         return header, rows
 
     def __repr__(self) -> str:

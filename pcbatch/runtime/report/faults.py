@@ -84,7 +84,7 @@ def alike(faults: Sequence[LaneFault]) -> list[list[LaneFault]]:
 
 
 def drawn(faults: Sequence[LaneFault]) -> str:
-    """One fault of several lanes, with its source line and carets."""
+    """Draw one fault of several lanes, with its source line and carets."""
     first, lanes = faults[0], ", ".join(str(fault.lane) for fault in faults[:SHOWN_LANES])
     if len(faults) == 1:
         return first.render()

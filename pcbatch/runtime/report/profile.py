@@ -138,7 +138,7 @@ class FunctionProfile:
 
 
 def _is_inside(inner: Definition, outer: Definition) -> bool:
-    """Whether a function stands in another one."""
+    """Return whether a function stands in another one."""
     return inner != outer and inner[0] == outer[0] and inner[2][0] in outer[2] and inner[2][-1] in outer[2]
 
 

@@ -19,9 +19,9 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.protocol import Array, Backend
 
 RESULT = "__result__"
-"""The method of a record's class that gives what a caller gets for it."""
+"""The method of a record's class that returns a caller's form of it."""
 Packer = Callable[[Sequence[Any]], Any]
-"""From the leaves of a program's results to what its caller gets."""
+"""A function from the leaves of a program's results to a caller's values."""
 
 
 def packed(program: Program, leaves: Sequence[Any]) -> Any:
@@ -34,7 +34,7 @@ def packed(program: Program, leaves: Sequence[Any]) -> Any:
 
 
 def _finished(type_: Type, value: Any) -> Any:
-    """A result with what callers get for records that stand for something else: rows that are padded; see `Ragged`."""
+    """Return a result with callers' forms of records that stand for something else: padded rows; see `Ragged`."""
     if not any(hasattr(each, RESULT) for each in records(type_)):
         return value
     assert isinstance(type_, StructType)
@@ -46,7 +46,7 @@ def _finished(type_: Type, value: Any) -> Any:
 
 
 def packer(program: Program, made: Callable[[Any], Any] | None = None) -> Packer:
-    """The packer for many calls: every leaf as it is, or what is `made` of it."""
+    """Return the packer for many calls: every leaf as it is, or `made` of it."""
     if program.structure is not None or not all(
         isinstance(program.types[name], TensorType) for name in program.results
     ):

@@ -113,6 +113,14 @@ class Run:
         return sum(self.executions.values())
 
     @property
+    def phases(self) -> Mapping[str, float]:
+        """Seconds of the phases of a run under `strategy="depth"` or `"agenda"`; empty for others.
+
+        "building" the lanes' graphs, "scheduling" their nodes, "executing" these.
+        """
+        return self._concrete.phases
+
+    @property
     def steps(self) -> int:
         """The old name of `block_runs`: a step is a loop turn or a call of one lane, as in `max_steps`."""
         warnings.warn("Run.steps is now Run.block_runs", DeprecationWarning, stacklevel=2)
@@ -240,7 +248,7 @@ class Run:
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has values, statuses, errors and counts; the program stays behind, and what needs it says so.
+        """Pickle values, statuses, errors and counts; the program stays behind, and its methods say so.
 
         What blocks did is counted now, where it was not (in native code): by another run.
         """
@@ -396,7 +404,7 @@ def _faults(program: Program, outcome: Outcome) -> Iterator[LaneFault]:
 
 
 def _shown(type_: Type, leaves: Sequence[Any], lane: int) -> Any:
-    """One lane's value as a message shows it: NumPy scalars and arrays in its structure, weak numbers Python's."""
+    """Return one lane's value for messages: NumPy scalars and arrays in its structure, weak numbers Python's."""
     found = [np.asarray(leaf)[lane] for leaf in leaves]
     weak = [leaf_type.weak for leaf_type in leaf_types(type_)]
     return values.pack(type_, [leaf.item() if is_weak else leaf for leaf, is_weak in zip(found, weak, strict=True)])

@@ -35,7 +35,7 @@ def written(value: Any, leaf: Callable[[Any], str] = _leaf) -> str:
 
 
 def listed(value: Any) -> Any:
-    """The value as JSON has it: objects for what has names, lists, numbers, and text for numbers that JSON has not."""
+    """Return the value for JSON: objects for named parts, lists, numbers, and text for numbers that JSON lacks."""
     match value:
         case list():
             return [listed(item) for item in value]

@@ -39,7 +39,7 @@ def title(program: Program, lane: int, lanes: int) -> str:
 
 
 def picture(program: Program, visit: Visit) -> str:
-    """One run of a block: where in the source it is, what it has computed, and the lane's stacks after it."""
+    """Draw a run of a block: its place in the source, its results, and the lane's stacks after it."""
     return "\n".join([*_heading(program, visit), *_rows(program, visit)])
 
 

@@ -1,4 +1,4 @@
-"""A run that can be saved: where it stands, what it reads, and what it is a run of."""
+"""A run that can be saved: its standing, its inputs, and its program's identity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS
 from pcbatch.runtime.resume import forked_numbers, headers, numbers, savefile
 
 FORMAT = 3
-"""The version of what a file holds. It goes up with every change of the header or of the arrays' names.
+"""The version of the file's contents. It goes up with every change of the header or of the arrays' names.
 
 2: which example each lane holds, and inputs and outputs by example; labels behind the blocks' numbers.
 3: the queue of examples that are to begin.

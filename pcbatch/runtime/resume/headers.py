@@ -18,7 +18,7 @@ LARGEST = 2**62
 
 
 def count(value: Any) -> bool:
-    """Tell whether a value is a number of things."""
+    """Return whether a value is a number of things."""
     return type(value) is int and 0 <= value < LARGEST
 
 

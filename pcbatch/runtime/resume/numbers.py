@@ -69,7 +69,7 @@ def _relations(layout: Layout, state: Arrays, examples: Arrays, queue: Arrays) -
 
 
 def _leads_back(layout: Layout, state: Arrays) -> bool:
-    """Tell whether every lane that runs has FINISH at the bottom of its stack of program counters, and blocks above."""
+    """Return whether each running lane has FINISH at the bottom of its stack of program counters, and blocks above."""
     calls, depth, runs = state["calls"], state["depth"], state["pc"] < layout.start
     entries = np.arange(calls.shape[1])
     above = runs[:, None] & (entries > 0) & (entries < depth[:, None])

@@ -14,7 +14,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report.run import Run
 
 Watch = Callable[[Outcome], None]
-"""Told after each slice how the run stands."""
+"""A callback for the standing of the run after each slice."""
 
 
 @contextmanager

@@ -36,7 +36,7 @@ LONGEST_NAME = 200
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
-    """`path` as a string; UsageError PCB595 for what no file can be called."""
+    """Return `path` as a string; UsageError PCB595 if it cannot name a file."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found or "\0" in found:
         raise UsageError("PCB595", f"a file cannot be called {path!r}; give a path, such as 'run.npz'")
@@ -78,7 +78,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def sweep(target: str) -> None:
-    """Remove what killed processes left of new files for `target`."""
+    """Remove the remains of new files for `target` that killed processes left."""
     folder = os.path.dirname(target)
     ours = re.compile(re.escape(f".{_stem(target)}.") + r"[0-9a-f]{8}\.part")
     with contextlib.suppress(OSError):
@@ -130,7 +130,7 @@ def _part(target: str) -> tuple[str, BinaryIO]:
 
 
 def _is_at(file: int, path: str) -> bool:
-    """Tell whether the open file is the one of this name."""
+    """Return whether the open file is the one of this name."""
     try:
         return os.path.samestat(os.fstat(file), os.lstat(path))
     except FileNotFoundError:
@@ -156,7 +156,7 @@ def _as_before(file: int, before: os.stat_result | None) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the new name on the disk, too, where the system lets one."""
+    """Write the new name to the disk, too, where the system lets one."""
     with contextlib.suppress(OSError):
         file = os.open(folder, os.O_RDONLY)
         try:

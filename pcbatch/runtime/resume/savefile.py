@@ -42,7 +42,7 @@ _ARRAY = re.compile(
 _HEAD = 10
 """Bytes of it that say how long the rest is."""
 _INFLATION = 1100
-"""More than so many bytes cannot come out of one of DEFLATE's."""
+"""Maximal number of bytes that one of DEFLATE's can expand to."""
 
 
 def _magic(what: str) -> bytes:
@@ -96,7 +96,7 @@ def read(path: str | os.PathLike[str], what: str = SAVED_RUN) -> tuple[dict[str,
 
 @contextlib.contextmanager
 def interpreting(path: str, what: str = SAVED_RUN) -> Iterator[None]:
-    """Whatever goes wrong in the block is the file's fault: PCB590, unless it has a code of saved files already."""
+    """Report any error in the block as the file's fault: PCB590, unless it has a code of saved files already."""
     try:
         yield
     except MemoryError:  # no size is believed, so there was so much

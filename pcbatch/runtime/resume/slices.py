@@ -44,7 +44,7 @@ def run_slices(
     watch: Watch | None = None,
     guard: Callable[[Snapshot], AbstractContextManager[Any]] = lambda snapshot: contextlib.nullcontext(),
 ) -> Standing:
-    """On from `snapshot` to the end of the run or to a KeyboardInterrupt.
+    """Go on from `snapshot` to the end of the run or to a KeyboardInterrupt.
 
     Each slice runs inside `guard(snapshot)`, and `watch` is told of its end. A KeyboardInterrupt before the first slice
     has ended goes through: nothing has happened yet. After that nothing is lost but a slice, if even that.

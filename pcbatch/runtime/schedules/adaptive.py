@@ -14,15 +14,15 @@ from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules.trip import Memory, Trip
 
 EXPENSIVE = 2.0
-"""A block is expensive if running its rows costs more than this many trips in which nothing runs: less than that is
-lost when it runs for few lanes, and gathering lanes takes trips."""
+"""Number of trips, in which nothing runs, beyond whose cost a block's rows are expensive. Less than that is lost when
+it runs for few lanes, and gathering lanes takes trips."""
 SHARE = 0.25
-"""How much of the time that other expensive blocks take counts as time that an expensive block has waited. With all of
-it two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
+"""Share of the time of other expensive blocks that counts as time that an expensive block has waited. With all of it
+two expensive arms take turns half full; with none of it lanes at one could wait for ever for lanes that loop through
 the other."""
 PATIENCE = 8
-"""So many times as long lanes wait at an expensive block for others that are still to come through an expensive one
-before: these are on their way, and what is waited for is run in any case. A block that runs so rarely for a few lanes
+"""Factor by which lanes wait longer at an expensive block for others that are still to come through an expensive one
+before. These are on their way, and what is waited for is run in any case. A block that runs so rarely for a few lanes
 adds 3% to what runs before it."""
 
 
@@ -64,7 +64,7 @@ class Adaptive:
     def trip(self, trip: Trip, memory: Memory) -> Memory:
         """See `Schedule`. `memory` is what has been spent since each block ran, which is nothing if nobody waits."""
         backend = trip.backend
-        expensive = [] if trip.flow.sync else expensive_blocks(trip.prices, self.expensive)
+        expensive = [] if trip.flow.meetings else expensive_blocks(trip.prices, self.expensive)
         if expensive:
             nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
             memory = backend.where(trip.counted > 0, memory, nothing)
@@ -87,13 +87,13 @@ class Adaptive:
 
 
 def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
-    """Tell whether a block that has just run runs again for the `here` lanes that are still there.
+    """Return whether a block that has just run runs again for the `here` lanes that are still there.
 
     Else they wait for the next trip, in which all other blocks are taken to run. `everybody` is how many lanes waited
     when the trip began.
     """
     backend, prices = trip.backend, trip.prices
-    if trip.flow.sync:
+    if trip.flow.meetings:
         return backend.above(here, 0)
     others = everybody - here
     worth = _rest(trip, number) / prices.executions[number]

@@ -16,9 +16,9 @@ class Flow:
     """The control flow of a program of `len(successors)` blocks.
 
     `successors[b]` are the places to which block `b` can send lanes, those beyond the blocks being ends; at the blocks
-    of `sync` lanes wait for each other. `order` has the blocks in the order of a trip (see
-    `optimize.machine.block_order`); those where lanes wait for each other come first, for it is at the start of a trip
-    that they may go on.
+    of `sync` lanes wait for each other, some of which are `deferred`. `order` has the blocks in the order of a trip
+    (see `optimize.machine.block_order`); those where lanes wait for each other come first, for it is at the start of a
+    trip that they may go on.
     """
 
     successors: Sequence[Sequence[int]]
@@ -26,6 +26,7 @@ class Flow:
     order: Sequence[int] = ()
     merged: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """The blocks that are run as one, by the first of them, which alone is in `order`."""
+    deferred: Collection[int] = ()
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -35,8 +36,14 @@ class Flow:
     @classmethod
     def of(cls, program: Program) -> Flow:
         """The ways of lanes in `program`."""
-        sync = [number for number, block in enumerate(program.blocks) if block.sync]
-        return cls(successors(program), sync, list(program.order))
+        deferred = [number for number, block in enumerate(program.blocks) if block.deferred is not None]
+        sync = [number for number, block in enumerate(program.blocks) if block.sync or block.deferred is not None]
+        return cls(successors(program), sync, list(program.order), deferred=deferred)
+
+    @cached_property
+    def meetings(self) -> list[int]:
+        """The blocks at which lanes wait for each other since the user says so."""
+        return [number for number in self.sync if number not in self.deferred]
 
     def with_merged(self, merged: Sequence[Sequence[int]]) -> Flow:
         """The same with blocks that are run as one."""
@@ -88,7 +95,7 @@ class Flow:
 
     @cached_property
     def _returns(self) -> bool:
-        """Tell whether lanes can come back to the entry."""
+        """Return whether lanes can come back to the entry."""
         return any(0 in places for places in self.successors)
 
     @cached_property

@@ -119,7 +119,7 @@ class Trip:
         return [self._ran.get(number, Turns(self.backend.constant(0))) for number in self.blocks]
 
     def _by_block(self, numbers: Sequence[Array]) -> Array:
-        """One of `numbers` for each block that was chosen, else 0: int32 `[blocks]`."""
+        """Return the element of `numbers` for each block that was chosen, else 0: int32 `[blocks]`."""
         # Vectors at once: scalar by scalar XLA would compile a kernel for every block.
         backend, all_turns, found = self.backend, self._turns(), self.backend.stack(list(numbers))
         if all(turns.chosen is None for turns in all_turns):
@@ -194,4 +194,4 @@ class Schedule(Protocol):
         """The name by which options choose it."""
 
     def trip(self, trip: Trip, memory: Memory) -> Memory:
-        """Ask `trip` to run blocks, at least one of those at which lanes wait; what is to be remembered."""
+        """A function that asks `trip` to run blocks, at least one at which lanes wait; it returns its memory."""

@@ -30,7 +30,7 @@ def digest(*more: Any) -> str:
 
 
 def flags(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The environment variables that change what is compiled, in order."""
+    """Return the environment variables that change compiled code, in order."""
     names = (name for name in variables if name.startswith(FLAGS) and not OTHERS.fullmatch(name))
     return ((name, variables[name]) for name in sorted(names))
 

@@ -28,7 +28,7 @@ KIND = ".pb"
 """The end of the names of XLA's finished files."""
 WEEK = 7 * 24 * 3600.0
 ROOM = 1 << 26
-"""Bytes that must be free: what is compiled of a program takes one to ten million."""
+"""Bytes that must be free: a compiled program takes one to ten million."""
 MOVED = "pcbatch-running-"
 """The beginning of the names of folders that take the place of the processes' own."""
 
@@ -54,18 +54,18 @@ class Executables:
 
     @property
     def are_used(self) -> bool:
-        """Tell whether there has been any file yet."""
+        """Return whether there has been any file yet."""
         return bool(self._known)
 
     def has_room(self) -> bool:
-        """Tell whether XLA can write there, as far as the file system says."""
+        """Return whether XLA can write there, as far as the file system says."""
         try:
             return shutil.disk_usage(self.path).free >= ROOM
         except OSError:
             return True
 
     def move(self) -> None:
-        """Have XLA write among temporary files, where there is room: the one path it knows is a link from now on."""
+        """Make XLA write to temporary files, where there is room: the one path it knows becomes a link."""
         with self._lock, contextlib.suppress(OSError):
             if os.path.islink(self.path):
                 return
@@ -122,7 +122,7 @@ class Executables:
 
 
 def sweep(root: str) -> None:
-    """Remove what processes left behind that have ended."""
+    """Remove the remains of processes that have ended."""
     try:
         names = [name for name in os.listdir(root) if name.startswith(RUNNING)]
     except OSError:

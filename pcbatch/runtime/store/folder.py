@@ -55,7 +55,7 @@ def prepared(folder: str | os.PathLike[str]) -> str:
 
 
 def is_ours(path: str) -> bool:
-    """Tell whether a path is a folder (no link to one) that belongs to the user, and that nobody else may write to."""
+    """Return whether a path is a folder (no link to one) that the user owns and nobody else may write to."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -150,7 +150,7 @@ class Entry:
 
     @property
     def _is_ours(self) -> bool:
-        """Tell whether the folders on the way to its files are the user's alone: others could put programs there."""
+        """Return whether the folders on the way to its files are the user's alone: others could put programs there."""
         return all(is_ours(path) for path in (os.path.dirname(self.path), self.path))
 
     def _read(self, name: str) -> list[bytes] | None:

@@ -38,11 +38,11 @@ class Name:
     notes: MutableMapping[tuple[Span | None, str], None] = field(default_factory=dict)
 
     def told(self) -> list[Any]:
-        """The notes as plain data: place, the text there, and what is to be known."""
+        """Return the notes as plain data: place, the text there, and the remark."""
         return [[span and astuple(span), span and span.text, text] for span, text in self.notes]
 
     def tell(self, told: list[Any]) -> bool:
-        """Take over such notes; False where a place is not what it was: the same program may lie elsewhere now."""
+        """Take over such notes; False where a place has changed: the same program may lie elsewhere now."""
         found = [(place and Span(*place), line, text) for place, line, text in told]
         if any(span is not None and span.text != line for span, line, _ in found):
             return False
@@ -74,12 +74,12 @@ class Store:
         return self._folder.entry(key)
 
     def load_compiled(self, entry: Entry) -> None:
-        """Let the compiler find what it has compiled for this program."""
+        """Let the compiler find its earlier results for this program."""
         for name, content in entry.compiled():
             self.executables.stage(name, content)
 
     def keep_compiled(self, entry: Entry) -> None:
-        """Keep what the compiler has compiled since the last time."""
+        """Keep the compiler's results since the last time."""
         for name, content in self.executables.new().items():
             self.trying(partial(entry.put_compiled, name, content))
 

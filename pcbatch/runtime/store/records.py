@@ -25,7 +25,7 @@ def packed(parts: Sequence[bytes]) -> bytes:
 
 
 def unpacked(raw: bytes) -> list[bytes] | None:
-    """The parts in the bytes of a file; None where it is no record, or is not what was written."""
+    """Return the parts in the bytes of a file; None where it is no record, or is damaged."""
     start = len(MAGIC) + _DIGEST
     body = raw[start:]
     if not raw.startswith(MAGIC) or hashlib.sha256(body).digest() != raw[len(MAGIC) : start]:
@@ -51,12 +51,12 @@ def read(path: str) -> list[bytes] | None:
 
 
 def is_ours(found: os.stat_result) -> bool:
-    """Tell whether a file or a folder belongs to the user, and nobody else may write to it."""
+    """Return whether a file or a folder belongs to the user, and nobody else may write to it."""
     return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def write(path: str, parts: Sequence[bytes]) -> None:
-    """Write a record in place of what is there; OSError where that cannot be done."""
+    """Write a record in place of the old one; OSError where that cannot be done."""
     beside = f"{path}.{os.getpid()}.{secrets.token_hex(4)}.part"
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

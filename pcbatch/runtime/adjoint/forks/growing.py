@@ -14,7 +14,7 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
 
 def wanting(state: State, trips: Forking) -> tuple[Array, Array]:
-    """Whether lanes wait at blocks, and whether some lack room on stacks, of examples that are not given up.
+    """Return whether lanes wait at blocks, and whether some lack room on stacks, of examples that are not given up.
 
     Two scalar bools.
     """
@@ -54,7 +54,7 @@ def _lists(state: State, before: Worklists, after: Worklists) -> State:
 
 
 def _back_at_blocks(state: State, lists: Worklists) -> State:
-    """After those that have lacked room have gone back to their blocks."""
+    """Return lanes that have lacked room to their blocks."""
     backend, size = lists.backend, CPU.cheap_chunk
 
     def turn(carried: list[Array]) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Taped runs that fork, in a caller's graph: what becomes there of the examples that forks have given up.
+"""Taped runs that fork, in a caller's graph: the completion of examples that forks have given up.
 
 Nobody knows before the graph runs which these are. Where there are some, all examples run once more, in sequence, and
 of that run only what becomes of these counts, and only they take part in its way back. It puts nothing aside for that:
@@ -20,7 +20,7 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 InSequence = Callable[[Sequence[Array], Any], Taped]
 UNKNOWN = 64
-"""For so many examples tapes have room at once where nobody knows how many there will be."""
+"""Number of examples for which tapes have room at once where their number is unknown."""
 COUNTED = ("executions", "active", "rows", "trips")
 
 
@@ -47,7 +47,7 @@ class InGraphs:
         self.backend, self._sequence = backend, sequence
 
     def run(self, undoes: Any, way: ForkedWay, arrays: Sequence[Array], lanes: Any) -> Taped:
-        """A run of so many examples on such arrays, by `way`; what gives its gradients is `undoes`."""
+        """Run so many examples on such arrays, by `way`; `undoes` gives the gradients."""
         backend, known = self.backend, lanes if isinstance(lanes, int) else None
         first = way.run_taped(self._not_empty(way, arrays, lanes), lanes, known)
         ended = first.outcome if known is not None else _first(first.outcome, lanes)
@@ -153,12 +153,12 @@ class InGraphs:
         ]
 
     def _apart(self, program: Callable[..., list[Array]], arrays: Sequence[Array]) -> list[Array]:
-        """What a program gives, in a graph of its own."""
+        """Run a program in a graph of its own."""
         return list(self.backend.unseen(self.backend.compile(program, False))(*arrays))
 
 
 def _number(lanes: Any, count: Array) -> Any:
-    """How many examples there are: an int if that is known, else what a program is given."""
+    """Return the number of examples: an int if it is known, else the program's input."""
     return lanes if isinstance(lanes, int) else count
 
 
@@ -188,7 +188,7 @@ def _unpacked(outcome: Outcome, arrays: Iterator[Array]) -> Outcome:
 
 
 def _completed(backend: Backend, outcome: Outcome, left: Array, again: Outcome) -> list[Array]:
-    """An outcome, packed, with what has become of the examples that were `left` when all have run again."""
+    """Pack an outcome, completed by a second run for the examples that were `left`."""
     *by_example, executions, active, rows, trips = _packed(outcome)
     *others, _, _, _, _ = _packed(again)
     found = [backend.where(left, new, old) for new, old in zip(others, by_example, strict=True)]

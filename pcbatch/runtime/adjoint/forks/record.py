@@ -17,7 +17,7 @@ from pcbatch.runtime.machine.rows import Rows
 
 
 class TapedForkedExecution(TapedExecution, ForkedExecution):
-    """One run of a block for a chunk of lanes, `count` of them, which keeps what undoing it needs.
+    """One run of a block for a chunk of lanes, `count` of them, which is recorded.
 
     Lanes of examples that are given up are kept with the others: their rows are left out with their examples. Where
     lanes can lack room on their stacks, those that do are not kept: `may_wait`.
@@ -39,15 +39,15 @@ class TapedForkedExecution(TapedExecution, ForkedExecution):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether rows that have entered lie among others."""
+        """True if rows that have entered lie among others."""
         return self.may_wait
 
     def count(self) -> Array:
-        """How many rows are kept."""
+        """Return the number of rows kept."""
         return super().count() if self.may_wait else self.lanes_in_all
 
     def updates(self) -> State:
-        """As ever, and whose rows they are, and of calls that are joined the lanes that have run them."""
+        """Keep the owner of each row, and for calls that are joined the lanes that have run them."""
         self.kept[EXAMPLE] = self.old(EXAMPLE)
         for slot in range(self.layout.slots):
             if child_field("joined", slot) in self.tape.fields:
@@ -79,16 +79,16 @@ class TapedForking(Forking):
         return self.tapes.blocks.get(number)
 
     def keys(self, number: int) -> list[str]:
-        """As ever, and the tape."""
+        """Return the keys, with those of the tape."""
         tape = self._tape(number)
         return sorted([*super().keys(number), *(tape.keys if tape else ())])
 
     def goes_on(self, state: State) -> Array:
-        """Whether a lane can run, and there is room on every tape for a chunk."""
+        """Return whether a lane can run, and there is room on every tape for a chunk."""
         return super().goes_on(state) & self.have_room(state)
 
     def have_room(self, state: State) -> Array:
-        """Whether there is room on every tape for another chunk: a scalar bool."""
+        """Return a scalar bool: whether there is room on every tape for another chunk."""
         found = self.backend.constant_bool(True)
         for number, tape in self.tapes.blocks.items():
             found = found & self.tapes.has_room(tape, state, self.size(number))
@@ -102,7 +102,7 @@ class TapedForking(Forking):
     def execution(
         self, number: int, state: State, shared: Mapping[str, Leaves], rows: Rows, count: Array
     ) -> ForkedExecution:
-        """One run of a block, recorded if it is active."""
+        """Return a run of a block, recorded if it is active."""
         if self._tape(number) is None:
             return super().execution(number, state, shared, rows, count)
         may_wait = self.runners[number].can_lack_room

@@ -31,12 +31,12 @@ from pcbatch.runtime.machine.rooms import Rooms
 LEAST = 64
 """The tape of a block has a multiple of so many rows."""
 FIRST = 10
-"""So many for each example, before any run has said how many it has; and after one, by how much more than it had:"""
+"""Rows of a tape for each example, before any run has reported them; and the factor of growth after one:"""
 SLACK = 1.125
 CHUNK = max(CPU.cheap_chunk, CPU.expensive_chunk_of_ends, CPU.expensive_chunk)
-"""So many rows more, as a chunk begins only where a whole one has room."""
+"""Number of additional rows, as a chunk begins only where a whole one has room."""
 TRIES = 2
-"""So often a run begins, if it turns out to need more than it began with: the second time it has that."""
+"""Number of attempts at a run that turns out to need more than it began with: the second one has enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Parts(Taped):
 
 
 def _taped(run: ForkedTaped) -> Taped:
-    """What it is beside runs of its own."""
+    """Return the taped run without the runs inside it."""
     return Taped(**{each.name: getattr(run, each.name) for each in fields(Taped)})
 
 
@@ -120,7 +120,7 @@ class ForkedReverse:
         return Parts(**{**vars(_taped(runs[0])), "outcome": outcome}, parts=runs)
 
     def _at_once(self, arrays: Sequence[Array], lanes: int) -> tuple[ForkedTaped, Told]:
-        """The same, of examples that run at once; and what is to be told of it."""
+        """Do the same for examples that run at once, and return the statistics, too."""
         backend, most = self.backend, self.pools.most
         room = lanes if self.rooms is None else self.rooms.of(lanes)
         room = room if most is None else max(lanes, min(room, most))
@@ -147,9 +147,9 @@ class ForkedReverse:
         return self.way(lanes if isinstance(lanes, int) else UNKNOWN, anew=True)
 
     def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int, left: int) -> tuple[Told, bool]:
-        """Have others know how a run has ended that began with a size, and left so many.
+        """Report how a run has ended that began with a size, and left so many.
 
-        What is to be told of it, and whether it is anything new.
+        Return its statistics, and whether they are news.
         """
         forked, most, short = np.asarray(taped.told[0]).tolist()
         lanes, capacity = int(np.asarray(taped.lanes)), int(taped.outcome.stack_entries) - 1

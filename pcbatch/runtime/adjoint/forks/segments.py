@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.pools import MOST_GROWTH
 from pcbatch.runtime.machine.programs import NO_BUDGET
 
 TOLD = "told"
-"""The key of what is to be told of a run: int32, its calls that were forked, its lanes at most, trips short of some."""
+"""The key of a run's statistics. They are int32: its calls that were forked, its lanes at most, trips short of some."""
 
 
 class FlatLegs(Legs):
@@ -90,7 +90,7 @@ class ForkedSegments(Segments):
 
     @property
     def held(self) -> list[Held]:
-        """What a lane has of each kind of array."""
+        """The contents of each kind of array for a lane."""
         lists = Held(TensorType("int32", (len(self.context.program.blocks) + 3,)))
         return [*self.layout.arrays.values(), lists]
 
@@ -123,11 +123,11 @@ class ForkedSegments(Segments):
         return Snapshot(Pool(None, room), state, self.legs.loop.start())
 
     def examples(self, inputs: Sequence[Array], examples: Array) -> Any:
-        """How many examples there is room for in a run on arrays that begin with its inputs."""
+        """Return the number of examples that fit in a run on arrays that begin with its inputs."""
         return self.backend.lanes_of(inputs[0]) if self.layout.inputs else examples
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
-        """See `Segments`; `lacking` says how many lanes and what capacity of stacks the next one is to have."""
+        """See `Segments`; `lacking` is the number of lanes and the capacity of stacks of the next one."""
         backend, legs = self.backend, self.legs
         lanes, state = self.lanes(snapshot), {key: snapshot.state[key] for key in self.keys}
         told = state.pop(TOLD)
@@ -150,7 +150,7 @@ class ForkedSegments(Segments):
         )
 
     def _next_size(self, snapshot: Snapshot, state: State, trips: TapedForking, can_run: Array) -> Array:
-        """On how many lanes and on stacks of what capacity the run is to go on: int32 `[2]`."""
+        """Return the lanes and the capacity of stacks with which the run is to go on: int32 `[2]`."""
         backend, most = self.backend, self.legs.limits.largest_capacity
         lanes = backend.constant(0) + self.lanes(snapshot)
         capacity = backend.constant(0) + self.legs.capacity(snapshot)
@@ -165,7 +165,7 @@ class ForkedSegments(Segments):
         return backend.stack([lanes, capacity])
 
     def _most(self, capacity: Array, examples: Any) -> Array:
-        """How many lanes there may be with stacks of such a capacity: for each example one, in any case."""
+        """Return the maximal number of lanes for stacks of this capacity: at least one for each example."""
         backend = self.backend
         tops, entry = (
             sum(each.type.bytes for each in self.held if each.stacked is stacked) for stacked in (False, True)

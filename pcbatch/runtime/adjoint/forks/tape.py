@@ -1,4 +1,4 @@
-"""What a taped run keeps whose calls are forked.
+"""The records of a taped run whose calls are forked.
 
 Blocks run for lists of lanes, a chunk at a time, so a run of a block leaves a chunk of rows at most, whatever the
 number of lanes; and how long a tape is to be follows from the number of examples. A row says of which example it is,
@@ -19,7 +19,7 @@ from pcbatch.runtime.machine.context import Context
 EXAMPLE = "example"
 """The field of the example that a row is of."""
 APART = 16
-"""How many rows are looked at together where gradients are kept apart by example."""
+"""Number of rows processed together where gradients are kept apart by example."""
 
 
 class ForkedTapes(Tapes):
@@ -54,18 +54,18 @@ class ForkedTapes(Tapes):
         return fields
 
     def rows(self, tape: BlockTape, lanes: Any) -> int:
-        """How many rows a tape has room for: of two chunks at least."""
+        """Return the number of rows of a tape: at least two chunks."""
         widest = max(max(type_.bytes, 1) for type_ in tape.fields.values())
         return max(min(self.most, self.sizes.bytes // widest), 2 * self.size(tape.number))
 
     @cached_property
     def useful(self) -> int:
-        """Of how many rows there is room for no more anywhere, however many there are to be."""
+        """The largest number of rows for which any tape has room."""
         widest = (max(max(type_.bytes, 1) for type_ in tape.fields.values()) for tape in self.blocks.values())
         return max((self.sizes.bytes // each for each in widest), default=0)
 
     def are_short(self, lanes: Any) -> bool:
-        """Whether some tape has less room than it may have."""
+        """Return whether some tape is smaller than its limit."""
         return False
 
     def are_likely_enough(self, lanes: int) -> bool:
@@ -88,6 +88,6 @@ class ForkedTapes(Tapes):
         return APART
 
     def has_room(self, tape: BlockTape, state: State, lanes: Any) -> Array:
-        """Whether another chunk of so many lanes can be recorded: a scalar bool."""
+        """Return a scalar bool: whether another chunk of so many lanes can be recorded."""
         fits = state[tape.used] + lanes <= self.rows(tape, lanes)
         return fits & (state[LOGGED] < self.sizes.log)

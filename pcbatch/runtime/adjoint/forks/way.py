@@ -1,4 +1,4 @@
-"""One way through a program that forks and back; see `way`, of which it has the parts that know of other lanes."""
+"""The forward and backward pass of a program that forks; see `way`: here are the parts that know of other lanes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pcbatch.runtime.machine.pools import Pools
 
 
 class ForkedForward(Forward):
-    """What runs one program that forks forward, taped."""
+    """The forward pass, taped, of one program that forks."""
 
     tells = 2
 
@@ -45,7 +45,7 @@ class ForkedForward(Forward):
         return [*(inputs[key] for key in self.layout.by_example), *arrays[len(self.layout.inputs) : -3]]
 
     def told(self, last: Snapshot) -> list[Array]:
-        """What there is to tell of forked calls, and how many lanes there were in the end."""
+        """Return the statistics of forked calls, and the final number of lanes."""
         return [last.state[TOLD], self.backend.constant(0) + self.segments.lanes(last)]
 
     @cached_property

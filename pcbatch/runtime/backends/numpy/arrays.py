@@ -262,7 +262,7 @@ def _inside(indices: Sequence[Any], shape: tuple[int, ...]) -> None:
 
 
 def _written(array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None) -> tuple[list[Any], Any]:
-    """Where `masked_store` writes: its places by axis, that of lanes first, and what it writes there."""
+    """Return the elements that `masked_store` writes: their indices by axis, lanes first, and the new values."""
     _agree(array, value)
     vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
     written = [*(indices[at].shape[1] for at in vectors), *array.shape[1 + len(indices) :]]

@@ -113,7 +113,7 @@ class NumPyControl:
         return lambda given: list(compiled(*given))
 
     def lower(self, compiled: Callable[..., Any], specs: Sequence[Spec], jit: bool) -> None:
-        """Nothing is known before it runs."""
+        """Do nothing: NumPy learns nothing before it runs."""
 
     def targeting(self, place: str) -> AbstractContextManager[None]:
         return nullcontext()

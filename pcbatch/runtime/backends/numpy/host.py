@@ -18,7 +18,7 @@ _SPELLINGS = {
     "spec": "np.empty",
     "vectorized_map": "np.vectorize",
 }
-"""Of what NumPy calls otherwise. It has no functions that are traced, of which messages could speak."""
+"""The spellings that differ from NumPy's names. It traces no functions, so messages name none."""
 
 
 class NumPyHost:

@@ -48,17 +48,17 @@ class NumPyPieces:
     # -- what it is ----------------------------------------------------------------------------------------------------
 
     def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
-        """The types of what the piece gives for ones: a piece whose types depend on values is not found out."""
+        """Return the result types of the piece for ones: types that depend on values are not found out."""
         operands = [_ones(type_) for type_ in (*reads, *shared)]
         outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
         return tuple(map(structures.type_of, outputs))
 
     def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
-        """All that it declares: what it checks on such types only its runs can tell."""
+        """Return all declared sites: only runs can tell which ones it checks on such types."""
         return frozenset(piece.sites)
 
     def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        """The elements that it reads, as often as it has lines: what happens in a line is not looked at."""
+        """Return the number of elements that it reads, times its lines: their contents are ignored."""
         read = sum(math.prod(leaf.shape) for type_ in (*reads, *shared) for leaf in leaf_types(type_))
         return float(read * max(len(piece.spans), 1))
 
@@ -145,7 +145,7 @@ class NumPyPieces:
 
 
 class NumPySymbols:
-    """Ones stand for what has no number: an operation whose types depend on values is not found out."""
+    """Symbols as arrays of ones: types that depend on values are not found out."""
 
     def symbol(self, type_: Type, *, own: bool = False) -> Any:
         return _ones(type_)

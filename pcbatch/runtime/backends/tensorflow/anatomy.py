@@ -1,4 +1,4 @@
-"""What a trace of a piece is made of, to its derivative: what lanes share, where that meets a lane, what to keep.
+"""The anatomy of a piece's trace, for its derivative: shared values, where they meet a lane's, and residuals.
 
 Between the way forward and the way back lies a *cut*: tensors that are kept of every row, from which all else is
 computed again. Elementwise work is, for it costs less than to write and read its result; results of products, of
@@ -40,7 +40,7 @@ _PARTS = frozenset(("Slice", "Split", "SplitV", "StridedSlice", "Unpack"))
 
 
 def makes_functions(operations: Sequence[Any]) -> bool:
-    """Whether one of the operations runs functions: to have a gradient it may get other ones, of more results."""
+    """Return whether any operation runs functions: for its gradient it may be replaced by one with more results."""
     return any(work.bodies(operation) for operation in operations)
 
 
@@ -53,12 +53,12 @@ class Meeting:
 
     @property
     def is_product(self) -> bool:
-        """Whether its gradient by the shared input is one product over all rows."""
+        """True if the gradient by the shared input is one product over all rows."""
         return self.operation.type in PRODUCTS and len(self.inputs) == 1
 
     @property
     def is_lookup(self) -> bool:
-        """Whether the shared input is a table whose rows (of its first axis) are looked up."""
+        """True if the shared input is a table whose rows (of its first axis) are looked up."""
         operation = self.operation
         if operation.type not in LOOKUPS or self.inputs != (0,) or operation.get_attr("batch_dims") != 0:
             return False
@@ -71,7 +71,7 @@ class Meeting:
 
 
 class Anatomy:
-    """The operations of a trace before gradients are added to it, and which of them depend on what."""
+    """The operations of a trace before gradients are added to it, and their dependences."""
 
     def __init__(self, traced: Trace, outputs: Sequence[tf.Tensor], wanted: Collection[int]):
         """`wanted` are the places among `traced.shared` of which gradients are wanted."""
@@ -82,7 +82,7 @@ class Anatomy:
         places = {id(leaf): place for place, leaf in enumerate(traced.shared)}
         self.roots = [*((leaf, places[id(leaf)]) for leaf in self.leaves)]
         self.roots += [(handle, places[id(leaf)]) for handle, leaf in traced.handles if places[id(leaf)] in set(wanted)]
-        """What gradients by shared operands are taken by: placeholders and handles, with the place of the operand."""
+        """The sources of gradients by shared operands: placeholders and handles, with the operand's place."""
         self.of_lane, self.of_wanted = set(self.reads), {id(root) for root, _ in self.roots}
         for operation in self.operations:
             for group in (self.of_lane, self.of_wanted):
@@ -90,18 +90,18 @@ class Anatomy:
                     group.update(map(id, operation.outputs))
 
     def is_shared(self, tensor: tf.Tensor) -> bool:
-        """Whether a tensor is made of shared operands alone, of one at least whose gradient is wanted."""
+        """Return whether a tensor is made of shared operands alone, at least one of whose gradients is wanted."""
         return id(tensor) in self.of_wanted and id(tensor) not in self.of_lane
 
     def meetings(self) -> Iterator[Meeting]:
-        """Where what is shared meets a lane's values."""
+        """Yield the operations at which a shared value meets a lane's."""
         for operation in self.operations:
             places = tuple(n for n, tensor in enumerate(operation.inputs) if self.is_shared(tensor))
             if places and any(id(output) in self.of_lane for output in operation.outputs):
                 yield Meeting(operation, places)
 
     def cut(self, targets: Sequence[tf.Tensor], seeds: Sequence[tf.Tensor], *, reads_only: bool) -> list[tf.Tensor]:
-        """What is to be kept to compute `targets` from it, from shared operands and from `seeds`.
+        """Return the tensors to keep so that `targets` can be computed from them, shared operands and `seeds`.
 
         It is `reads_only` that are kept where operations must run again as a whole.
         """
@@ -115,7 +115,7 @@ class Anatomy:
     def _cut(
         self, targets: Sequence[tf.Tensor], given: Collection[int], *, reads_only: bool = False, costly: bool = False
     ) -> dict[int, tf.Tensor]:
-        """`costly`: what is costly is kept, too."""
+        """Return a cut; with `costly`, costly results are kept, too."""
         kept: dict[int, tf.Tensor] = {}
         pending, seen = [*targets], set[int]()
         while pending:
@@ -130,7 +130,7 @@ class Anatomy:
         return kept
 
     def _with_costly(self, targets: Sequence[tf.Tensor], given: Collection[int]) -> dict[int, tf.Tensor]:
-        """The same, with what is costly kept where it cannot be computed from what else is kept.
+        """Return the same, and costly results where they cannot be computed from the rest.
 
         64 small TreeLSTMs of 128 cells take 0.965 of a training step by that, LSTMs of 256 0.98.
         """

@@ -52,7 +52,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def as_python(error: Exception) -> Exception:
-    """What Python calls an error of eager TensorFlow, for numbers that are tensors; other errors as they are."""
+    """Return the Python error for one of eager TensorFlow on numbers that are tensors; other errors as they are."""
     if isinstance(error, tf.errors.InvalidArgumentError):
         if "division by zero" in error.message:
             return ZeroDivisionError("integer division or modulo by zero")
@@ -62,7 +62,7 @@ def as_python(error: Exception) -> Exception:
 
 
 def _is_reachable(graph: Any) -> bool:
-    """Whether what is traced now may use the tensors of `graph`: its own, or one around it."""
+    """Return whether code that is traced now may use tensors of `graph`: the current graph, or one around it."""
     current = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     while current is not None and current is not graph:
         current = private.around(current)
@@ -98,7 +98,7 @@ def _tensor(value: Any) -> tf.Tensor:
 
 
 def _has_rows(value: Any) -> bool:
-    """Tell whether an argument has lists, tuples or arrays in it, which are not of one shape then."""
+    """Return whether an argument has lists, tuples or arrays in it, which are not of one shape then."""
     is_outer = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
     return is_outer and any(isinstance(each, list | tuple | np.ndarray) for each in value)
 
@@ -151,7 +151,7 @@ def _stand_in(tensor: tf.Tensor) -> np.ndarray:
 
 
 def _is_part(item: Any, rank: int) -> bool:
-    """Whether a list with this item is a structure rather than an array written out: an array of `rank` or more is."""
+    """Return whether this item makes its list a structure: an array of rank `rank` or more does."""
     match item:
         case list():
             return any(_is_part(each, rank) for each in item)

@@ -21,7 +21,7 @@ from pcbatch.runtime.backends.tensorflow.expansion import CASES, CHOICES, Expans
 from pcbatch.runtime.backends.tensorflow.traces import Trace
 
 Chosen = tuple[Trace, Sequence[tf.Tensor]]
-"""A trace, and what a piece computes in it: the leaves of its outputs, then the fault sites."""
+"""A trace, and the tensors that a piece computes in it: the leaves of its outputs, then the fault sites."""
 
 
 def written_out(piece: Piece, signature: Signature, traced: Trace, outputs: Sequence[tf.Tensor]) -> Chosen:

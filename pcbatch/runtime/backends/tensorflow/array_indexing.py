@@ -18,7 +18,7 @@ _ARRAYS = (tf.Tensor, tf.Variable, np.ndarray)
 
 
 def is_positions(part: Any) -> bool:
-    """Whether a part of an index is an array: of positions, or a mask."""
+    """Return whether a part of an index is an array: of positions, or a mask."""
     return isinstance(part, list) or (isinstance(part, _ARRAYS) and len(part.shape) > 0)
 
 
@@ -73,7 +73,7 @@ def _in_range(part: Any, size: int, site: int) -> tf.Tensor:
 
 
 def masked() -> PieceRefusalError:
-    """That an array is indexed by a mask."""
+    """Return the refusal of an array indexed by a mask."""
     return PieceRefusalError(
         "PCB407",
         "an array indexed by a mask has a length that differs from lane to lane",

@@ -72,7 +72,7 @@ _MOVING_SLICE = "for a moving window write tf.gather(a, start + tf.range(k)) wit
 
 
 def failure(error: Exception, handed: bool = False) -> tuple[str, str, str]:
-    """The code, the message and the advice for what one operation has raised while it was tried.
+    """Return the code, the message and the advice for an error raised while an operation was tried.
 
     `handed` says that pcbatch's own code has called the user's, such as a density.
     """
@@ -88,7 +88,7 @@ def failure(error: Exception, handed: bool = False) -> tuple[str, str, str]:
 
 
 def traced(piece: Piece, error: BaseException) -> PrimitiveError:
-    """`error`, raised while `piece` was traced: PCB401, or what pcbatch itself refuses inside pieces.
+    """Return the error for `error`, raised while `piece` was traced: PCB401, or pcbatch's own refusal.
 
     It has no diagnostics where an earlier piece has refused the same.
     """
@@ -153,7 +153,7 @@ def unbatched(piece: Piece, operations: Sequence[Any], error: BaseException) -> 
 
 
 def _of_handed(found: Diagnostic, operation: Any) -> Diagnostic:
-    """A diagnostic about an operation; at the line of what pcbatch's own code was handed, where that code is meant."""
+    """Return a diagnostic about an operation, moved from pcbatch's own code to the line of its operands."""
     if found.span is None or not found.span.file.startswith(OWN):
         return found
     return replace(
@@ -162,7 +162,7 @@ def _of_handed(found: Diagnostic, operation: Any) -> Diagnostic:
 
 
 def _made_at(operation: Any) -> Span | None:
-    """The line of the user's code that made an operation, or what it is computed from: a gradient has no line."""
+    """Return the line of the user's code that made an operation, or its inputs: a gradient has no line."""
     pending, seen = deque([operation]), {operation.name}
     while pending:
         each = pending.popleft()
@@ -201,12 +201,12 @@ def _span(piece: Piece, line: int | None) -> Span | None:
 
 
 def _place(piece: Piece, line: int) -> int:
-    """Which line of the piece's body line `line` of the generated file is, if it is one."""
+    """Return the line of the piece's body, if any, for line `line` of the generated file."""
     return line - piece.compiled.__code__.co_firstlineno - 1
 
 
 def line_of_body(piece: Piece, operation: Any) -> int | None:
-    """Which line of the piece's body made a graph operation; None for the return, and where it is unknown."""
+    """Return the line of the piece's body that made a graph operation; None for the return, or if unknown."""
     line = _line_of_operation(piece, operation)
     return None if line is None or _place(piece, line) >= len(piece.spans) else _place(piece, line)
 
@@ -230,7 +230,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _own(piece: Piece, error: BaseException) -> TracebackType | None:
-    """Where in the piece `error` was raised."""
+    """Return the innermost traceback entry of `error` that lies in the piece."""
     own = set(_codes(piece.compiled.__code__))
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code not in own:

@@ -121,11 +121,11 @@ class Bounded:
         return self.items[place]
 
     def _store(self, place: int, value: Any) -> None:
-        """Have another element at a position."""
+        """Store an element at a position."""
         self.items = scattering.store_element(self.items, place, value)
 
     def _count(self, length: int) -> None:
-        """Have so many elements."""
+        """Set the number of elements."""
         self.length = tf.constant(length, tf.int32)
 
 

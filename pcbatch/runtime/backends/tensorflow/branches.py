@@ -1,4 +1,4 @@
-"""Conditionals and loops of programs that XLA compiles: TensorFlow's operations, without what surrounds them.
+"""Conditionals and loops of programs that XLA compiles: TensorFlow's operations, without their wrappers.
 
 `tf.cond` and `tf.while_loop` trace a function for each arm, prepare a gradient, count turns, check and copy: 3 to 5 ms
 for each block of a program before anything is in it. These take a third of that. Nothing in them has a gradient, and no
@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 
 def apply(*, seldom: bool = False) -> bool:
-    """Whether conditionals and loops that are traced now may be made here; in plain graphs those that `seldom` run.
+    """Return whether conditionals and loops can be made here directly; in plain graphs only those that `seldom` run.
 
     Not in plain graphs where there is a GPU: gradients in a `tf.function` ended in a segmentation fault there. By its
     sources TensorFlow has int32 numbers that `If` hands on in the GPU's memory, what functions take in the host's.
@@ -136,7 +136,7 @@ def _is_same(after: tf.Tensor, before: tf.Tensor) -> bool:
 
 
 def may_be_known(tensor: tf.Tensor) -> bool:
-    """Whether XLA may know the value of a tensor: of one that is computed from constants and shapes alone.
+    """Return whether XLA may know a tensor's value: it is computed from constants and shapes alone.
 
     Where a loop is given none such, there is nothing that TensorFlow could make known inside of it. To look for that it
     reads the loop, with all loops in it, anew: a third of the time in which it makes XLA's text of the sampler.
@@ -162,7 +162,7 @@ def _is_of_constants(tensor: tf.Tensor) -> bool:
 
 _SHAPES = frozenset(["Rank", "Shape", "ShapeN", "Size"])
 _IN_XLA = {"_xla_propagate_compile_time_consts": tf.compat.v1.AttrValue(b=True)}
-"""What TensorFlow says of such operations where XLA compiles them."""
+"""Attribute of such operations where XLA compiles them."""
 
 
 def _body(name: str) -> Any:

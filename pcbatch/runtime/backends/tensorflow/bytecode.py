@@ -1,4 +1,4 @@
-"""Which operator of a line is computed where its bytecode stands, in Python 3.10: later ones say so themselves."""
+"""Finds the operator for a position in a line's bytecode on Python 3.10; later versions record it themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMPREHENSIONS: dict[str, type[Comprehension]] = {
     "<genexpr>": ast.GeneratorExp,
 }
 _SCOPES = (ast.Lambda, *_COMPREHENSIONS.values())
-"""What has bytecode of its own."""
+"""Syntax with bytecode of its own."""
 
 
 def in_order(line: ast.Module, place: TracebackType) -> ast.expr | None:
@@ -41,7 +41,7 @@ def in_order(line: ast.Module, place: TracebackType) -> ast.expr | None:
 
 
 def _kind(operation: str) -> type[ast.expr] | None:
-    """What is computed by a bytecode of this name."""
+    """Return the kind of expression that a bytecode of this name computes."""
     if operation.startswith("CALL_"):
         return ast.Call
     if operation in ("COMPARE_OP", "IS_OP", "CONTAINS_OP"):
@@ -62,7 +62,7 @@ def _bodies(line: ast.Module, code: CodeType) -> list[ast.AST]:
 
 
 def _turn(node: Comprehension) -> ast.Tuple:
-    """What a turn of a comprehension computes, in order; what it goes over first is computed around it."""
+    """Return the expressions that a turn of a comprehension computes, in order, without the outermost iterable."""
     parts: list[ast.expr] = []
     for number, each in enumerate(node.generators):
         parts += [each.iter] * (number > 0) + [each.target, *each.ifs]

@@ -89,18 +89,18 @@ def _checked_divisor(y: tf.Tensor, site: int) -> tf.Tensor:
 
 
 def _integers(a: Any, b: Any) -> bool:
-    """Whether two static values are ints: what they raise is a lane's fault, not the compilation's."""
+    """Return whether two static values are ints: their errors are a lane's fault, not the compilation's."""
     return isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer))
 
 
 def _all_known(y: tf.Tensor, good: Callable[[Any], Any]) -> bool:
-    """Whether every element of `y` is known to be `good` while tracing, so that no check is needed."""
+    """Return whether every element of `y` is known to be `good` while tracing, so that no check is needed."""
     known = tf.get_static_value(y)
     return known is not None and bool(np.all(good(known)))
 
 
 def power(a: Any, b: Any, site: int) -> Any:
-    """`a ** b`; what has no such power fails the lane: an int to a negative exponent, unless this is a literal, and 0.
+    """Return `a ** b`; a negative power of 0 fails the lane, and of an int unless the exponent is a literal.
 
     Of floats only Python's own 0.0, as in `divide`; tensors follow TensorFlow.
     """

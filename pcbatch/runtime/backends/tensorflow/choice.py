@@ -1,4 +1,4 @@
-"""Truth and choice: `bool`, `not`, `and`, `or`, `a if c else b`, `any` and `all` of what differs by lane."""
+"""Truth and choice: `bool`, `not`, `and`, `or`, `a if c else b`, `any` and `all` of values of a lane."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ _CHOICE = "pcbatch_choice"
 
 
 def is_choice(operation: Any) -> bool:
-    """Whether an operation chooses between values of which one example has one alone."""
+    """Return whether an operation is a choice that one example would make by evaluating only one of the values."""
     return _CHOICE in operation.name and operation.type in ("Select", "SelectV2")
 
 
 def any_of(xs: Any) -> Any:
-    """`any(xs)` of a vector, or of a fixed number of values: what Python would not evaluate cannot fail."""
+    """Return `any(xs)` of a vector, or of a fixed number of values: those that Python would skip cannot fail."""
     if is_lane_value(xs):
         return tf.reduce_any(_truths(xs, "any"))
     return _settled(xs, False, tf.logical_not, tf.logical_or)

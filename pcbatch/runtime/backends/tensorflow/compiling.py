@@ -32,12 +32,12 @@ class Traced:
 
     @property
     def get_concrete_function(self) -> Any:
-        """That of `tf.function`."""
+        """The attribute of `tf.function`."""
         return self.function.get_concrete_function
 
     @property
     def experimental_get_compiler_ir(self) -> Any:
-        """That of `tf.function`."""
+        """The attribute of `tf.function`."""
         return self.function.experimental_get_compiler_ir
 
     def __call__(self, *arrays: Any) -> Any:
@@ -52,7 +52,7 @@ class Traced:
         return self._run(self._ready_for(function, arrays), arrays)
 
     def ready(self, arrays: Sequence[Any]) -> Callable[[], Any]:
-        """What runs it on these arrays, traced by now: its flat results, where no tape sees it."""
+        """Return a thunk that runs it on these arrays, already traced, and returns flat results that no tape sees."""
         function = self.function
         if not tf.executing_eagerly() or not all(isinstance(array, tf.Tensor) for array in arrays):
             function.get_concrete_function(*arrays)
@@ -67,7 +67,7 @@ class Traced:
         return private.call(traced, arrays) if call is None or not _is_flat(traced) else call(arrays)
 
     def _ready_for(self, function: Any, arrays: Sequence[tf.Tensor]) -> Any:
-        """What runs on such arrays: a concrete function, or one that is kept on disk."""
+        """Return the executable for such arrays: a concrete function, or one kept on disk."""
         # A `tf.function` looks for the signature of its arguments for half of the time of a small call.
         key = (id(function), *map(private.spec, arrays))
         if key not in self._ready:
@@ -76,7 +76,7 @@ class Traced:
         return self._ready[key]
 
     def direct(self, arrays: Sequence[tf.Tensor]) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]]:
-        """How to call it on tensors like `arrays`, in ordinary code that no tape sees: without looking at them."""
+        """Return a call for eager tensors like `arrays` that no tape sees and that does not inspect its arguments."""
         switch, was_on = xla_cpu.switch, xla_cpu.switch.on
         call = self._direct_of(self._ready_for(self.function, arrays))
         if call is None:
@@ -116,7 +116,7 @@ def _in_graph(function: Any, arrays: Sequence[Any]) -> Any:
 
 
 def _is_flat(traced: Any) -> bool:
-    """Whether the results of a traced function are a list of tensors, so that they are their own leaves."""
+    """Return whether a traced function's results are a list of tensors, and so their own leaves."""
     if isinstance(traced, stored.Kept):
         return True
     results = traced.structured_outputs

@@ -1,4 +1,4 @@
-"""Where a gradient comes back to: what nothing comes back to gives nothing, whatever its derivative is.
+"""The reach of gradients: a value that no gradient comes back to contributes nothing, whatever its derivative.
 
 TensorFlow's tape knows of one example which values the result was made of. Of lanes, some have used a value and others
 have not: the result of the arm that `a if c else b` does not take, what a loop computes for a turn that does not come.
@@ -28,7 +28,7 @@ _LINEAR = frozenset((
 """Operations that make zeros of zeros, whatever they were given."""
 
 _MOST = 8
-"""How many terms a reach may have; what has more is taken to be reached always."""
+"""Maximal number of terms of a reach; a value with more counts as always reached."""
 
 Reach = frozenset[frozenset[int]]
 """Terms of which one must hold, each of literals that must hold together."""
@@ -78,7 +78,7 @@ class Connected:
         self._reach[id(tensor)] = least if len(least) <= _MOST else ALWAYS
 
     def _pass(self, operation: Any) -> None:
-        """What comes back to an operation's outputs comes back to its inputs."""
+        """Pass the reach of an operation's outputs on to its inputs."""
         own = [self._reach[id(output)] for output in operation.outputs if id(output) in self._reach]
         if not own:
             return
@@ -132,7 +132,7 @@ class Connected:
         return gate
 
     def _predicate(self, reach: Reach) -> tf.Tensor:
-        """Whether it holds: a scalar bool."""
+        """Return a scalar bool of the graph: whether the reach holds."""
         if reach not in self._predicates:
             terms = [[self._holds(literal) for literal in sorted(term)] for term in sorted(map(sorted, reach))]
             every = [tf.reduce_all(tf.stack(term)) if len(term) > 1 else term[0] for term in terms if term]
@@ -156,7 +156,7 @@ class Connected:
         )
 
     def kept_through(self, operation: Any, gradient: tf.Tensor) -> tf.Tensor:
-        """The same of a gradient that comes through an operation to what lanes share."""
+        """Return the same of a gradient that comes through an operation to shared values."""
         terms = frozenset[frozenset[int]]().union(*(self._reach.get(id(each), ()) for each in operation.outputs))
         is_safe = frozenset() in terms or not self._may_bend(operation)
         return gradient if is_safe else _where(self._predicate(terms), gradient)

@@ -1,4 +1,4 @@
-"""Where what lanes share meets a lane's values: what each row gives there, and what all rows give together.
+"""Contributions to gradients where a shared value meets a lane's: those of each row, and their sum.
 
 See `pieces.Linear`. A gradient by a tensor that is made of shared operands alone becomes one by the operands at last.
 """
@@ -19,7 +19,7 @@ from pcbatch.runtime.backends.tensorflow.traces import Trace
 
 
 class Contributions:
-    """What the meetings of a trace give by shared operands; made in the trace's graph, which it adds to."""
+    """The contributions of a trace's meetings to gradients by shared operands; added to the trace's graph."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Contributions:
         made = [tensor for tensor in self.ends if id(tensor) not in self.own]
         self.end_seeds = {id(t): ready.placeholder(t.dtype, tuple(t.shape)) for t in made}
         self.root_gradients: list[tuple[int, int, tf.Tensor]] = []
-        """By such a tensor, its `id`, and by the place of an operand."""
+        """The gradients found so far: the tensor's `id`, the place of its operand, the gradient."""
         for tensor in made:  # each alone: what nothing comes back to gives nothing, whatever its derivative is
             found = gradients_of([(tensor, self.end_seeds[id(tensor)])], [root for root, _ in roots])
             pairs = zip(roots, found, strict=True)
@@ -58,13 +58,13 @@ class Contributions:
         return self.expansion.predicates.get(meeting.operation.name)
 
     def needed(self, meeting: Meeting) -> list[tf.Tensor]:
-        """What of a row the gradient by the shared input of a meeting needs."""
+        """Return the tensors of a row that the gradient by a meeting's shared input needs."""
         predicate = self.predicate(meeting)
         inputs = [meeting.operation.inputs[place] for place in meeting.of_lane]
         return inputs if predicate is None else [*inputs, predicate]
 
     def _is_plain(self, meeting: Meeting) -> bool:
-        """Whether TensorFlow, too, has rows as the gradient of a lookup: not within a conditional, nor of a slice."""
+        """Return whether TensorFlow's gradient of a lookup, too, is rows: not in a conditional, nor of a slice."""
         return self.predicate(meeting) is None and meeting.operation.name not in self.expansion.slices
 
     def pull_back(
@@ -77,7 +77,7 @@ class Contributions:
         left_out: Collection[int] = (),
         apart: Apart | None = None,
     ) -> list[tf.Tensor | None]:
-        """See `pieces.Linear.pull_back`; `kept` are the residuals, each with what it stands for."""
+        """See `pieces.Linear.pull_back`; `kept` are the residuals, each with its tensor."""
         by_tensor: dict[int, list[tf.Tensor]] = {}
         for tensor, total in zip(self.summed, sums, strict=True):
             by_tensor.setdefault(id(tensor), []).append(total)
@@ -165,7 +165,7 @@ def _pulled(
     shape: tf.TensorShape,
     apart: Apart | None,
 ) -> tf.Tensor:
-    """The gradient by the shared input of a meeting, of all rows: one product, or one sum by what was looked up.
+    """Return the gradient by a meeting's shared input, of all rows: one product, or one sum by looked-up rows.
 
     Of each lane `apart` it is a product for each row, and sums of these.
     """
@@ -195,20 +195,20 @@ def _pulled(
 
 
 def _origin(tensor: tf.Tensor) -> tf.Tensor:
-    """What a tensor is read from as it is."""
+    """Return the tensor that a tensor reads unchanged."""
     while tensor.op.type in ("Identity", "ReadVariableOp"):
         tensor = tensor.op.inputs[0]
     return tensor
 
 
 def _of_rows(rows: rules.Conversion, tensor: tf.Tensor) -> tf.Tensor:
-    """What stands for a tensor, `[rows, ...]`."""
+    """Return the value of a tensor for all rows, `[rows, ...]`."""
     known = rows.value(tensor)
     return known.t if known.is_stacked else tf.broadcast_to(known.t, [rows.lanes, *known.t.shape])
 
 
 def _if_any(total: tf.Tensor, found: tf.Tensor, apart: Apart | None) -> tf.Tensor:
-    """What a gradient becomes: nothing where there is none, though times an infinite derivative zero would be none."""
+    """Return `found` where `total` is not all zeros, otherwise zeros: an infinite derivative would make NaN of them."""
     first = 0 if apart is None else 1
     there = tf.reduce_any(total != 0, axis=list(range(first, total.shape.rank)))
     return tf.where(there, found, tf.zeros([], found.dtype)) if apart is None else _where(there, found)

@@ -1,4 +1,4 @@
-"""How TensorFlow sees a weak number, as it sees a Python number, and a NumPy array, of which it loses nothing silently.
+"""Conversions of weak numbers, which TensorFlow sees as Python numbers, and of NumPy arrays, without silent losses.
 
 TensorFlow makes an array of whatever dtype its other operand has: 0.5 is 0 beside an int, 300 is 44 beside one of 8
 bits. Where that changes a number it is refused; and beside an operator so is all that NumPy would widen: then the

@@ -13,7 +13,7 @@ _HEAD = 3
 
 
 def record(number: int, text: str, *values: Any) -> tf.Tensor:
-    """int32 `[WORDS]`: the entry of these values; TypeError for what has no words."""
+    """Return int32 `[WORDS]`: the entry of these values; TypeError for values without words."""
     words = [tf.constant([number], tf.int32)]
     room = (WORDS - 1) // max(len(values), 1)
     for value in values:

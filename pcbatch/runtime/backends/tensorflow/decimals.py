@@ -14,7 +14,7 @@ import tensorflow as tf
 _EXACT = 22
 """The largest power of ten that is a float64."""
 _WHOLE = 2.0**52
-"""From here on floats have no fraction."""
+"""The bound from which on floats have no fraction."""
 
 
 def rounded(x: tf.Tensor, digits: int) -> tf.Tensor:
@@ -73,7 +73,7 @@ def copysign(x: tf.Tensor, sign: tf.Tensor) -> tf.Tensor:
 
 
 def log10(x: tf.Tensor) -> tf.Tensor:
-    """The logarithm to the base ten: the exponent of the nearest power, and the logarithm of what is left."""
+    """Return the logarithm to the base ten: the exponent of the nearest power plus the logarithm of the rest."""
     powers = tf.constant([float(f"1e{n}") for n in range(-307, 309)], x.dtype)
     exponent = _nearest(tf.math.log(x) / math.log(10), -307, 308)
     left = x / tf.gather(powers, tf.cast(exponent, tf.int32) + 307)
@@ -94,5 +94,5 @@ def _nearest(logarithm: tf.Tensor, lowest: int, highest: int) -> tf.Tensor:
 
 
 def _sum(exponent: tf.Tensor, rest: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-    """`exponent + rest`; of 0, infinity and what has no logarithm that of TensorFlow."""
+    """Return `exponent + rest`; for 0, infinity and numbers without a logarithm TensorFlow's."""
     return tf.where((x > 0) & tf.math.is_finite(x), exponent + rest, tf.math.log(x))

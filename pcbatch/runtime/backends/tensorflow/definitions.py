@@ -20,16 +20,16 @@ _CALLS = """
 Assert Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While XlaCallModule
 """
 CALLS = frozenset(_CALLS.split())
-"""Operations of which some are called stateful, and which have no state but that of what they call."""
+"""Operations, some called stateful, whose only state is that of the functions that they call."""
 
 COMPILED = "_XlaMustCompile"
-"""What a function has that XLA compiles, and perhaps a call of it."""
+"""Attribute of functions that XLA compiles, and sometimes of their calls."""
 
 _ARGUMENT = "pcbatch_argument_"
 
 
 class NotPortableError(Exception):
-    """A program that depends on something of this process: its text says on what."""
+    """Raised for a program that depends on something of this process, which the message names."""
 
 
 def portable(main: str, definitions: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -69,7 +69,7 @@ def _number_arguments(definition: Any) -> None:
 
 
 def content_names(definitions: Sequence[Any]) -> dict[str, str]:
-    """For each function by its name one that says what it does; NotPortableError."""
+    """Return for each function's name one made of its content; NotPortableError."""
     names: dict[str, str] = {}
     for each in definitions:
         names[each.signature.name] = portable(each.signature.name, definitions)[0]
@@ -120,7 +120,7 @@ def _in_order(main: str, known: Mapping[str, Any]) -> list[str]:
 
 
 def is_compiled(definitions: Sequence[Any]) -> bool:
-    """Whether XLA compiles one of these functions."""
+    """Return whether XLA compiles one of these functions."""
     return any(COMPILED in definition.attr for definition in definitions)
 
 

@@ -1,4 +1,4 @@
-"""What a piece does, as a digest that is the same in every process: by this programs are found on disk.
+"""A digest of a piece's computation, equal in every process, by which programs are found on disk.
 
 Taken is what a trace of the piece has in the end: operations, numbers, arrays that are captured, functions that are
 called. So it tells apart whatever the user's code has read from wherever while it was traced: names around it, objects,

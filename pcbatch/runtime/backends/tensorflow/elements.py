@@ -21,7 +21,7 @@ from pcbatch.runtime.backends.tensorflow.traces import Trace
 
 @dataclass(frozen=True)
 class Taken:
-    """`tensor`, the element that scalar `indices` say, of the array at `place` among what is read, its only `leaf`."""
+    """An element `tensor`, at scalar `indices` of the array that is read at `place`, its only `leaf`."""
 
     place: int
     leaf: int
@@ -65,14 +65,14 @@ def _taken(anatomy: Anatomy, array: tf.Tensor) -> list[tuple[tuple[tf.Tensor, ..
 
 
 def _is_lookup(operation: Any, array: tf.Tensor) -> bool:
-    """Whether an operation takes one element of the array along its first axis."""
+    """Return whether an operation takes one element of the array along its first axis."""
     if operation.type != "GatherV2" or operation.inputs[0] is not array or operation.get_attr("batch_dims") != 0:
         return False
     return bool(operation.inputs[1].shape.rank == 0 and tf.get_static_value(operation.inputs[2]) == 0)
 
 
 def _merged(operation: Any, array: tf.Tensor) -> int | None:
-    """How many of the first axes an operation makes one axis of; None if it does something else."""
+    """Return the number of leading axes that an operation merges into one; None if it does something else."""
     if operation.type != "Reshape" or operation.inputs[0] is not array:
         return None
     shape = operation.outputs[0].shape

@@ -41,7 +41,7 @@ REPLACEMENTS: dict[str, str] = {
     ),
     "builtins.complex": "write tf.complex(real, imaginary)",
 }
-"""What to write instead of functions without an equivalent; those of Python itself are all listed here."""
+"""Replacements of functions without an equivalent; those of Python itself are all listed here."""
 
 TAKE_STRUCTURES = frozenset(
     f"builtins.{name}" for name in ("enumerate", "filter", "list", "map", "reversed", "tuple", "zip")
@@ -75,7 +75,7 @@ def named(module: Any, names: dict[str, str]) -> Iterator[tuple[str, Any]]:
 
 
 def equivalent(function: Any) -> str | None:
-    """The path in `ops` of what stands for `function`; "without_equivalent" if nothing does though it takes no tensors.
+    """Return the path in `ops` for `function`; "without_equivalent" if it takes no tensors and has none.
 
     None for every other function.
     """
@@ -89,7 +89,7 @@ def equivalent(function: Any) -> str | None:
 
 
 def _is_foreign(function: Any) -> bool:
-    """Whether `function` belongs to `math` or NumPy, and so computes with Python's or NumPy's numbers only."""
+    """Return whether `function` is one of `math` or NumPy, which compute with Python's or NumPy's numbers only."""
     if isinstance(function, np.ufunc):
         return True
     if not callable(function) or isinstance(function, (tf.Module, functools.partial)):
@@ -105,7 +105,7 @@ def _path(function: Any) -> str:
 
 
 def without_equivalent(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` for static values; what differs by lane is refused by the function's name."""
+    """Return `function` for static values; values of a lane are refused by the function's name."""
     path = _path(function)
     varies = is_lane_value if path in TAKE_STRUCTURES else _varies
 

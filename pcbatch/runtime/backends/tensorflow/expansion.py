@@ -1,4 +1,4 @@
-"""Operations that run functions, put in the place of which is what the functions do: before a trace is differentiated.
+"""The inlining of functions that operations run, before a trace is differentiated.
 
 TensorFlow differentiates a conditional by running the gradients of both arms under a conditional, and a loop by another
 loop, with lists of what was computed in between: nobody can vectorise that for lanes, least of all under XLA. So a call
@@ -43,14 +43,14 @@ class Expansion:
     def __init__(
         self, graph: Any, reads: Sequence[tf.Tensor], results: Sequence[tf.Tensor], *, arms_only: bool = False
     ):
-        """`reads` are what a lane has of its own, `results` what the graph is for.
+        """Expand a graph; `reads` are a lane's own tensors, `results` those of the graph.
 
         With `arms_only` it is the conditionals of which lanes may take different arms, and what is in these.
         """
         self.graph, self.arms_only = graph, arms_only
         self.of_lane = {id(tensor) for tensor in reads}
         self.predicates: dict[str, tf.Tensor] = {}
-        """By the name of an operation in an arm, a scalar bool: whether the lane takes it."""
+        """Scalar bools, whether a lane takes the arm, by the name of an operation in it."""
         self.slices: set[str] = set()
         """The names of lookups that are parts of slices, whose gradients are arrays in TensorFlow."""
         self._replaced: dict[int, tf.Tensor] = {}
@@ -68,11 +68,11 @@ class Expansion:
                 self.of_lane.update(map(id, operation.outputs))
 
     def of(self, tensor: tf.Tensor) -> tf.Tensor:
-        """What stands for a result now."""
+        """Return the replacement of a tensor."""
         return self._replaced.get(id(tensor), tensor)
 
     def _expand(self, operation: Any) -> None:
-        """Let those who read what an operation gives read what is made here, if that can be."""
+        """Rewire the readers of an operation's outputs to the tensors made here, if possible."""
         has_lists = any(tensor.dtype == tf.variant for tensor in (*operation.inputs, *operation.outputs))
         if operation.type not in (*_CONTROL, *_OURS, "ResourceGather") and not has_lists:
             return
@@ -94,7 +94,7 @@ class Expansion:
     # -- one operation -------------------------------------------------------------------------------------------------
 
     def _made(self, operation: Any, given: Sequence[Value], predicate: tf.Tensor | None) -> Sequence[Value]:
-        """What an operation gives for other inputs, for a lane that takes it if `predicate` holds."""
+        """Return an operation's results for other inputs, in a lane that runs it if `predicate` holds."""
         if operation.type in LISTS:
             return listed(operation, given)
         if any(isinstance(each, list) for each in given) and operation.type not in _CONTROL:
@@ -181,7 +181,7 @@ class Expansion:
         return found
 
     def _element(self, operation: Any, inputs: list[tf.Tensor], predicate: tf.Tensor | None) -> tf.Tensor:
-        """What is at one place, as the only one of a list of places: TensorFlow has no gradient for one alone."""
+        """Gather a single place as a list of one place: TensorFlow has no gradient for the former."""
         places = inputs[1][None]
         self._note(places, inputs, predicate)
         (found,) = self._copy(operation, [inputs[0], places], predicate, alike=False)
@@ -216,7 +216,7 @@ class Expansion:
         return found
 
     def _copied(self, body: Any, given: Sequence[Value], predicate: tf.Tensor | None) -> list[Value]:
-        """What a function gives."""
+        """Inline a function: return its results for the given values."""
         private.share_functions(body, self.graph)
         values: dict[int, Value] = {id(tensor): value for tensor, value in zip(body.inputs, given, strict=True)}
         for operation in work.in_order(body.outputs, set(values)):
@@ -235,7 +235,7 @@ class Expansion:
         given: Sequence[Value],
         predicate: tf.Tensor | None,
     ) -> list[Value]:
-        """What the arm of this number gives, the last one for all numbers beyond; that may be `known`."""
+        """Return the result of the arm with this number (beyond the last, of the last); the number may be `known`."""
         if known is not None:
             return self._copied(arms[known], given, predicate)
         varies = id(number) in self.of_lane
@@ -279,7 +279,7 @@ class Expansion:
         return found
 
     def _turns(self, operation: Any, given: Sequence[Value], predicate: tf.Tensor | None) -> list[Value]:
-        """What a loop gives that turns so often for every lane."""
+        """Unroll a loop that makes the same number of turns in every lane."""
         condition, body = self._body(operation, "cond"), self._body(operation, "body")
         values = [*given]
         for _ in range(TURNS + 1):

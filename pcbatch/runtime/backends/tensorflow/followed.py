@@ -1,4 +1,4 @@
-"""Python's floats of one example that a gradient tape follows: what `math.sin(x)` and `float(x)` give under a tape.
+"""Floats of one example that a gradient tape follows: the results of `math.sin(x)` and `float(x)` under a tape.
 
 To Python and to all decisions such a number is the float that it would be without a tape, `number`, to the bit; beside
 it goes a tensor, which the tape has seen come about. Arithmetic does both; what knows of tensors takes the tensor.
@@ -29,6 +29,16 @@ def _is_number(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     return value.number if isinstance(value, Followed) else value
+
+
+def leaves(value: Any) -> list[Any]:
+    """The values of tuples and lists of arguments, such as the points of `math.dist`."""
+    return [leaf for each in value for leaf in leaves(each)] if isinstance(value, (tuple, list)) else [value]
+
+
+def _numbers(value: Any) -> Any:
+    """An argument with plain numbers in the place of followed ones."""
+    return [*map(_numbers, value)] if isinstance(value, (tuple, list)) else _plain(value)
 
 
 def _both(name: str, python: Callable[[Any, Any], Any]) -> tuple[Method, Method]:
@@ -149,7 +159,7 @@ class Followed(Weak):
 
     @property
     def real(self) -> Followed:
-        """As of a float, as are those below."""
+        """The real part, as of a float."""
         return self
 
     @property
@@ -178,7 +188,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def has_tensors(given: Any) -> bool:
-    """Whether there is something that a tape may follow, and a tape that may."""
+    """Return whether there is a tensor to follow, and a tape that may follow it."""
     return may_record() and any(map(_is_tensor, given))
 
 
@@ -186,7 +196,7 @@ _made: ContextVar[bool] = ContextVar("made", default=False)
 
 
 def are_there() -> bool:
-    """Whether there may be such numbers: since `single` was called."""
+    """Return whether such numbers may exist: since `single` was called."""
     return _made.get()
 
 
@@ -211,11 +221,12 @@ def _function(name: str, python: Callable[..., Any]) -> Callable[..., Any]:
     equivalent = math_equivalents.EQUIVALENTS[name]
 
     def call(*given: Any) -> Any:
-        number = python(*map(_plain, given))
-        if not isinstance(number, float) or not has_tensors(given):
+        number = python(*map(_numbers, given))
+        values = leaves(given)
+        if not isinstance(number, float) or not has_tensors(values):
             return number
         with recording():
-            return of(number, *given, value=carrier(equivalent(*given, site=0)))
+            return of(number, *values, value=carrier(equivalent(*given, site=0)))
 
     return call
 
@@ -225,11 +236,11 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     for name in math_equivalents.NAMES
     if name != "prod" and hasattr(math, name)
 }
-"""The functions of `math` that give floats, with what `single` calls instead."""
+"""The functions of `math` that return floats, with the functions that `single` calls instead."""
 
 
 def marked(value: Any, *made_of: Any) -> Any:
-    """What an equivalent gives, its weak numbers as Python's: the floats followed."""
+    """Return an equivalent's result with its weak numbers as Python's: the floats followed."""
 
     def one(each: Any) -> Any:
         if not isinstance(each, Weak) or isinstance(each, Followed):
@@ -240,5 +251,5 @@ def marked(value: Any, *made_of: Any) -> Any:
 
 
 def forget() -> None:
-    """There are no such numbers any more."""
+    """Forget that such numbers may exist."""
     _made.set(False)

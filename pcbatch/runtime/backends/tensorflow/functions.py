@@ -114,7 +114,7 @@ def absolute(x: Any) -> Any:
 
 
 def to_int(x: Any, site: int) -> Any:
-    """`int(x)`: a weak int, floats truncated towards zero; NaN, infinity and what int32 cannot hold is a fault."""
+    """Return `int(x)`: a weak int, floats truncated towards zero; NaN, infinity and overflow of int32 are faults."""
     if not is_lane_value(x):
         return _static_int(int, x, site)
     given = scalar(x, "int()")
@@ -144,7 +144,7 @@ def _truncated(x: tf.Tensor) -> tf.Tensor:
 
 
 def _static_int(function: Callable[..., Any], x: Any, site: int) -> Any:
-    """An int of a static value; what is not finite fails the lane, not the compilation."""
+    """Return an int of a static value; an infinite one or NaN fails the lane, not the compilation."""
     if isinstance(x, (float, np.floating)) and not np.isfinite(x):
         fault(True, site)
         return 0

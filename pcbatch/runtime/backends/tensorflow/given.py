@@ -1,4 +1,4 @@
-"""Batched functions as arguments of a `tf.function`, or as defaults of these: what it knows them by.
+"""Batched functions as arguments of a `tf.function`, or as defaults of these: their trace types.
 
 TensorFlow takes what has a `__wrapped__` for that: the body would be traced with the user's function of one example
 in place of the batched one.

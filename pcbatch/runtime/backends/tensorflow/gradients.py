@@ -1,4 +1,4 @@
-"""Gradients: what takes them, how they go through a run, and what asking for one is where there is none."""
+"""Gradients: code that takes them, their way through a run, and errors where there are none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
 
 
 def takes_gradients(value: Any) -> bool:
-    """Whether `value` is one of TensorFlow's tapes, or a function whose code names one."""
+    """Return whether `value` is one of TensorFlow's tapes, or a function whose code names one."""
     if isinstance(value, FunctionType):
         return _names_tape(value.__code__)
     return any(value is tape for tape in TAPES)
@@ -54,9 +54,9 @@ def refuse_variables(leaves: Iterable[Any]) -> None:
 
 
 _apart: ContextVar[bool] = ContextVar("apart", default=False)
-"""Whether what runs now is run by `differentiable`, which says what the gradient is."""
+"""True while `differentiable` runs the code and defines its gradient."""
 _saved: ContextVar[bool] = ContextVar("saved", default=False)
-"""Whether the way back that is traced now is traced only to be saved."""
+"""True while a backward pass is traced only to be saved."""
 
 
 def seal(function: Any, name: str) -> Callable[..., Any]:
@@ -150,7 +150,7 @@ def differentiable(
 
 
 def _told(run: Callable[..., Any], given: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:
-    """What `run` gives of tensors that are there, and tapes told of its gradient.
+    """Call `run` on eager tensors, and record its gradient on the tapes.
 
     As `tf.custom_gradient` does it, which looks at signatures, structures and variables first, for 0.2 ms.
     """
@@ -204,7 +204,7 @@ def _pulled_back(
 
 
 def is_saved() -> bool:
-    """Whether a gradient is traced now only to be saved.
+    """Return whether a gradient is traced only to be saved.
 
     `tf.saved_model.save` traces the gradient of all that has one of its own, also if nobody asks for it. Such a trace
     begins with what flows into it; any other goes on where a computation is.

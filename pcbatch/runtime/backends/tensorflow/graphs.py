@@ -1,4 +1,4 @@
-"""What is known of the graph that is traced now, a caller's `tf.function` perhaps; raising for failed lanes in it."""
+"""Properties of the graph that is traced now, such as a caller's `tf.function`; raising for failed lanes in it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def keeping_scope() -> Iterator[None]:
 
 
 def in_outer_xla() -> bool:
-    """Whether this is traced inside a function with `jit_compile=True`; False where TensorFlow cannot be asked."""
+    """Return whether a function with `jit_compile=True` is being traced; False where TensorFlow cannot be asked."""
     return bool(_in_xla())
 
 
 def may_be_in_xla() -> bool:
-    """The same; True where TensorFlow cannot be asked, for what is right without XLA, too."""
+    """The same, but True where TensorFlow cannot be asked: for code that is right without XLA, too."""
     return _in_xla() is not False
 
 
@@ -62,7 +62,7 @@ def targeting(place: str) -> Iterator[None]:
 
 
 def on_gpu() -> bool:
-    """Whether what this thread traces and calls now is for a GPU: there is one, and no `tf.device("/CPU:0")` around.
+    """Return whether this thread now traces and calls for a GPU: there is one, and no `tf.device("/CPU:0")` around.
 
     Inside `targeting` that says it.
     """
@@ -73,7 +73,7 @@ def on_gpu() -> bool:
 
 @functools.cache
 def has_gpu() -> bool:
-    """Whether TensorFlow has a GPU to run on: one that `tf.config.set_visible_devices` hides is none.
+    """Return whether TensorFlow has a GPU to run on, not hidden by `tf.config.set_visible_devices`.
 
     To know that, TensorFlow has to begin; nothing can be hidden after that.
     """
@@ -103,7 +103,7 @@ def source(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def bytes_of(array: tf.Tensor) -> float:
-    """How many bytes an array has; infinitely many if its shape is not known in full."""
+    """Return the size of an array in bytes; infinity if its shape is not fully known."""
     elements = array.shape.num_elements()
     return float("inf") if elements is None else elements * array.dtype.size
 

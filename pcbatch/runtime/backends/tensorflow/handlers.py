@@ -118,7 +118,7 @@ def register(name: str, address: int) -> None:
 
 @functools.cache
 def _are_called() -> bool:
-    """Tell whether XLA calls handlers with the memory of what they read and write; it is tried once, in 0.05 s."""
+    """Return whether XLA calls handlers with the memory of their inputs and outputs; tried once, in 0.05 s."""
     if private.handler_version() is None or not private.has_modules():
         return False
     try:
@@ -134,7 +134,7 @@ _TRIED: list[Any] = []
 
 
 def are_called(name: str) -> bool:
-    """Tell whether XLA calls a handler of this name, of Python's, with the memory of what it reads and writes."""
+    """Return whether XLA calls a handler of this name, of Python's, with the memory of its inputs and outputs."""
     told = private.handler_version()
     if told is None:
         return False
@@ -181,7 +181,7 @@ NOT_SAVED = (
     "pcbatch: under jit_compile=True native code of this process is part of a function, which cannot be saved; leave "
     "jit_compile=True away, as what is batched is compiled by itself, or set the option form to lockstep"
 )
-"""What TensorFlow shows where such a function is saved: the name of a variable that it needs."""
+"""Name of a variable that the function needs: TensorFlow shows it where such a function is saved."""
 
 
 def _handle(name: str) -> tf.Tensor:

@@ -18,7 +18,7 @@ from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
 
 def module(pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
-    """See `pieces.Pieces.hlo`: the text is of what XLA is given, before it optimises anything."""
+    """See `pieces.Pieces.hlo`: the text is XLA's input, before any optimisation."""
     derivatives = [*linear] or [None for _ in pieces]
     back = [(each, signature) for each, (_, signature) in zip(derivatives, pieces, strict=True) if each is not None]
     types = [leaf for _, signature in pieces for leaf in _leaves([*signature.reads, *signature.shared])]

@@ -202,7 +202,7 @@ def positions_in(parts: tf.Tensor, size: int, site: int) -> tf.Tensor:
 
 
 def _known_place_in(position: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The same, once for each index in a graph: what is read is mostly stored into, too."""
+    """The same, once for each index in a graph: elements that are read are mostly stored into, too."""
     graph = tf.compat.v1.get_default_graph()
     known = getattr(graph, _PLACES, None)
     if known is None:

@@ -56,7 +56,7 @@ class _Function:
         self.definition, self.known = definition, known
         self.nodes = {node.name: node for node in definition.node_def}
         self._same: dict[str, str] = {}
-        """What is read in place of a result of a loop that is the constant it was given."""
+        """Replacements of a loop's results that are the constants it was given."""
 
     def rewrite(self) -> None:
         """Move constants into all its loops and conditionals."""
@@ -119,7 +119,7 @@ class _Function:
                 self._same[f"{before}:output:{place}"] = new
 
     def _is_kept(self, body: Any, place: int) -> bool:
-        """Whether a turn of a loop gives back what it gets at a place, perhaps out of a loop inside that keeps it."""
+        """Return whether a turn of a loop returns its input at a place, perhaps through an inner loop that keeps it."""
         nodes = {node.name: node for node in body.node_def}
         argument = body.signature.input_arg[place].name
         tensor = body.ret[body.signature.output_arg[place].name]
@@ -160,7 +160,7 @@ class _Function:
 
 
 def _is_pure(node: Any) -> bool:
-    """Whether an operation does nothing but compute, by itself."""
+    """Return whether an operation only computes, without running functions."""
     if node.op in ARMS or any(each.func.name or each.list.func for each in node.attr.values()):
         return False
     definition = private.definition(node.op)
@@ -168,7 +168,7 @@ def _is_pure(node: Any) -> bool:
 
 
 def _hands_on(call: Any, called: Any) -> bool:
-    """Whether a function that is called, and not compiled by itself, may give arguments to a loop or conditional."""
+    """Return whether a called function that is not compiled by itself may pass arguments to a loop or conditional."""
     if COMPILED in call.attr or COMPILED in called.attr:
         return False
     return any(node.op in ARMS for node in called.node_def)

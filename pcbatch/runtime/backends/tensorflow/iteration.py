@@ -1,4 +1,4 @@
-"""Sequences taken apart: what a loop goes over, patterns of `match`, unpacking, starred arguments."""
+"""Sequences taken apart: iterables of loops, patterns of `match`, unpacking, starred arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _is_array(x: Any) -> bool:
 
 
 def spread(value: Any) -> Any:
-    """What `*value` unpacks: an array along its first axis, everything else as Python; TypeError for a number."""
+    """Return the items of `*value`: of an array along its first axis, otherwise as Python; TypeError for a number."""
     if isinstance(value, Weak) or (_is_array(value) and len(value.shape) == 0):
         raise TypeError("a number cannot be taken apart; an array can, along its first axis")
     return tf.unstack(value) if isinstance(value, (tf.Tensor, tf.Variable)) else value

@@ -1,4 +1,4 @@
-"""What TensorFlow's own kernels are to a piece, beside the code that XLA makes of it: how fast, and whether safe.
+"""Comparison of TensorFlow's own kernels for a piece with XLA's code for it: their speed and safety.
 
 XLA's compiler for CPUs has no fast code for convolutions by channel or in three dimensions, for sorts, and for
 gradients with respect to kernels; of products and much else it makes better code than TensorFlow's kernels are.
@@ -28,7 +28,7 @@ _WORK_OF_XLA: Mapping[str, float] = {
     **dict.fromkeys(("TopK", "TopKV2"), CPU.compiled_sort),
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"), CPU.compiled_product),
 }
-"""What the work of an operation is to be multiplied by where XLA compiles it."""
+"""Factors on the work of operations where XLA compiles them."""
 
 
 def kernels(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
@@ -111,7 +111,7 @@ def _channels_last(operation: Any) -> bool:
 
 
 def _convolution(image: Callable[[Any], int | None], kernel: Callable[[Any], int | None]) -> Callable[[Any], bool]:
-    """They do not convolve in groups either, and have no gradients where there are gaps or zeros of any width.
+    """Return the rule of convolutions: no groups, and no gradients where there are gaps or zeros of any width.
 
     `image` and `kernel` give the channels of the one and those that the other is for.
     """
@@ -126,13 +126,13 @@ def _convolution(image: Callable[[Any], int | None], kernel: Callable[[Any], int
 
 
 def _channels(operation: Any, at: int, sizes: int) -> int | None:
-    """The size at place `at` of what an operation gives: of its shape, or as operand `sizes` has it."""
+    """Return the size at place `at` of an operation's result: of its shape, or as operand `sizes` has it."""
     size: int | None = operation.outputs[0].shape[at]
     return _size(operation.inputs[sizes], at) if size is None else size
 
 
 def _size(sizes: tf.Tensor, at: int) -> int | None:
-    """One of some sizes, if it is known: a Jacobian's are those of one row, times how many there are."""
+    """Return one of some sizes, if it is known: a Jacobian's are those of one row, times their number."""
     known, operation = tf.get_static_value(sizes), sizes.op
     if known is not None:
         return int(known[at])

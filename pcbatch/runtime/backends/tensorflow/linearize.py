@@ -93,7 +93,7 @@ class Linearized:
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
     def _differentiate(self, outputs: Sequence[tf.Tensor], reads: Sequence[int]) -> None:
-        """Add to the trace's graph what the way back needs.
+        """Add the tensors of the backward pass to the trace's graph.
 
         `read_gradients` by place of a leaf; `taken`, elements of arrays, each with its gradient; `contributions` of
         meetings that are pulled back for many rows, each with a delta; `parts`, the gradients of a row by other tensors
@@ -146,7 +146,7 @@ class Linearized:
         self.contributions = Contributions(self.traced, anatomy.roots, self.expansion, of_shared, summed)
 
     def _connected(self, pairs: Sequence[tuple[tf.Tensor, tf.Tensor]], arrays: Collection[int]) -> Connected:
-        """What comes back to what, the gates for it set; `arrays` are those of which elements are taken."""
+        """Return the reach of the gradients of `pairs`, gates set; `arrays` are those read by elements."""
         anatomy = self.anatomy
         connected = Connected(anatomy.operations, pairs, anatomy.of_lane, anatomy.of_wanted)
         if private.rewires():

@@ -1,4 +1,4 @@
-"""Lists of arrays, in which loops inside opaque calls collect what each turn gives: what XLA compiles of them."""
+"""Lists of arrays, in which loops inside opaque calls collect their turns' results: their form in XLA."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pcbatch.runtime.backends.tensorflow import work
 
 
 def is_list(tensor: tf.Tensor) -> bool:
-    """Tell whether a tensor is a list of arrays."""
+    """Return whether a tensor is a list of arrays."""
     return bool(tensor.dtype == tf.variant)
 
 
 def are_bounded(operations: Iterable[Any], given: Mapping[int, int] | None = None) -> bool:
-    """Tell whether all lists that some operations make, in order, have known lengths, in inner functions, too.
+    """Return whether all lists that some operations make, in order, have known lengths, in inner functions, too.
 
     XLA refuses other lists, or gets them wrong. `given` are the lengths of lists from outside, by `id`.
     """
@@ -36,7 +36,7 @@ def are_bounded(operations: Iterable[Any], given: Mapping[int, int] | None = Non
 
 
 def is_unbounded(operation: Any, lengths: Mapping[int, int] = MappingProxyType({})) -> bool:
-    """Tell whether an operation works on a list of unknown length; those of `lengths`, by `id`, are known."""
+    """Return whether an operation works on a list of unknown length; those of `lengths`, by `id`, are known."""
     match operation.type:
         case "EmptyTensorList" | "TensorListReserve":
             return _number(operation.inputs[1], lengths) is None

@@ -49,7 +49,7 @@ class Traced:
 
 
 def _value(captured: tf.Tensor | tf.Variable) -> Any:
-    """What a captured array or variable is now; of Ctrl-C's mark, that nobody has set it."""
+    """Return the present value of a captured array or variable; Ctrl-C's mark counts as not set."""
     return np.zeros(captured.shape, np.int32) if prompt.is_mark(captured) else np.asarray(captured)
 
 

@@ -73,7 +73,7 @@ def padded(results: Sequence[Any], length: int, type_: Type | None = None) -> An
 
 
 map.stacked = stacked  # type: ignore[attr-defined]
-"""What a batched function calls of it, whose calls of `function` are written out."""
+"""The form that batched functions call, in which calls of `function` are written out."""
 
 
 # -- what a batched function does --------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ _lane_graph: ContextVar[Any] = ContextVar("lane_graph", default=None)
 
 
 def is_tracing_lane() -> bool:
-    """Tell whether the present graph is a trace for one lane, about to be vectorised."""
+    """Return whether the present graph is a trace for one lane, about to be vectorised."""
     return _lane_graph.get() is tf.compat.v1.get_default_graph()
 
 
@@ -73,7 +73,7 @@ class Whole:
         return Whole(body, (*self.stacked, *range(count, count + upstreams)), self.refusal)
 
     def covers(self, place: int) -> bool:
-        """Whether gradients with respect to the argument at `place` come from `body`.
+        """Return whether gradients with respect to the argument at `place` come from `body`.
 
         Of an argument without a lane axis each lane has a gradient of its own, but `body` has only their sum.
         """
@@ -98,7 +98,7 @@ class Loop:
         return self
 
     def covers(self, place: int) -> bool:
-        """Whether gradients with respect to the argument at `place` are looped: all are."""
+        """Return whether gradients with respect to the argument at `place` are looped: all are."""
         return True
 
 
@@ -120,7 +120,7 @@ class Run:
         return self.taped(inputs, call.arguments)[1]
 
     def taped(self, inputs: Any, count: int) -> tuple[tf.GradientTape, list[tf.Tensor], list[tf.Tensor]]:
-        """The run on the first `count` of `inputs`: a tape, what it gives, `[lanes, ...]`, and what is watched."""
+        """Run on the first `count` of `inputs`: return a tape, the results, `[lanes, ...]`, and the watched tensors."""
         graph, given, lanes = tf.compat.v1.get_default_graph(), inputs.inputs[:count], private.lanes_of(inputs)
         key = tuple(id(tensor) for tensor, _, _ in given)
         known = self._taped.setdefault(graph, {})
@@ -148,7 +148,7 @@ class Run:
         return Undone(self, count)
 
     def covers(self, place: int) -> bool:
-        """Tell whether gradients with respect to the argument at `place` are asked for."""
+        """Return whether gradients with respect to the argument at `place` are asked for."""
         return place in self.watched
 
 
@@ -177,7 +177,7 @@ Rule = Whole | Loop | Run | Undone
 
 @dataclass(frozen=True)
 class _Function:
-    """A traced function of `arguments` tensors and of what it captures."""
+    """A traced function of `arguments` tensors and of its captures."""
 
     concrete: Any
     arguments: int
@@ -241,12 +241,12 @@ def batched_forms(graph: Any) -> list[str]:
 
 
 def is_run(operation: Any) -> bool:
-    """Tell whether an operation is a run of a batched function, see `Run`."""
+    """Return whether an operation is a run of a batched function, see `Run`."""
     return getattr(operation, "pcbatch_run", False)
 
 
 def is_batched_form(operation: Any) -> bool:
-    """Tell whether an operation is computed by a form of its own for the whole batch, see `Whole`."""
+    """Return whether an operation is computed by a form of its own for the whole batch, see `Whole`."""
     return hasattr(operation, "pcbatch_whole") and not is_run(operation)
 
 
@@ -332,7 +332,7 @@ def _captured_gradients(
     rule: Rule | None,
     name: str,
 ) -> list[tf.Tensor | None]:
-    """Gradients with respect to what the function captures: variables, and values of the lane from around it."""
+    """Return gradients with respect to the function's captures: variables, and values of the lane around it."""
     captured = concrete.captured_inputs
     variables = {id(variable.handle): variable for variable in private.trainable_variables(concrete)}
     places = [i for i, tensor in enumerate(captured) if id(tensor) in variables or _differentiable(tensor)]

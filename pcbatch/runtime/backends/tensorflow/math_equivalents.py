@@ -29,12 +29,12 @@ def _double(x: Any, name: str) -> tf.Tensor:
 
 
 def _wide(arguments: tuple[Any, ...]) -> bool:
-    """Whether an argument is a float64 tensor, which the result then is too."""
+    """Return whether an argument, and therefore the result, is a float64 tensor."""
     return any(is_lane_value(x) and not isinstance(x, Weak) and x.dtype == tf.float64 for x in arguments)
 
 
 def _static(name: str, arguments: tuple[Any, ...], site: int, junk: Any) -> Any:
-    """Python's own function; what it raises for numbers fails the lane, not the compilation."""
+    """Return Python's own function; its errors for numbers fail the lane, not the compilation."""
     try:
         return getattr(math, name)(*arguments)
     except (ValueError, OverflowError, ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""What NumPy's arrays can do and TensorFlow's tensors cannot, `x.T`, `x.sum()`, `x.reshape(2, 3)`, on values of a lane.
+"""Members of NumPy's arrays that TensorFlow's tensors lack, `x.T`, `x.sum()`, `x.reshape(2, 3)`, for values of a lane.
 
 The methods are NumPy's functions of the same names (`numpy_equivalents`), which say what dtypes they give.
 """

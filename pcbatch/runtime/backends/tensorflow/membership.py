@@ -38,7 +38,7 @@ def lacks(x: Any, sequence: Any) -> Any:
 
 
 def _differs(value: Any) -> bool:
-    """Whether a value is, or a tuple or a list holds, one of a lane."""
+    """Return whether a value, or an item of a tuple or list, is a lane's."""
     return isinstance(value, (Weak, *ARRAYS)) or any(map(_differs, _items(value)))
 
 

@@ -57,9 +57,9 @@ _FUNCTIONS = """
 Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While
 """
 PLAIN = frozenset(" ".join((_ELEMENTWISE, _SHAPES, _REDUCTIONS, _FUNCTIONS)).split())
-"""Types of operations: elementwise ones, those that move elements, reductions, and what runs functions."""
+"""Types of operations: elementwise ones, those that move elements, reductions, and callers of functions."""
 KNOWN = PLAIN | frozenset(" ".join((_PRODUCTS, _GRADIENTS, _ARRANGEMENTS, _LAYERS, _MATRICES, _LISTS)).split())
-"""The types of operations that are known to run in a native function, and to give what they give elsewhere.
+"""Types of operations known to run in a native function with the same results as elsewhere.
 
 Sorts of up to 64 numbers and scatters are native in programs that are native as a whole: the emitter knows them, too.
 """
@@ -75,7 +75,7 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
 
 
 def has_loop(operations: Iterable[Any]) -> bool:
-    """Whether some operations, functions that they run included, have a loop among them."""
+    """Return whether any operation, also in functions that they run, is a loop."""
     return any(
         operation.type in _LOOPS or any(has_loop(body.get_operations()) for body in work.bodies(operation))
         for operation in operations

@@ -106,7 +106,7 @@ def _diag(v: Any, k: int = 0) -> tf.Tensor:
 
 
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> tf.Tensor:
-    """Of the matrices along two axes, the first ones as NumPy has it."""
+    """Return the diagonals of the matrices along two axes, by default the first ones as in NumPy."""
     return tf.linalg.diag_part(_moveaxis(a, (axis1, axis2), (-2, -1)), k=offset)
 
 

@@ -37,7 +37,7 @@ def inexact(x: tf.Tensor) -> tf.Tensor:
 
 
 def summands(x: tf.Tensor) -> tf.Tensor:
-    """What is added up: bools count, and ints of 8 and 16 bits have room."""
+    """Return the summands of a sum: bools as numbers, and ints of 8 and 16 bits widened."""
     is_small = x.dtype == tf.bool or (x.dtype.is_integer and x.dtype.size < 4)
     return tf.cast(x, tf.int64) if is_small else x
 
@@ -125,7 +125,7 @@ _minimum = _pair(_of_bools(tf.minimum, tf.logical_and))
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Between two bounds, one of which may be None."""
+    """Limit numbers to two bounds, one of which may be None."""
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
     found = a if lower is None else _maximum(a, lower)
     return found if upper is None else _minimum(found, upper)
@@ -169,7 +169,7 @@ def _sinc(x: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_of_c(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """With the sign of `x`, as C has it; of ints 0 where `y` is 0, as NumPy has it."""
+    """Return the remainder with the sign of `x`, as in C; of ints 0 where `y` is 0, as in NumPy."""
     if not x.dtype.is_integer:
         return tf.sign(x) * tf.math.floormod(tf.abs(x), tf.abs(y))
     one = tf.ones_like(y)

@@ -1,4 +1,4 @@
-"""Equivalents of NumPy functions in TensorFlow, with NumPy's rules for what differs: axes, dtypes, names.
+"""Equivalents of NumPy functions in TensorFlow, with NumPy's rules for axes, dtypes and names.
 
 A function of floats gives float64 for ints, as NumPy does, and keeps a float tensor's dtype; of a weak number it gives
 a weak one. Reductions keep the tensor's dtype (NumPy would widen int32). Of static values alone NumPy's own function

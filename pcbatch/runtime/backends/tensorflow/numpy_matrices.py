@@ -52,7 +52,7 @@ def _kron(a: Any, b: Any) -> tf.Tensor:
 
 
 def _cross(a: Any, b: Any) -> tf.Tensor:
-    """Of vectors of three numbers, and of two of them, as NumPy had it."""
+    """Return the cross product of vectors of three numbers, or of two as NumPy had it."""
     x, y = pair(a, b)
     if x.shape[-1] == y.shape[-1] == 2:
         return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
@@ -85,7 +85,7 @@ LARGEST = 32
 
 
 def _det(a: Any) -> tf.Tensor:
-    """By elimination with the largest pivot, step by step: XLA has no determinant."""
+    """Return the determinant by elimination with the largest pivot, step by step: XLA has none."""
     rest = inexact(array(a))
     if rest.shape.rank != 2 or rest.shape[0] > LARGEST:
         return tf.linalg.det(rest)

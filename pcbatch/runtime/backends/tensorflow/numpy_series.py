@@ -39,7 +39,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> tf
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    """By Horner's rule, the highest power first."""
+    """Evaluate a polynomial by Horner's rule, the highest power first."""
     coefficients = [*p] if isinstance(p, (list, tuple)) else tf.unstack(array(p))
     found: Any = 0 * x  # NaN for infinity, as NumPy has it
     for coefficient in coefficients:
@@ -81,7 +81,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> tf.Tenso
 
 
 def _gradient(f: Any, spacing: Any = 1.0) -> tf.Tensor:
-    """Of a vector: halves of differences over two steps, and over one at the ends."""
+    """Return the differences of a vector: halves of those over two steps, and those over one at the ends."""
     values = inexact(array(f))
     if values.shape.rank != 1 or not (is_number(spacing) or array(spacing).shape.rank == 0):
         raise TypeError("np.gradient of a lane's values takes a vector and one step")
@@ -109,7 +109,7 @@ def _unwrap(p: Any) -> tf.Tensor:
 
 
 def _transform(function: Callable[..., tf.Tensor], *, is_real: bool = False) -> Equivalent:
-    """A Fourier transform along the last axis, of all that is there; `is_real` of what takes real numbers."""
+    """Return a Fourier transform along the whole last axis; `is_real` if it takes real numbers."""
 
     def transformed(a: Any) -> tf.Tensor:
         x = inexact(array(a))

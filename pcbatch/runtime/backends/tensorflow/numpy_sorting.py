@@ -18,7 +18,7 @@ POSITIONS = tf.int64
 
 
 def _sort(a: Any, axis: int | None = -1, kind: Any = None) -> tf.Tensor:
-    """Along an axis, NaN after infinity."""
+    """Sort along an axis, NaN after infinity."""
     x = array(a)
     x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis % x.shape.rank)
     if x.dtype == tf.bool:
@@ -54,7 +54,7 @@ def _argsort(a: Any, axis: int | None = -1, kind: Any = None) -> tf.Tensor:
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left") -> tf.Tensor:
-    """How many numbers of the vector `a` are below each of `v` (not above it for side "right"); NaN is above all."""
+    """Count the numbers of the vector `a` below each of `v` (for side "right", not above it); NaN is above all."""
     vector, values, _ = unify(array(a), array(v))
     values = tf.expand_dims(values, -1)
     smaller = (tf.less if side == "left" else tf.less_equal)(vector, values)
@@ -92,7 +92,7 @@ def _median(a: Any, axis: int | None = None) -> tf.Tensor:
 
 
 def _quantile(a: Any, q: Any, axis: int | None = None) -> tf.Tensor:
-    """Between neighbours in order, as they are apart; NaN where one is among the numbers, or `q` is no part of 1."""
+    """Interpolate between neighbours in order; NaN where one is among the numbers, or `q` is not between 0 and 1."""
     if isinstance(q, list | tuple | np.ndarray) and np.ndim(q):
         return tf.stack([_quantile(a, each, axis) for each in q])
     x, axis = _in_order(a, axis)

@@ -51,7 +51,7 @@ def call_fallback(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
 
 
 def as_tensors(value: Any) -> Any:
-    """A structure of values, its weak numbers as tensors of what they are where nothing else decides."""
+    """Return a structure of values, weak numbers as tensors of their default dtypes."""
     return tf.nest.map_structure(lambda leaf: tf.convert_to_tensor(leaf) if type(leaf) is Weak else leaf, value)
 
 
@@ -61,7 +61,7 @@ def _in_piece() -> bool:
 
 @dataclass
 class Call:
-    """One call: which of its arguments are lane values, and what it gives, which is known once `body` has been traced.
+    """One call: its arguments that are lane values, and its result type, known once `body` has been traced.
 
     Values of a lane (tensors, variables, weak numbers, NumPy arrays, structures that have some) go through the
     operation as `leaves`, `leaf_names` saying to which parameter each belongs. `fn` gets everything else as it is, and
@@ -103,7 +103,7 @@ class Call:
         return leaf_tensors(value, self.result)
 
     def pack(self, leaves: Sequence[tf.Tensor]) -> Any:
-        """What `fn` gives, made of its leaves."""
+        """Pack leaves into the structure that `fn` returned."""
         assert self.result is not None  # `body` has been traced
         return wrap(values.pack(self.result, leaves), self.result)
 
@@ -144,14 +144,14 @@ def _batched_body(call: Call, batched: Callable[..., Any], shared: frozenset[str
 
 
 def _repeated(value: Any, lanes: tf.Tensor) -> Any:
-    """A number for all lanes; what is no number (an option, a function) as it is."""
+    """Repeat a number for all lanes; return other values (an option, a function) as they are."""
     if is_number(value) or isinstance(value, bool):
         return tf.fill([lanes], tf.constant(value))
     return value
 
 
 def _checked(call: Call, value: Any, lanes: tf.Tensor) -> list[tf.Tensor]:
-    """The leaves of what the batched form gave; PieceRefusalError PCB411 where they are not those of `fn`."""
+    """Return the leaves of the batched form's result; PieceRefusalError PCB411 where they differ from `fn`'s."""
     assert call.result is not None
     wanted = list(leaf_types(call.result))
     axis = tf.get_static_value(lanes)
@@ -181,7 +181,7 @@ def _shown(shape: tf.TensorShape) -> str:
 
 
 def _refuse_shared(call: Call) -> Callable[[int | None], PieceRefusalError]:
-    """What to raise where the leaf at a place (None: something captured) differs by lane and must not."""
+    """Return the error for a leaf at a place (None: something captured) that differs by lane and must not."""
 
     def refusal(place: int | None) -> PieceRefusalError:
         if place is None:

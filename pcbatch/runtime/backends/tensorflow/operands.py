@@ -1,4 +1,4 @@
-"""Which operands of the user's have dtypes that do not go together: `s / n` of a float and an int."""
+"""Pairs of the user's operands whose dtypes do not go together: `s / n` of a float and an int."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MIXED = (
     re.compile(r"must have the same dtype, got tf\.(?P<left>\w+) != tf\.(?P<right>\w+)"),
     re.compile(r"Input 'y' of '\w+' Op has type (?P<right>\w+) that does not match type (?P<left>\w+) of argument 'x'"),
 )
-"""What TensorFlow says of two operands."""
+"""TensorFlow's messages about operands of two dtypes."""
 _LITERAL = re.compile(r"^Expected (?P<dtype>u?int\d+) passed to parameter '(?P<place>[xy])' .* got \S+ of type 'float'")
-"""What TensorFlow says of an int tensor and a float of Python's."""
+"""TensorFlow's message about an int tensor and a float of Python's."""
 _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?P<left>\w+) or (?P<right>\w+)$")
-"""What `choice` says of `and` and `or` of a number and a bool."""
+"""The message of `choice` about `and` and `or` of a number and a bool."""
 
 UNCAST = "nothing is cast by itself"
-"""What is said of operands of two dtypes, which have these wherever the operator stands."""
+"""The end of messages about operands of two dtypes, which they have wherever the operator stands."""
 
 _OPERATORS: dict[str, type[ast.operator]] = {
     "add": ast.Add,
@@ -40,7 +40,7 @@ _OPERATORS: dict[str, type[ast.operator]] = {
     "right_shift": ast.RShift,
     "subtract": ast.Sub,
 }
-"""What stands for operators in generated code."""
+"""The functions for operators in generated code."""
 _COMPARISONS: dict[str, type[ast.cmpop]] = {
     "equal": ast.Eq,
     "greater": ast.Gt,
@@ -49,9 +49,9 @@ _COMPARISONS: dict[str, type[ast.cmpop]] = {
     "less_equal": ast.LtE,
     "not_equal": ast.NotEq,
 }
-"""What stands for comparisons there."""
+"""The functions for comparisons there."""
 _CHOICES: dict[str, type[ast.boolop]] = {"both": ast.And, "either": ast.Or}
-"""What stands for `and` and `or`."""
+"""The functions for `and` and `or`."""
 LONG = 40
 """Operands of more characters are not shown."""
 
@@ -62,11 +62,11 @@ _FLOATING = frozenset(
 )
 """TensorFlow's functions of one number, whose result has its dtype."""
 PRODUCT = "a matrix times a vector is tf.linalg.matvec(W, v), two vectors are tf.tensordot(u, v, 1)"
-"""What to write for an `@` that is not of matrices."""
+"""The replacements of an `@` that is not of matrices."""
 
 
 def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tuple[str, str] | None:
-    """What to say, and what to write, where TensorFlow has said `why` of an operator at `place`, if it has.
+    """Return message and help for TensorFlow's complaint `why` about an operator at `place`; None for other complaints.
 
     `span` is the user's statement or expression that the operator is in.
     """
@@ -98,7 +98,7 @@ def mixed(why: str, place: TracebackType | None, span: Span | None = None) -> tu
 
 
 def _of_choice(found: re.Match[str], names: tuple[str, str] | None) -> tuple[str, str]:
-    """What to say of `and` or `or` of a number and a bool whose value is used."""
+    """Return message and help for `and` or `or` of a number and a bool whose value is used."""
     kinds = found["left"], found["right"]
     one, other = names or ("the left operand", "the right one")
     number = next(name for name, kind in zip((one, other), kinds, strict=True) if kind != "bool").strip("`")
@@ -108,7 +108,7 @@ def _of_choice(found: re.Match[str], names: tuple[str, str] | None) -> tuple[str
 
 
 def product(place: TracebackType | None) -> str | None:
-    """What to say where the operator at `place` is an `@` that TensorFlow has left to NumPy, which cannot do it."""
+    """Return the message for an `@` at `place` that TensorFlow has left to NumPy, which cannot compute it."""
     match None if place is None else _node(place):
         case ast.BinOp(op=ast.MatMult()):
             return "TensorFlow's `@` is of two matrices of one dtype"
@@ -130,7 +130,7 @@ def _cast(text: str, dtype: str) -> str:
 
 
 def _rank(dtype: str) -> tuple[int, int]:
-    """Which of two dtypes holds the other: complex, float, int, bool; then the wider one."""
+    """Return a sort key for dtypes, largest for the one that holds the others: by kind, then by width."""
     kinds = ("bool", "uint", "int", "bfloat", "float", "complex")
     digits = re.sub(r"\D", "", dtype) or "0"
     return max(place for place, kind in enumerate(kinds) if dtype.startswith(kind)), int(digits)
@@ -172,12 +172,12 @@ def _parts(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _kind(node: ast.expr) -> type[ast.AST]:
-    """Which operator a node is."""
+    """Return the operator's type of a node."""
     return type(node.op) if isinstance(node, ast.BinOp | ast.BoolOp) else type(node)
 
 
 def _tree(span: Span | None) -> ast.AST | None:
-    """What the user wrote at `span`."""
+    """Parse the user's code at `span`; None for a fragment."""
     if span is None:
         return None
     lines = [linecache.getline(span.file, line) for line in range(span.line, span.end_line + 1)]

@@ -76,12 +76,12 @@ def compared(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _is_int(x: Any) -> bool:
-    """Whether this is an int of Python's, or a lane's."""
+    """Return whether `x` is an int of Python's, or a lane's."""
     return isinstance(x, int) or (is_number(x) and is_lane_value(x) and x.dtype.is_integer)
 
 
 def _holds(dtype: tf.DType, number: Any) -> bool:
-    """Whether `dtype` has this int of Python's; of a lane's whether it has all of them."""
+    """Return whether `dtype` can represent this int of Python's, or, for a lane's, all values of its type."""
     if isinstance(number, int):
         return bool(dtype.min <= number <= dtype.max)
     return dtype in (tf.int32, tf.int64)
@@ -108,7 +108,7 @@ def _same(a: Any, b: Any) -> Any:
 
 
 def are_sequences(a: Any, b: Any) -> bool:
-    """Whether two values are compared element by element."""
+    """Return whether two values are compared element by element."""
     return any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
 
 

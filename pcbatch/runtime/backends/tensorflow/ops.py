@@ -1,4 +1,4 @@
-"""Python's operators and built-ins for values of one lane: what generated code calls.
+"""Python's operators and built-ins for values of one lane, which generated code calls.
 
 Every function works on tensors, weak numbers and, as Python would, on static Python values. What Python would raise for
 (an integer division by zero, an index out of range) is recorded (see `recorder`), never raised: the lane fails at

@@ -83,7 +83,7 @@ def _costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Itera
 
 
 def together(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
-    """What it means to the piece how many rows are computed together."""
+    """Return how the piece depends on the number of rows that are computed together."""
     traced = trace(piece, reads, shared)
     return rows_together.together(traced.graph, traced.reads, _computed(traced))
 
@@ -160,7 +160,7 @@ def vectorize(
 
 
 def has_loop(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
-    """Whether the piece has a loop inside."""
+    """Return whether the piece contains a loop."""
     return native.has_loop(trace(piece, reads, shared).graph.get_operations())
 
 
@@ -175,9 +175,9 @@ def run_one(
 
 
 def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
-    """For each piece the operations, of what runs in the end, that are not known to run in a native function.
+    """Return for each piece the operations, as they run in the end, that may not run in a native function.
 
-    And where the user asks for each.
+    Each comes with the place where the user asks for it.
     """
     found: list[tuple[tuple[str, Span | None], ...]] = []
 

@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf
 
 
 def joined(items: Sequence[Any], what: str) -> Type:
-    """The type that holds each of `items`; TypeError, which says `what` wants that, where there is none."""
+    """Return the type that holds each of `items`; TypeError on behalf of `what` where there is none."""
     type_: Type | None = None
     try:
         for item in items:

@@ -11,12 +11,12 @@ from pcbatch.ir.dtypes import meeting
 
 
 def is_bool(value: Any) -> bool:
-    """Whether `value` is a bool, Python's or NumPy's, or an array of bools."""
+    """Return whether `value` is a bool, Python's or NumPy's, or an array of bools."""
     return isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) in (tf.bool, np.bool_)
 
 
 def is_flag(value: Any) -> bool:
-    """Whether `value` is one bool."""
+    """Return whether `value` is one bool."""
     return is_bool(value) and len(getattr(value, "shape", ())) == 0
 
 
@@ -26,7 +26,7 @@ def wrapped(number: int, dtype: tf.DType) -> int:
 
 
 def loses(own: tf.DType, wanted: tf.DType) -> bool:
-    """Whether numbers of one kind of dtype may be others in another kind: 0.5 as an int, 2 as a bool."""
+    """Return whether a conversion of dtypes may change a number: 0.5 to an int, 2 to a bool."""
     if own == wanted or own == tf.bool:
         return False
     is_exact = wanted.is_integer and not own.is_integer

@@ -83,11 +83,11 @@ class _Acting(threading.local):
 
 
 _acting = _Acting()
-"""The mark that stops what a thread does for another one; see `stoppable`."""
+"""The mark that stops a thread's work for another one; see `stoppable`."""
 
 
 def reader() -> Callable[[tf.Tensor], tf.Tensor] | None:
-    """In the present graph, from the number of a turn to whether those who read the mark are to stop: a scalar bool.
+    """Return a function, in the present graph, from a turn's number to a scalar bool: whether Ctrl-C asks to stop.
 
     None where nobody could tell them: outside of graphs, and on a GPU, whose programs read copies.
     """
@@ -104,7 +104,7 @@ def read(array: tf.Tensor, turn: tf.Tensor) -> tf.Tensor:
 
 
 def is_mark(array: Any) -> bool:
-    """Tell whether a captured array is the one that `reader` reads."""
+    """Return whether a captured array is the one that `reader` reads."""
     return array is _main().array
 
 

@@ -1,29 +1,32 @@
-"""Operations must be pure: what would happen once for all lanes, or differ by batch, is refused by its type."""
+"""Purity: operations that would happen once for all lanes, or differ by batch, are refused by their type."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from numbers import Number
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
 from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.tensorflow.weak import Weak
 
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Operations whose type matches `pattern`: what is wrong with them and what to write instead."""
+    """The refusal of operations whose type matches `pattern`: message and help."""
 
     code: str
     pattern: re.Pattern[str]
     message: str
     help: str
     stateful: bool = True
-    """Whether only operations that TensorFlow marks as stateful are meant."""
+    """True if only operations that TensorFlow marks as stateful are meant."""
 
 
 def _refusal(code: str, pattern: str, message: str, help: str, stateful: bool = True) -> _Refusal:
@@ -31,6 +34,8 @@ def _refusal(code: str, pattern: str, message: str, help: str, stateful: bool = 
 
 
 _RANDOM = "draw with `pcbatch.random` from a key that the function is given: `x = pcbatch.random.normal(key)`"
+
+_DRAWS = "PCB118"
 
 _REFUSALS = (
     _refusal(
@@ -88,26 +93,66 @@ _READS_ONLY = re.compile(
 
 
 def is_suspect(kind: str) -> bool:
-    """Whether an operation of type `kind` may be impure: itself, or by the functions that it runs."""
+    """Return whether an operation of type `kind` may be impure: itself, or by the functions that it runs."""
     return _refused(kind) is not None or _calls(kind)
 
 
-def check(operations: Iterable[Any]) -> None:
-    """Raise a PieceRefusalError for the first of some operations that is impure."""
+def check(operations: Sequence[Any], found: Any) -> list[Any]:
+    """Raise a PieceRefusalError for the first of some operations that is impure.
+
+    Draws of random numbers are fine if nothing that was `found` depends on them: a model of other libraries draws
+    to learn the shapes of its parts. These operations are returned.
+    """
+    unused: list[Any] = []
+    needed: set[str] | None = None
     for operation in operations:
         for kind in (operation.type, *_kinds_inside(operation)):
             refusal = _refused(kind)
-            if refusal is not None and not (kind == operation.type == "Assert" and _always_holds(operation)):
-                raise PieceRefusalError(refusal.code, f"TensorFlow's {kind} {refusal.message}", refusal.help)
+            if refusal is None or (kind == operation.type == "Assert" and _always_holds(operation)):
+                continue
+            if refusal.code == _DRAWS and kind == operation.type:
+                needed = _needed(found) if needed is None else needed
+                if operation.name not in needed:
+                    unused.append(operation)
+                    continue
+            raise PieceRefusalError(refusal.code, f"TensorFlow's {kind} {refusal.message}", refusal.help)
+    return unused
+
+
+def check_used(draws: Iterable[Any], found: Any) -> None:
+    """Raise a PieceRefusalError where what was `found` depends on some draws that were unused until now."""
+    needed = _needed(found)
+    check([operation for operation in draws if operation.name in needed], found)
+
+
+def _needed(found: Any) -> set[str]:
+    """The names of all operations that results depend on; unless they are tensors only, they may depend on any."""
+    leaves = tf.nest.flatten(found, expand_composites=True)
+    tensors = [each.value if isinstance(each, Weak) else each for each in leaves]
+    if not all(isinstance(each, _PLAIN) for each in tensors):
+        return _Everything()
+    symbols = [each for each in tensors if isinstance(each, tf.Tensor) and tf.is_symbolic_tensor(each)]
+    return {name for each in symbols for name in _before(each.op)}
+
+
+_PLAIN = (tf.Tensor, np.ndarray, np.generic, Number, str, type(None))
+"""Classes of results in which no tensor can hide."""
+
+
+class _Everything(set[str]):
+    """The set of all names."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 def _always_holds(assertion: Any) -> bool:
-    """Whether the condition of an assertion is made of constants alone, and true.
+    """Return whether an assertion's condition is made of constants alone, and true.
 
     TensorFlow's own functions make such assertions, `tape.batch_jacobian` about the shapes of its arguments.
     """
     condition = assertion.inputs[0]
-    operations = _before(condition.op)
+    operations = _before(condition.op).values()
     if any(op.type.startswith("Placeholder") or _is_stateful(op.type) or _calls(op.type) for op in operations):
         return False
     definition = tf.compat.v1.GraphDef(node=[op.node_def for op in operations])
@@ -120,20 +165,20 @@ def _always_holds(assertion: Any) -> bool:
         return bool(tf.reduce_all(tf.function(value, autograph=False).get_concrete_function()()))
 
 
-def _before(operation: Any) -> list[Any]:
-    """`operation` and all that its value is made of."""
+def _before(operation: Any) -> dict[str, Any]:
+    """`operation` and all that its value is made of, by name."""
     found, pending = {operation.name: operation}, [operation]
     while pending:
         for tensor in pending.pop().inputs:
             if tensor.op.name not in found:
                 found[tensor.op.name] = tensor.op
                 pending.append(tensor.op)
-    return list(found.values())
+    return found
 
 
 @cache
 def _refused(kind: str) -> _Refusal | None:
-    """Why operations of type `kind` are refused, None for pure ones."""
+    """Return the refusal of operations of type `kind`; None for pure ones."""
     for refusal in _REFUSALS:
         if refusal.pattern.match(kind) and (_is_stateful(kind) or not refusal.stateful):
             return refusal
@@ -149,7 +194,7 @@ def _is_stateful(kind: str) -> bool:
 
 @cache
 def _calls(kind: str) -> bool:
-    """Whether operations of type `kind` run other functions."""
+    """Return whether operations of type `kind` run other functions."""
     definition = private.definition(kind)
     return definition is not None and any(attr.type in ("func", "list(func)") for attr in definition.attr)
 

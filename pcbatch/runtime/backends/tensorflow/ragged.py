@@ -69,7 +69,7 @@ def ragged(rows: Any) -> Ragged:
 
 
 def padded(value: Any, axes: Any) -> Any:
-    """An argument with a `Ragged` in the place of all rows of unequal length in it; TypeError for what cannot be.
+    """Return an argument with a `Ragged` for all rows of unequal length in it; TypeError if impossible.
 
     `axes` are its axes of lanes: what all lanes share has no rows.
     """
@@ -126,13 +126,13 @@ def _axes_of(axes: Any, value: Any, key: Any) -> Any:
 
 
 def _has_parts(value: Any) -> bool:
-    """Tell whether rows of unequal length may be in a part of a list."""
+    """Return whether rows of unequal length may be in a part of a list."""
     is_ragged = isinstance(value, (tf.RaggedTensor, tf.RaggedTensorSpec, tuple, dict, Ragged))
     return is_ragged or (isinstance(value, list) and any(map(_has_parts, value)))
 
 
 def _are_rows(value: Sequence[Any]) -> bool:
-    """Tell whether a list has rows in it: arrays, or lists of numbers or arrays."""
+    """Return whether a list has rows in it: arrays, or lists of numbers or arrays."""
     return bool(value) and all(_is_row(each) for each in value)
 
 

@@ -1,4 +1,4 @@
-"""Operations made of ready tensors: what the machine makes for every block, in a third of the time.
+"""Operations on ready tensors, which the machine makes for every block, in a third of the time.
 
 TensorFlow's functions look at every argument (what is it, has somebody a dispatcher for it, which dtype has the other
 one), for three times as long as it takes to make the operation. Here dtypes agree, or TensorFlow's own check of the
@@ -37,7 +37,7 @@ def reusing() -> Iterator[None]:
 
 
 def in_program() -> bool:
-    """Whether a program is traced now, into a graph: no gradient is ever asked of what is made."""
+    """Return whether a program is traced now, into a graph: nobody asks for its gradient."""
     return _known.get() is not None and not tf.executing_eagerly()
 
 
@@ -71,7 +71,7 @@ def _constant(value: Any, dtype: tf.DType) -> tf.Tensor:
 
 
 def constant_like(tensor: tf.Tensor) -> Callable[[], tf.Tensor] | None:
-    """What gives the constant of the present graph that is what `tensor` is, if that is one of another, and small."""
+    """Return a maker of `tensor`'s value as a constant of the present graph, if it is a small constant of another."""
     if tensor.op.type != "Const" or (tensor.shape.num_elements() or 0) > LARGEST:
         return None
     return functools.partial(_constant_like, tensor)
@@ -91,7 +91,7 @@ def numbers(count: int) -> tf.Tensor:
 
 
 def array(value: Any, dtype: str) -> tf.Tensor:
-    """`tf.convert_to_tensor`, which looks for 20 us what NumPy's arrays and variables are, by the way that it takes."""
+    """Convert as `tf.convert_to_tensor`, without its 20 us of checks for NumPy's arrays and variables."""
     if type(value) is np.ndarray:
         return tf.constant(value, dtype)
     if isinstance(value, tf.Variable) and value.dtype == dtype:
@@ -232,7 +232,7 @@ def unstack(vector: tf.Tensor, count: int) -> list[tf.Tensor]:
 
 
 def _in_graph(*operands: Any) -> bool:
-    """Whether these are tensors, for an operation of a program that is traced: others may concern tapes."""
+    """Return whether a program is traced and all operands are tensors: other operations may concern tapes."""
     return in_program() and all(isinstance(operand, tf.Tensor) for operand in operands)
 
 

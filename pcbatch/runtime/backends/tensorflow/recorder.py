@@ -44,7 +44,7 @@ class Recorder:
         self._checked.append(site)
 
     def can_fault(self) -> bool:
-        """Whether `fault` works here."""
+        """Return whether `fault` works here."""
         graph, scope = _place()
         return graph is self._place[0] and not private.in_vectorized_map(scope[len(self._place[1]) :])
 
@@ -67,11 +67,11 @@ class Recorder:
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 _conversions: list[tuple[tuple[type, ...], Callable[..., Any]]] = []
-"""What `convert_first` was given."""
+"""The arguments of all calls of `convert_first`."""
 
 
 def _place() -> tuple[Any, str]:
-    """Where operations made now go: the graph (None if they run at once) and the name scope.
+    """Return the destination of new operations: the graph (None if they run at once) and the name scope.
 
     TensorFlow traces `tf.vectorized_map` in the graph that it finds, but under a scope called "loop_body".
     """
@@ -94,17 +94,17 @@ def recording() -> Iterator[Recorder]:
 
 
 def convert_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> None:
-    """While a piece is traced or run, ask `conversion` before TensorFlow makes tensors of values of `types`."""
+    """Ask `conversion` before TensorFlow makes tensors of values of `types`, while a piece is traced or run."""
     _conversions.append((types, conversion))
 
 
 def is_recording() -> bool:
-    """Whether a piece is being traced, or run at once."""
+    """Return whether a piece is being traced, or run at once."""
     return _current.get() is not None
 
 
 def can_fault() -> bool:
-    """Whether a piece is traced, and `fault` works here."""
+    """Return whether a piece is traced, and `fault` works here."""
     recorder = _current.get()
     return recorder is not None and recorder.can_fault()
 

@@ -1,4 +1,4 @@
-"""Lists of arrays that grow while a plain graph runs: what a run of unknown length leaves behind for the way back."""
+"""Lists of arrays that grow while a plain graph runs: the records of a run of unknown length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that TensorFlow or XLA raise while a whole program is compiled or run: what is wrong, and in which block."""
+"""Errors of TensorFlow or XLA while a whole program is compiled or run: the reason, and the block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPILER_IR = "Failed getting HLO text: "
 
 
 def explain(error: Exception) -> Explanation | None:
-    """What an error is about, if it comes from an operation of the program; None for all other errors."""
+    """Explain an error that comes from an operation of the program; return None for all other errors."""
     match error:
         case tf.errors.InvalidArgumentError() | tf.errors.UnimplementedError():
             text = error.message

@@ -48,7 +48,7 @@ class Callee(Protocol):
     static_argnames: tuple[str, ...]
 
     def program(self, arguments: Arguments, axes: Arguments) -> Program:
-        """Its program for arguments with such axes."""
+        """Return its program for arguments with such axes."""
 
     def run_batch(self, arguments: Arguments, axes: Arguments) -> tuple[Any, Any]:
         """The results for a batch, and a mask of the lanes that have not failed, bool `[lanes]`."""

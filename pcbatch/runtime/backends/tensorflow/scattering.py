@@ -1,4 +1,4 @@
-"""Where a store writes: its indices as the places of a scatter, its value broadcast to them."""
+"""The elements that a store writes: its indices as those of a scatter, its value broadcast to them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _lengths(indices: Sequence[tf.Tensor]) -> list[int]:
 
 
 def _rows(indices: Sequence[tf.Tensor]) -> Any:
-    """How many rows there are. Few stores need to know, and to ask takes five operations of a graph."""
+    """Return the number of rows. Few stores need to know, and to ask takes five operations of a graph."""
     static = indices[0].shape[0]
     return tf.shape(indices[0])[0] if static is None else static
 
@@ -77,7 +77,7 @@ def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) ->
 
 
 def _is_empty(array: tf.Tensor) -> bool:
-    """Whether an array has no elements in any row: TensorFlow refuses to write there."""
+    """Return whether an array has no elements in any row: TensorFlow refuses to write there."""
     return 0 in array.shape[1:].as_list()
 
 
@@ -90,7 +90,7 @@ def added(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> t
 
 
 def store_element(array: Any, indices: Any, value: Any) -> tf.Tensor:
-    """One example's `array` with `array[indices] = value`, negative indices counting from the end.
+    """Return one example's `array` after `array[indices] = value`; negative indices count from the end.
 
     An index is an integer, a vector of positions, a slice or a `Window`. IndexError where it leaves the array. Made of
     TensorFlow's operations, so that a tape around it sees the store.
@@ -129,7 +129,7 @@ def masked(array: tf.Tensor, mask: tf.Tensor, element: tf.Tensor) -> tf.Tensor:
 
 
 def _element_of(array: tf.Tensor, value: Any) -> tf.Tensor:
-    """`value` with the dtype of `array`; TensorFlow's error for what does not fit."""
+    """Convert `value` to the dtype of `array`; TensorFlow's error where it does not fit."""
     if isinstance(value, (tf.Tensor, np.ndarray, np.generic)):
         found = tf.convert_to_tensor(value)
         if casts_into(found.dtype.name, array.dtype.name):

@@ -87,7 +87,7 @@ def _is_ours(whole: Any, value: Any) -> bool:
 
 
 def _equal(whole: Sequence[Any], value: Any) -> tf.Tensor:
-    """Which elements of a list are equal to a number, `[len(whole)]`."""
+    """Compare each element of a list with a number: bool `[len(whole)]`."""
     numbers = (value, *whole)
     if any(len(getattr(each, "shape", ())) > 0 for each in numbers) or any(isinstance(e, np.ndarray) for e in numbers):
         raise TypeError("what is looked for in a list is a number, not an array")

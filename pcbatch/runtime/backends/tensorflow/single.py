@@ -1,4 +1,4 @@
-"""One element of an array, or one row, as XLA reads and writes it fastest: by slices, not gathers and scatters."""
+"""Access to one element or row of an array as XLA does it fastest: by slices, not gathers and scatters."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
     slice_of = private.dynamic_slice()
     rest = array.shape[len(indices) :]
     if slice_of is None or not graphs.in_outer_xla():
-        sizes = array.shape[: len(indices)]
-        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)]
-        return tf.gather_nd(array, tf.stack(clipped))
+        return tf.gather_nd(array, _inside(array, indices))
     sizes = (*[1] * len(indices), *rest)
     places = [tf.get_static_value(index) for index in indices]
     lengths = array.shape[: len(indices)]
@@ -39,10 +37,14 @@ def with_element(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tenso
         value = tf.broadcast_to(value, rest)
     update = private.update_slice()
     if update is None or not graphs.in_outer_xla():
-        sizes = array.shape[: len(indices)]
-        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)]
-        return tf.tensor_scatter_nd_update(array, tf.stack(clipped)[None], value[None])
+        return tf.tensor_scatter_nd_update(array, _inside(array, indices)[None], value[None])
     return update(array, ready.reshape(value, (*[1] * len(indices), *rest)), _starts(indices, len(rest)))
+
+
+def _inside(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
+    """The indices, those out of range at the nearest end, one after another."""
+    sizes = [tf.shape(array)[axis] if size is None else size for axis, size in enumerate(array.shape[: len(indices)])]
+    return tf.stack([tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True)])
 
 
 def _starts(indices: Sequence[tf.Tensor], rest: int) -> tf.Tensor:

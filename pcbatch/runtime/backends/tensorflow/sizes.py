@@ -29,7 +29,7 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank"}
 
 
 def check(made: Iterable[Any]) -> None:
-    """SizeError where an operation takes a lane's number for what says the shape of its outputs."""
+    """Raise SizeError where an operation takes a lane's number for a size of its outputs."""
     for operation in made:
         if operation.type in PLACES and not _is_known(operation):
             for place in PLACES[operation.type]:
@@ -39,7 +39,7 @@ def check(made: Iterable[Any]) -> None:
 
 
 def _is_known(operation: Any) -> bool:
-    """Whether the shapes of what an operation gives are known whatever the numbers are.
+    """Return whether the shapes of an operation's results are known whatever its numbers are.
 
     Of one dimension that is not given TensorFlow says what it must be, so that a lane's number is only checked against
     that: XLA compiles no such check.
@@ -48,7 +48,7 @@ def _is_known(operation: Any) -> bool:
 
 
 def _is_of_lane(size: tf.Tensor) -> bool:
-    """Whether a tensor is computed from the elements of a symbol, and not from shapes alone."""
+    """Return whether a tensor is computed from the elements of a symbol, and not from shapes alone."""
     pending, seen = [size.op], set()
     while pending:
         operation = pending.pop()

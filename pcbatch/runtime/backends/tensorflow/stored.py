@@ -161,7 +161,7 @@ def _read(entry: Entry, name: Name) -> _Program | None:
 # -- a program that runs -----------------------------------------------------------------------------------------------
 
 _uses: Counter[str] = Counter()
-"""How many programs that are alive have a function of this name."""
+"""Number of live programs that have a function of this name."""
 _lock = threading.Lock()
 
 
@@ -196,7 +196,7 @@ class Kept:
         self.is_compiled = is_compiled(program.definitions)
 
     def __call__(self, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
-        """The results; of others than what was `captured`, if there are."""
+        """Return the results; `captured` replaces the captures of the first trace."""
         captured = self.captured_inputs if captured is None else captured
         if self._plain is not None:
             return self._plain(arrays, captured)

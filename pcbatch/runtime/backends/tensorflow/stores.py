@@ -1,4 +1,4 @@
-"""Stores as values: what an array is with some of its elements replaced."""
+"""Stores as values: arrays with some of their elements replaced."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ _SPELLINGS = {
 
 
 def spelling(operation: str) -> str:
-    """How users of TensorFlow write an operation or a dtype; see `host.Host.spelling`."""
+    """Return a TensorFlow user's spelling of an operation or a dtype; see `host.Host.spelling`."""
     return _SPELLINGS.get(operation) or f"tf.{tf.as_dtype(operation).name}"
 
 
 def joined_type(a: Any, b: Any) -> Type:
-    """The type that holds two values; TypeError, with what to write, where there is none."""
+    """Return the type that holds two values; TypeError, with a help, where there is none."""
     try:
         type_ = join(type_of(a), type_of(b))
     except ConflictError as error:
@@ -93,7 +93,7 @@ def type_of(value: Any) -> Type:
 
 
 def is_of_keras(value: Any) -> bool:
-    """Whether it is one of Keras' variables, each of which has one of TensorFlow's inside."""
+    """Return whether `value` is one of Keras' variables, which wrap one of TensorFlow's."""
     return hasattr(type(value), "__tf_tensor__") and isinstance(getattr(value, "value", None), tf.Variable)
 
 
@@ -134,7 +134,7 @@ def _type_of_array(dtype: Any, shape: tuple[int, ...]) -> TensorType:
 
 
 def describe(value: Any) -> str:
-    """What `value` is, in words for an error."""
+    """Describe `value` in words for an error."""
     if isinstance(value, str):
         return f"the string {value!r}"
     if isinstance(value, tf.GradientTape):

@@ -26,9 +26,11 @@ class Symbols:
         self._tapes = tapes
         self._known: dict[Type, Any] = {}
         self._is_suspect = False
-        """Whether an operation that may be impure, or takes sizes, has been made since the last one was checked."""
+        """True if an operation that may be impure, or takes sizes, was made since the last check."""
         self._checked = 0
-        """How many operations of the graph have been checked."""
+        """Number of the graph's operations that have been checked."""
+        self._draws: list[Any] = []
+        """Draws of random numbers that nothing has used yet."""
 
     def _watch(self, kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
         self._is_suspect = self._is_suspect or kind in sizes.PLACES or purity.is_suspect(kind)
@@ -45,7 +47,7 @@ class Symbols:
         return self._known[type_]
 
     def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
-        """What `make` gives, which calls operations on symbols, and whether it checks anything that may fail a lane.
+        """Call `make`, which applies operations to symbols; return its result and whether it may fail a lane.
 
         PieceRefusalError where an operation is impure, SizeError where a lane's number is a size.
         """
@@ -63,7 +65,9 @@ class Symbols:
                 if self._is_suspect:
                     made = self._graph.get_operations()[self._checked :]
                     self._is_suspect, self._checked = False, self._checked + len(made)
-            purity.check(made)
+            if self._draws:
+                purity.check_used(self._draws, found)
+            self._draws += purity.check(made, found)
             sizes.check(made)
         return found, bool(recorder.sites)
 
@@ -98,7 +102,7 @@ class Symbols:
         return tuple((numbers[each.op.name], each.value_index) for each in wanted), tuple(rows)
 
     def why_part(self, value: Any) -> Exception | None:
-        """Why no variable can hold what an operation has given: a tensor of unknown shape, a sparse one."""
+        """Return the reason why no variable can hold a result: a tensor of unknown shape, a sparse one."""
         is_tensor = isinstance(value, tf.Tensor) and tf.is_symbolic_tensor(value)
         if not is_tensor and not isinstance(value, tf.SparseTensor | tf.RaggedTensor):
             return None
@@ -110,16 +114,16 @@ class Symbols:
         return None
 
     def is_written(self, value: Any) -> bool:
-        """Whether an operation has given an object that others write to, by and by."""
+        """Return whether the result of an operation is an object that later operations write to."""
         return isinstance(value, tf.TensorArray)
 
     @contextlib.contextmanager
     def entered(self, manager: Any) -> Iterator[Any]:
-        """What a context manager of the library gives, around operations on symbols."""
+        """Enter a context manager of the library around operations on symbols."""
         with self._graph.as_default(), manager as found:
             yield found
 
 
 def is_value(value: Any) -> bool:
-    """Whether it is a lane's, and no number of Python's."""
+    """Return whether `value` is a lane's, and no number of Python's."""
     return isinstance(value, Weak | tf.Tensor | tf.Variable | tf.IndexedSlices)

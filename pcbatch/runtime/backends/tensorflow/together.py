@@ -1,4 +1,4 @@
-"""What it means to a piece how many rows are computed together, from the operations of its trace.
+"""The ways in which a piece depends on the number of rows computed together, from the operations of its trace.
 
 XLA's CPU compiler rounds a product of rows with one matrix otherwise for 48 rows than for 16, and so it does with the
 sum of a row of 1,000 numbers, and now and then with functions of single numbers (`log1p` of 1,024 of them), in float32
@@ -14,10 +14,11 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.pieces import Together
 from pcbatch.runtime.backends.tensorflow import work
+from pcbatch.runtime.backends.tensorflow.rules.straight import ELEMENTWISE
 
 
 def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) -> Together:
-    """Of the computation of the tensors `outputs` of `graph` from its tensors `inputs`, the values of one lane."""
+    """Return the properties of a computation in `graph` from the tensors `inputs` of one lane to `outputs`."""
     operations = [operation for operation, _ in work.by_operation(graph, inputs, outputs)]
     by_lane = {tensor.ref() for tensor in inputs}
     by_lane.update(tensor.ref() for operation in operations for tensor in operation.outputs)
@@ -26,11 +27,12 @@ def together(graph: Any, inputs: Sequence[tf.Tensor], outputs: Sequence[Any]) ->
 
 
 def _all(found: Sequence[Together]) -> Together:
-    """Of several computations."""
+    """Join the properties of several computations."""
     return Together(
         rounds=any(each.rounds for each in found),
         shares=any(each.shares for each in found),
         most=max((each.most for each in found), default=0),
+        componentwise=all(each.componentwise for each in found),
     )
 
 
@@ -44,17 +46,19 @@ def _operation(operation: Any, by_lane: set[Any]) -> Together:
         rounds=floats and operation.type not in EXACT,
         shares=shares and operation.type in PRODUCTS,
         most=_most(operation),
+        componentwise=operation.type in COMPONENTWISE
+        and all(tensor.ref() in by_lane or tensor.shape.rank == 0 for tensor in operation.inputs),
     )
 
 
 def _most(operation: Any) -> int:
-    """How many numbers the largest array has that an operation takes or gives, of those whose shape is known."""
+    """Return the size of the largest array, of known shape, among an operation's inputs and outputs."""
     tensors = (*operation.inputs, *operation.outputs)
     return max((tensor.shape.num_elements() or 0 for tensor in tensors), default=0)
 
 
 def _body(body: Any, operation: Any, by_lane: set[Any]) -> Together:
-    """Of a function that an operation runs; an operation that chooses between functions has an input more."""
+    """Return the properties of a function that an operation runs; one that chooses a function has one more input."""
     given = operation.inputs[len(operation.inputs) - len(body.inputs) :]
     varying = [inner for inner, outer in zip(body.inputs, given, strict=True) if outer.ref() in by_lane]
     return together(body, varying, body.outputs)
@@ -64,7 +68,20 @@ PRODUCTS = frozenset((
     "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D", "Conv3D", "Conv2DBackpropInput",
     "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
 ))  # fmt: skip
-"""Operations that read what all lanes share once for several rows."""
+"""Operations that read shared values once for several rows."""
+
+COMPONENTWISE = ELEMENTWISE | {
+    "Elu",
+    "LeakyRelu",
+    "Maximum",
+    "Minimum",
+    "Relu",
+    "Relu6",
+    "Selu",
+    "Softplus",
+    "Softsign",
+}
+"""Operations that do the same to each element."""
 
 EXACT = frozenset((
     "Abs", "BroadcastTo", "Ceil", "ConcatV2", "Const", "EnsureShape", "ExpandDims", "Fill", "Floor", "Gather",

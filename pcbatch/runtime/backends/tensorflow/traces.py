@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a `piece` does with one example.
+    """The trace of a `piece` for one example.
 
     `reads` and `shared` are the placeholders of the leaves of what it reads, `outputs` its results. `variables` pairs
     the handles of variables with those among `shared` that stand for what is read from them. `sites` are the fault
@@ -52,7 +52,7 @@ class Trace:
 
     @property
     def handles(self) -> Pairs:
-        """The handles of variables, as the graph has them by now, each with the placeholder for what is read from it.
+        """The graph's present handles of variables, each with the placeholder for its value.
 
         Results that are variables as they are, `h = H0`, are read where `leaves` makes tensors of them.
         """
@@ -81,7 +81,7 @@ class Trace:
 
 _remembered: ContextVar[dict[Any, Any] | None] = ContextVar("remembered", default=None)
 _for_xla: ContextVar[bool] = ContextVar("for_xla", default=False)
-"""Whether what is traced outside of a program is for one that XLA compiles."""
+"""True while a trace outside of a program is made for one that XLA compiles."""
 
 
 def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
@@ -100,7 +100,7 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
 
 @contextlib.contextmanager
 def once(known: dict[Any, Any] | None = None, jit: bool = False) -> Iterator[None]:
-    """No piece is traced twice inside for the same types, nor any of which a trace is `known`; those made are added.
+    """Trace no piece twice inside for the same types, nor one with a `known` trace; new traces are added.
 
     With `jit` they are traced as for a program that XLA compiles.
     """
@@ -124,7 +124,7 @@ def ahead(given: Iterable[tuple[Piece, Sequence[Type], Sequence[Type], str]]) ->
 
 
 def _under_xla(make: Callable[[], T]) -> T:
-    """What `make` gives where XLA compiles what is traced."""
+    """Call `make` inside a function that XLA compiles."""
     found: list[T] = []
     scope = tf.get_current_name_scope()
 
@@ -143,7 +143,7 @@ def trace(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
 
 
 def remembered(kind: str, piece: Piece, reads: Sequence[Type], shared: Sequence[Type], make: Callable[[], Any]) -> Any:
-    """What is made of `piece` for such types: once, where something is remembered."""
+    """Return `make()`, made once for `piece` and such types where results are remembered."""
     known = _remembered.get()
     if known is None:
         return make()
@@ -193,7 +193,7 @@ def with_kept(piece: Piece, shared: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 
 def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> list[list[Any]]:
-    """What `piece` is handed for the placeholders of its shared operands: variables for what is read from them.
+    """Return the arguments of `piece` for its shared operands' placeholders: variables for values read from them.
 
     A tensor that it keeps is one to a tape, whatever names it is captured by: one placeholder stands for it, which
     `graph` gives to helpers, too.
@@ -216,7 +216,7 @@ def _known(piece: Piece, graph: Any, shared: Sequence[Sequence[tf.Tensor]]) -> l
 
 
 def _variables(given: Sequence[Sequence[Any]], shared: Sequence[Sequence[tf.Tensor]]) -> Pairs:
-    """The handles of the variables among what a piece is handed, with the placeholders in place of which they are."""
+    """Return the handles of variables among a piece's operands, each with the placeholder that it replaces."""
     pairs = zip(chain(*given), chain(*shared), strict=True)
     return [(array.handle, leaf) for array, leaf in pairs if isinstance(array, tf.Variable)]
 

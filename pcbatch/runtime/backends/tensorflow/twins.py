@@ -1,4 +1,4 @@
-"""What to write for a method or an attribute of NumPy's arrays that a lane's arrays lack."""
+"""Replacements of methods and attributes of NumPy's arrays that a lane's arrays lack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TWINS = {
 
 
 def instead_of(attribute: str) -> str:
-    """What to write for an attribute, as a help."""
+    """Return a help text that names the replacement of an attribute."""
     if attribute in _TWINS:
         return f"write `{_TWINS[attribute]}`"
     has = ", ".join(sorted(MEMBERS))

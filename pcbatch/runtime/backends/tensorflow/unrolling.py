@@ -76,7 +76,7 @@ MOST = 1024
 
 
 def listed(operation: Any, given: Sequence[Value]) -> list[Value]:
-    """What an operation on lists gives; Unexpandable where it is not known of which entries."""
+    """Return the results of an operation on lists; Unexpandable if the entries are not known."""
     match operation.type:
         case "EmptyTensorList":
             return [[]]

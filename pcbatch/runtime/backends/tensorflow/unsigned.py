@@ -27,7 +27,7 @@ _known: WeakKeyDictionary[Piece, bool] = WeakKeyDictionary()
 
 
 def has_uint64(piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> bool:
-    """Whether a piece reads such a number, or names the dtype; what it reads always has the same types."""
+    """Return whether a piece reads such a number, or names the dtype; the types that it reads are always the same."""
     if piece not in _known:
         _known[piece] = any(map(_is_of_uint64, (*reads, *shared))) or _names_it(piece.compiled.__code__)
     return _known[piece]

@@ -1,4 +1,4 @@
-"""What TensorFlow's own operators mean in the user's helpers, where that is something else than in Python.
+"""The meaning of TensorFlow's own operators in users' helpers, where it differs from Python's.
 
 A helper runs as it was written, so its operators are TensorFlow's. `flag * 0.5` makes bools of both and gives one: that
 is refused, and the helper made part of the program, where operators are ours. `a[i]` out of range gives another element
@@ -19,11 +19,11 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import private, recorder
 
 _sites: ContextVar[tuple[int, int] | None] = ContextVar("sites", default=None)
-"""Where a lane fails in the helper that runs: for a division, and for an index."""
+"""The fault sites of the running helper: for a division, and for an index."""
 
 
 def checking(function: Callable[..., Any], division: int, index: int) -> Callable[..., Any]:
-    """`function`, in which what Python raises for is the lane's fault at these sites."""
+    """Return `function` with Python's errors in it as the lane's faults at these sites."""
 
     def checked(*arguments: Any, **options: Any) -> Any:
         token = _sites.set((division, index))
@@ -54,7 +54,7 @@ def base(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _sound(x: tf.Tensor, checked: tf.Tensor, is_bad: Callable[[Any], Any], instead: int) -> tf.Tensor:
-    """`x`, or another number where what is `checked` of it is bad."""
+    """Return `x`, or another number where the `checked` condition is bad."""
     sites, known = _sites.get(), tf.get_static_value(checked)
     if sites is None or not recorder.can_fault() or (known is not None and not is_bad(known)):
         return x
@@ -97,7 +97,7 @@ def _raised(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], site: in
 
 
 def _read(inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any], _: int, site: int) -> Sequence[tf.Tensor]:
-    """Of `a[1, i, :, j]` the positions `i` and `j`, which are 0 where they are out of range."""
+    """Return the inputs of `a[1, i, :, j]` with `i` and `j` set to 0 where they are out of range."""
     array, begin, end, strides = inputs
     known = tf.get_static_value(begin, partial=True)
     if array.shape.rank is None or begin.shape.rank != 1 or (known is not None and None not in tuple(known)):
@@ -131,4 +131,4 @@ _CHECKS = {
     "Pow": _raised,
     "StridedSlice": _read,
 }
-"""What is checked in operations of a type."""
+"""The check for each type of operation."""

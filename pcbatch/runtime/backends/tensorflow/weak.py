@@ -19,13 +19,13 @@ from pcbatch.runtime.backends.tensorflow import arithmetic, watching
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened, wrapped
 
 INT, FLOAT = tf.int32, tf.float32
-"""What a Python int and a Python float become where nothing else decides."""
+"""The dtypes of a Python int and a Python float where nothing else decides."""
 DOUBLE = tf.float64
-"""What holds a weak float: a Python float is a double, and loses nothing on its way to the tensor that it meets."""
+"""The dtype that holds a weak float: a Python float is a double, and stays exact until it meets a tensor."""
 
 
 _LIBRARIES = frozenset(("keras", "ml_dtypes", "numpy", "optree", "pcbatch", "tensorflow", "tree", "wrapt"))
-"""Who may know of weak numbers, or must not take one for a number that it can read."""
+"""Libraries that know of weak numbers, or must not take them for numbers that they can read."""
 
 
 class WeakTypeError(TypeError):
@@ -41,17 +41,17 @@ class SizeError(WeakTypeError):
 
 
 def is_committed(value: object) -> bool:
-    """Whether `value` is array-like with a dtype of its own: a tensor, a variable, a NumPy array or scalar."""
+    """Return whether `value` is array-like with a dtype of its own: a tensor, a variable, a NumPy array or scalar."""
     return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic))
 
 
 def is_number(value: object) -> bool:
-    """Whether `value` is a weak number: a `Weak`, or a Python int or float (not a bool, not a NumPy scalar)."""
+    """Return whether `value` is a weak number: a `Weak`, or a Python int or float (not a bool, not a NumPy scalar)."""
     return isinstance(value, Weak) or (isinstance(value, (int, float)) and not isinstance(value, (bool, np.generic)))
 
 
 def is_lane_value(value: object) -> bool:
-    """Whether `value` is traced (a tensor, a variable, a weak number) rather than a plain Python value."""
+    """Return whether `value` is traced (a tensor, a variable, a weak number) rather than a plain Python value."""
     return isinstance(value, (Weak, tf.Tensor, tf.Variable))
 
 
@@ -61,7 +61,7 @@ def carrier(value: Any) -> tf.Tensor:
 
 
 def scalar(value: Any, what: str) -> tf.Tensor:
-    """`carrier` of a lane value that is one number; TypeError for arrays, which says that `what` takes none."""
+    """Return the `carrier` of a lane value that is one number; TypeError, in the name of `what`, for arrays."""
     tensor = carrier(value)
     if tensor.shape.rank != 0:
         raise TypeError(f"{what} takes a scalar, not an array of shape {tensor.shape.as_list()}")
@@ -253,12 +253,12 @@ class Weak:
 
     @property
     def dtype(self) -> tf.DType:
-        """tf.int32 or tf.float32: what the number is where nothing else decides."""
+        """The dtype of the number where nothing else decides: tf.int32 or tf.float32."""
         return INT if self.value.dtype == INT else FLOAT
 
     @property  # type: ignore[misc] # typeshed's can be written
     def __class__(self) -> type:
-        """A helper of the user's that asks `isinstance(i, int)` is told what it is told of one example."""
+        """Answer `isinstance(i, int)` in a user's helper as for one example."""
         frame = inspect.currentframe()
         asking = frame.f_back.f_globals.get("__name__") if frame and frame.f_back else None
         is_known = (asking or "").partition(".")[0] in _LIBRARIES
@@ -328,5 +328,5 @@ class Weak:
         return int(self._known("an index or a size; sizes and shapes must be constants", error))
 
     def __tf_tracing_type__(self, context: Any) -> Any:
-        """As an argument of a `tf.function` the number becomes a tensor."""
+        """Return the type of the number as an argument of a `tf.function`: a tensor."""
         return tf.TensorSpec([], self.dtype)

@@ -1,4 +1,4 @@
-"""What errors of opaque operations say, in words that a user knows, and what to write instead."""
+"""Messages for errors of opaque operations, in a user's words, with a replacement to write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _VECTOR = re.compile(
     r"|Argument `[ab]` passed to `tf\.linalg\.matmul` must be at least rank 2\..*",
     re.DOTALL,
 )
-"""Of TensorFlow 2.21, and of 2.22."""
+"""Messages of TensorFlow 2.21, and of 2.22."""
 _HELPS = (
     (
         re.compile(r"as an abstract array|is not a valid JAX (?:array )?type"),
@@ -150,11 +150,14 @@ _PLAINLY = (
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
 NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
 UNTRACED = re.compile(rf"{NO_VALUE.pattern}|differs from lane to lane")
-"""What is said of values that have no number while they are traced; the rest says what to write, too."""
+"""Pattern of messages about values that have no number while they are traced; others name the replacement, too."""
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong, in one paragraph. Our own message, where TensorFlow caught it and raised a vaguer one."""
+    """Return the reason of an error, in one paragraph.
+
+    Our own message, where TensorFlow caught it and raised a vaguer one.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, WeakTypeError):
@@ -183,7 +186,7 @@ def _raised_in(error: BaseException) -> str:
 
 
 def help_for(why: str) -> str:
-    """What to write in place of what fails for the reason `why`; "" where that is not known."""
+    """Return the help for a failure with the reason `why`; "" where none is known."""
     lacking = _ATTRIBUTE.search(why)
     if lacking is not None:
         return twins.instead_of(lacking[1])

@@ -1,4 +1,4 @@
-"""How much work a traced graph is: a table from the type of an operation to its multiply-adds or elements.
+"""The work of a traced graph: a table from the type of an operation to its multiply-adds or elements.
 
 What no result depends on is not counted, for XLA drops it; nor is what no lane's value goes into, for that is computed
 once for all lanes. An unknown size counts as 1.
@@ -92,7 +92,7 @@ def bodies(operation: Any) -> list[Any]:
 
 @functools.lru_cache(maxsize=4096)
 def _has_functions(kind: str) -> bool:
-    """Whether operations of this type have functions among their attributes."""
+    """Return whether operations of this type have functions among their attributes."""
     known = private.definition(kind)
     return known is None or any(attribute.type in ("func", "list(func)") for attribute in known.attr)
 
@@ -115,7 +115,7 @@ def _loop(operation: Any) -> float:
 
 
 def _turns(operation: Any, condition: Any, body: Any) -> float:
-    """How often a loop turns: by the first bound on a counter in its condition that is static, if there is one."""
+    """Return a loop's number of turns: by the first static bound on a counter in its condition, if there is one."""
     pending, bounds = [condition.outputs[0].op], []
     while pending:
         test = pending.pop()
@@ -142,7 +142,7 @@ def _counted(operation: Any, condition: Any, body: Any, test: Any) -> float | No
 
 
 def _progress(operation: Any, condition: Any, body: Any, tensor: tf.Tensor) -> tuple[float, float] | None:
-    """Where a scalar in a loop's condition starts and by how much it grows in each turn; None where not static."""
+    """Return start and increment per turn of a scalar in a loop's condition; None if not static."""
     place = _place(condition, tensor)
     if place is None:
         value = _static(tensor)
@@ -165,7 +165,7 @@ def _progress(operation: Any, condition: Any, body: Any, tensor: tf.Tensor) -> t
 
 
 def _place(graph: Any, tensor: tf.Tensor) -> int | None:
-    """Which input of a function's graph `tensor` is."""
+    """Return the number of the input of a function's graph that `tensor` is, if any."""
     return next((place for place, each in enumerate(graph.inputs) if each is tensor), None)
 
 
@@ -189,17 +189,17 @@ def _size(tensor: tf.Tensor) -> int:
 
 
 def _elements(operation: Any) -> float:
-    """What is read or what is written, whichever is more: elementwise operations, reductions, copies."""
+    """Return the elements read or written, whichever is more: elementwise operations, reductions, copies."""
     return float(max([_size(tensor) for tensor in (*operation.inputs, *operation.outputs)], default=0))
 
 
 def _transcendental(single: float, double: float) -> Rule:
-    """So many units for each element, in float32 (or less) and in float64."""
+    """Return the rule of so many units for each element, in float32 (or less) and in float64."""
     return lambda operation: _elements(operation) * (double if operation.outputs[0].dtype == tf.float64 else single)
 
 
 def _results(operation: Any) -> float:
-    """What is written: operations that read no more of a large array than they give."""
+    """Return the elements written: operations that read no more of a large array than they give."""
     return float(sum(_size(tensor) for tensor in operation.outputs))
 
 
@@ -269,7 +269,7 @@ def _solve(factorisation: float, substitution: float) -> Rule:
 
 
 def _logarithmic(operation: Any) -> float:
-    """As n log2 n along the last axis: transforms and sorts."""
+    """Return n log2 n along the last axis: transforms and sorts."""
     shape = _shape(operation.inputs[0])
     return math.prod(shape) * max(1.0, math.log2(max(1, *shape[-1:])))
 

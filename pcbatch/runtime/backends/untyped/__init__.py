@@ -24,11 +24,11 @@ class UntypedBackend:
         self.is_array, self.takes_gradients = is_array, takes_gradients
 
     def symbols(self, tapes: bool = False) -> _Symbols:
-        """Where operations are tried."""
+        """Return a tracer of operations."""
         return _Symbols()
 
     def is_variable(self, value: Any) -> bool:
-        """Whether a captured value is a variable of the library: that makes no difference."""
+        """Return whether a captured value is a variable of the library: irrelevant here, so never."""
         return False
 
     def held_by(self, value: Any) -> Any:
@@ -40,19 +40,19 @@ class UntypedBackend:
         return UNKNOWN
 
     def equivalent(self, function: Any) -> str:
-        """What of `ops` stands for a function of a library: the same for each."""
+        """Return the function of `ops` for a library's function: the same for each."""
         return "library.unknown"
 
     def spelling(self, operation: str) -> str:
-        """How users write an operation."""
+        """Return a user's spelling of an operation."""
         return operation
 
     def failure(self, error: Exception) -> tuple[str, str, str]:
-        """Code, message and help for what an operation has raised."""
+        """Return code, message and help for an error of an operation."""
         return "PCB401", f"{type(error).__name__}: {error}", ""
 
     def is_size(self, error: Exception) -> bool:
-        """Whether an operation has failed for want of a number that is known."""
+        """Return whether an operation has failed for want of a known number."""
         return False
 
 
@@ -63,7 +63,7 @@ class _Symbols:
         return Symbol(known) if own else SYMBOLS[known]
 
     def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
-        """What `make` gives, and whether it may fail."""
+        """Call `make`; return its result and whether it may fail."""
         found: list[bool] = []
         token = failing.set(found)
         try:
@@ -72,22 +72,22 @@ class _Symbols:
             failing.reset(token)
 
     def made_of(self, values: Sequence[Any], given: Sequence[Any]) -> Hashable:
-        """What tells values of operations apart by how they are made: nothing does."""
+        """Return a key that tells apart values of operations by their making: only their number counts."""
         return len(values)
 
     def why_part(self, value: Any) -> Exception | None:
-        """Why no variable can hold what an operation has given: any can."""
+        """Return the reason why no variable can hold a result: never one."""
         return None
 
     def is_written(self, value: Any) -> bool:
-        """Whether others write to what an operation has given: nobody knows."""
+        """Return whether others write to a result: not known, so False."""
         return False
 
     def type_of(self, value: Any) -> Type | None:
-        """The type of what an operation has given; None where that is none of its values."""
+        """Return the type of an operation's result; None where it is none of its values."""
         return value.type if isinstance(value, Symbol) else None
 
     @contextlib.contextmanager
     def entered(self, manager: Any) -> Iterator[Any]:
-        """What a context manager gives."""
+        """Enter a context manager."""
         yield SYMBOLS[UNKNOWN]

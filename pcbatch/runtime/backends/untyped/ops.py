@@ -17,7 +17,7 @@ class Loose(TensorType):
     """The type of a value of which neither dtype nor shape is known."""
 
     def __str__(self) -> str:
-        """As messages tell it."""
+        """Return the name for messages."""
         return "a value"
 
 
@@ -41,7 +41,7 @@ class Symbol:
         self.type = type_
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Symbol:
-        """What a call gives."""
+        """Return the result of a call."""
         failing.get().append(True)
         return SYMBOLS[UNKNOWN]
 
@@ -73,7 +73,7 @@ def _varies(types: list[TensorType]) -> bool:
 
 
 def number(*operands: Any) -> Symbol:
-    """What an operation on numbers gives that cannot fail."""
+    """Return the result of an operation on numbers that cannot fail."""
     types = [*_types(operands)]
     if _varies(types):
         return SYMBOLS[VARYING]
@@ -81,7 +81,7 @@ def number(*operands: Any) -> Symbol:
 
 
 def truth(*operands: Any) -> Symbol:
-    """What a comparison gives; what is compared with a text, or with None, is no number."""
+    """Return the result of a comparison; an operand of a comparison with a text, or with None, is no number."""
     is_of_words = any(each is None or isinstance(each, str | bytes) for each in operands)
     return SYMBOLS[TRUTH if _varies([*_types(operands)]) and not is_of_words else DOUBT]
 
@@ -116,13 +116,13 @@ def divmod_(a: Any, b: Any, site: int) -> tuple[Symbol, Symbol]:
 
 
 def taken(*arguments: Any, **keywords: Any) -> tuple[Symbol, Symbol]:
-    """What a method gives, and what its object is after it."""
+    """Return the result of a method, and its object afterwards."""
     failing.get().append(True)
     return SYMBOLS[UNKNOWN], SYMBOLS[UNKNOWN]
 
 
 def select(condition: Any, true: Any, false: Any) -> Symbol:
-    """One of two values."""
+    """Return one of two values."""
     both = {*_types((true(), false()))}
     return SYMBOLS[VARYING if _varies([*_types(condition)]) else both.pop() if len(both) == 1 else UNKNOWN]
 

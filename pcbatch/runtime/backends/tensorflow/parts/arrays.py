@@ -1,4 +1,4 @@
-"""Arrays of TensorFlow: whole batches of numbers, and what the machine computes with them."""
+"""Arrays of TensorFlow: whole batches of numbers, and the machine's operations on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces in TensorFlow: what runs a user's code, and what is found out about it."""
+"""Pieces in TensorFlow: running a user's code, and questions about it."""
 
 from __future__ import annotations
 

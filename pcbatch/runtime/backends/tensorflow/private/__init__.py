@@ -1,4 +1,4 @@
-"""TensorFlow's insides: all that pcbatch uses of what TensorFlow does not document, and what is lost where it is gone.
+"""TensorFlow's insides: all undocumented parts that pcbatch uses, and the loss where they are gone.
 
 No file outside of this folder imports from `tensorflow.python` or `tensorflow.compiler`, or reads an attribute of
 TensorFlow's that begins with an underscore. Where only speed or a clear message is lost with one, the rest works on;

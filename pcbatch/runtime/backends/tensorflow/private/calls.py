@@ -13,11 +13,11 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 TENSOR_NOW = getattr(getattr(tf, "__internal__", None), "EagerTensor", None)
 """The class of tensors that are there, not symbols of a graph; None where this version has none."""
 _TELLS = all(hasattr(TENSOR_NOW, name) for name in ("_datatype_enum", "_shape_tuple"))
-"""Whether they tell their dtype and shape without making objects of them."""
+"""True if tensors tell their dtype and shape without creating objects for them."""
 
 
 def call(concrete: Any, arrays: Sequence[tf.Tensor], captured: Sequence[tf.Tensor] | None = None) -> Any:
-    """The result of a concrete function on tensors of exactly its signature, and perhaps of what it has `captured`.
+    """Return the result of a concrete function on tensors of exactly its signature, and perhaps of its `captured` ones.
 
     TensorFlow's public call looks at the arguments once more, for half of the time.
     """
@@ -63,7 +63,7 @@ def direct(concrete: Any, compiled: bool = False) -> Direct | None:
 def _at_once(
     context: Any, name: str, count: int, compiled: bool
 ) -> Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]]:
-    """`call_defined` of this function in 0.7 of the time: what that looks up is only compared.
+    """Return a faster `call_defined` of this function (0.7 of the time): it compares instead of looking up.
 
     It is `call_defined` itself where this version has no such way, where somebody replaces TensorFlow's way to execute,
     and where somebody may cancel what runs. The options of a call are about how TensorFlow's own kernels run; XLA does
@@ -97,7 +97,7 @@ def _at_once(
 
 
 def has_begun() -> bool:
-    """Tell whether TensorFlow has begun, so that XLA may have read its flags. True where it cannot be asked."""
+    """Return whether TensorFlow has begun, so that XLA may have read its flags. True where it cannot be asked."""
     known = lookup.find(lookup.CONTEXT)
     return bool(getattr(known and known(), "_initialized", True))
 
@@ -132,7 +132,7 @@ def specs(values: Sequence[Any]) -> tuple[tuple[Any, Any], ...] | None:
 
 
 def keeps_functions() -> bool:
-    """Whether `definitions`, `define` and `call_defined` work; where not, no traced program is kept on disk."""
+    """Return whether `definitions`, `define` and `call_defined` work; otherwise no traced program is kept on disk."""
     context = lookup.find(lookup.CONTEXT)
     return context is not None and all(
         hasattr(context(), name) for name in ("add_function_def", "remove_function", "call_function", "has_function")

@@ -1,4 +1,4 @@
-"""Graphs of functions: made, watched, asked for what they capture, read and run, and written with operations."""
+"""Graphs of functions: made, watched, asked for captures, read and run, and written with operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def new_graph(name: str) -> Any:
 
 
 Watch = Callable[[str, Sequence[tf.Tensor], Mapping[str, Any]], Sequence[tf.Tensor]]
-"""From the type of an operation that somebody makes, its inputs and its attributes to the inputs that it gets."""
+"""A function from an operation's type, inputs and attributes, when somebody makes it, to the inputs that it gets."""
 
 
 def watched_graph(name: str, watch: Watch) -> Any:
@@ -49,7 +49,7 @@ def _watched_class() -> type:
             return super()._create_op_internal(op_type, inputs, *rest, **options)
 
         def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
-            """What stands for `tensor` here; PieceRefusalError if it has none, being of another watched graph."""
+            """Return the stand-in for `tensor` here; PieceRefusalError for a tensor of an unrelated watched graph."""
             graph = getattr(tensor, "graph", None)
             if isinstance(graph, Watched) and graph is not self and not _is_around(graph, self):
                 raise PieceRefusalError("PCB401", _STRAY, _HANDED_IN)
@@ -63,7 +63,7 @@ _HANDED_IN = "a helper is traced, not run for each lane: let it return what is t
 
 
 def _is_around(outer: Any, graph: Any) -> bool:
-    """Whether `graph` was made in `outer`, or in a graph that was."""
+    """Return whether `graph` was made in `outer`, directly or nested."""
     while graph is not None and graph is not outer:
         graph = around(graph)
     return graph is outer
@@ -89,7 +89,7 @@ def _body_class() -> Any:
             self._standing: dict[int, tuple[tf.Tensor, tf.Tensor]] = {}
 
         def capture(self, tensor: Any, *rest: Any, **named: Any) -> Any:
-            """What stands for `tensor` here."""
+            """Return the stand-in for `tensor` here."""
             graph = getattr(tensor, "graph", None) if hasattr(tensor, "op") else None
             if graph is None or graph is self:
                 return super().capture(tensor, *rest, **named)
@@ -137,12 +137,12 @@ def operation(
 
 
 def _makes_at_once(graph: Any) -> bool:
-    """Whether `operation` can make one in a body without all that TensorFlow else does for it."""
+    """Return whether `operation` can create one in a body without TensorFlow's further bookkeeping."""
     return lookup.find(lookup.CREATE) is not None and hasattr(graph, "_create_op_from_tf_operation")
 
 
 def makes_functions() -> bool:
-    """Whether `function_of` and `add_function` work; where not, `tf.cond` and `tf.while_loop` make what they need."""
+    """Return whether `function_of` and `add_function` work; otherwise `tf.cond` and `tf.while_loop` make their own."""
     return lookup.find(lookup.FUNCTION) is not None and hasattr(
         lookup.needed(lookup.FUNC_GRAPH), "_add_function_recursive"
     )
@@ -162,7 +162,7 @@ def short_stacks() -> contextlib.AbstractContextManager[Any]:
 def _stack_filter(base: Any) -> type:
     @functools.lru_cache(maxsize=4)
     def set_of(files: frozenset[str]) -> Any:
-        """What TensorFlow makes of the files: each stack that is noted keeps it, so there is one for all."""
+        """Return TensorFlow's set of the files, one for all: each recorded stack keeps it."""
         made = base()
         made.internal_set.update_to({*files})
         return made.internal_set
@@ -205,17 +205,17 @@ def function_attribute(function: Any) -> Any:
 
 
 def is_stateful(graph: Any) -> bool:
-    """Whether a graph has operations that TensorFlow would not leave out, or do twice."""
+    """Return whether a graph has operations that TensorFlow must neither drop nor repeat."""
     return any(operation.op_def.is_stateful for operation in graph.get_operations())
 
 
 def captures(graph: Any) -> list[tuple[Any, tf.Tensor]]:
-    """The tensors from outside that a function's graph uses, each with what stands for it there."""
+    """Return the tensors from outside that a function's graph uses, each with its stand-in there."""
     return list(graph.captures) if isinstance(graph, lookup.needed(lookup.FUNC_GRAPH)) else []
 
 
 def capture(graph: Any, tensor: Any) -> tf.Tensor:
-    """What stands for `tensor` in the graph of a function."""
+    """Return the stand-in for `tensor` in the graph of a function."""
     return graph.capture(tensor)
 
 
@@ -229,7 +229,7 @@ def placeholder_like(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def let_stand_for(graph: Any, tensor: Any, placeholder: tf.Tensor) -> None:
-    """From now on `placeholder` is what `capture` gives for `tensor`."""
+    """Make `placeholder` the result of `capture` for `tensor` from now on."""
     graph.add_capture(tensor, placeholder)
 
 
@@ -250,7 +250,7 @@ def body_of(graph: Any, name: str) -> Any:
 
 
 def results_of(graph: Any, name: str) -> list[tf.Tensor] | None:
-    """What such a function gives, tensors of its graph; None where that is not known.
+    """Return the results of such a function as tensors of its graph; None if unknown.
 
     The graph's own `outputs` are others where a gradient was asked for: of those and more one function is made, then
     more is taken away again.
@@ -300,7 +300,7 @@ def share_functions(graph: Any, present: Any) -> None:
 
 
 def definition(kind: str) -> Any:
-    """What TensorFlow says of operations of type `kind`: their attributes, whether they are stateful; None if unknown.
+    """Return TensorFlow's definition of operations of type `kind`: attributes, statefulness; None if unknown.
 
     MissingError where it cannot be asked, since nobody could say then what is pure.
     """
@@ -308,5 +308,5 @@ def definition(kind: str) -> Any:
 
 
 def in_vectorized_map(scope: str) -> bool:
-    """Whether operations made under a name scope are traced by `tf.vectorized_map`, into the graph that it finds."""
+    """Return whether the name scope shows that `tf.vectorized_map` traces, into the graph that it finds."""
     return "loop_body" in scope

@@ -70,10 +70,10 @@ def needed(path: str) -> Any:
 
 
 def missing(path: str) -> MissingError:
-    """The error that names what is not there, with the versions that have it."""
+    """Return the error that names a missing internal, with the versions that have it."""
     return MissingError("PCB580", f"{gone(path)}\n  help: {_HELP}")
 
 
 def gone(path: str) -> str:
-    """A sentence that says what is not there."""
+    """Return a sentence that names a missing internal."""
     return f"pcbatch needs {path}, which TensorFlow {tf.__version__} does not have"

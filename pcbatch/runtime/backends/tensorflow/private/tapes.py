@@ -1,4 +1,4 @@
-"""Gradient tapes: what they see, what stands for one operation, gradients and inputs of operations."""
+"""Gradient tapes: their view, recording of operations, gradients and inputs of operations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 
 
 def unrecorded() -> contextlib.AbstractContextManager[Any]:
-    """No tape sees what runs inside."""
+    """Hide operations inside from all tapes."""
     record = lookup.find(lookup.RECORD)
     return contextlib.nullcontext() if record is None else record.stop_recording()
 
 
 def may_record() -> bool:
-    """Whether there may be a tape that sees what runs now."""
+    """Return whether a tape may see the operations that run now."""
     record = lookup.find(lookup.RECORD)
     return record is None or bool(record.could_possibly_record())
 
 
 def is_unseen() -> bool:
-    """Whether what is called now runs at once, and there is no tape that may see it."""
+    """Return whether calls run at once, and no tape may see them."""
     context, are_none = lookup.find(lookup.CONTEXT), lookup.find(lookup.NO_TAPES)
     if context is None or are_none is None:
         return tf.executing_eagerly() and not may_record()
@@ -32,19 +32,19 @@ def is_unseen() -> bool:
 
 
 def is_watched(tensors: Sequence[tf.Tensor]) -> bool:
-    """Whether a tape watches one of `tensors`, so that it records what is made of them."""
+    """Return whether a tape watches one of `tensors`, and so records operations on them."""
     asked = getattr(lookup.find(lookup.RECORD), "should_record_backprop", None)
     return may_record() and (asked is None or bool(asked(list(tensors))))
 
 
 def has_tangents(tensors: Sequence[tf.Tensor]) -> bool:
-    """Whether a `ForwardAccumulator` follows one of `tensors`; no, where that cannot be asked."""
+    """Return whether a `ForwardAccumulator` follows one of `tensors`; False where that cannot be asked."""
     packed = lookup.find(lookup.TANGENTS)
     return packed is not None and may_record() and bool(packed(list(tensors)).tangents)
 
 
 def records() -> bool:
-    """Whether `record_as_one` works; where not, `tf.custom_gradient` does the same, more slowly."""
+    """Return whether `record_as_one` works; otherwise `tf.custom_gradient` does the same, more slowly."""
     return lookup.find(lookup.RECORD) is not None
 
 
@@ -61,12 +61,12 @@ def set_gradient(operation: Any, gradient: Callable[..., Any]) -> None:
 
 
 def has_own_gradient(operation: Any) -> bool:
-    """Whether an operation has a gradient of its own, as `tf.custom_gradient` gives it."""
+    """Return whether an operation has a gradient of its own, as `tf.custom_gradient` gives it."""
     return "_gradient_op_type" in operation.node_def.attr or getattr(operation, "_gradient_function", None) is not None
 
 
 def rewires() -> bool:
-    """Whether `update_input` works."""
+    """Return whether `update_input` works."""
     return hasattr(tf.Operation, "_update_input")
 
 

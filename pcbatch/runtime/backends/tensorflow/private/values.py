@@ -1,4 +1,4 @@
-"""How TensorFlow takes values: what converts them, for whom, and what is made of several tensors."""
+"""TensorFlow's treatment of values: conversions, their callers, and containers of several tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 
 
 def is_deterministic() -> bool | None:
-    """Whether `tf.config.experimental.enable_op_determinism` was called; None where that cannot be asked."""
+    """Return whether `tf.config.experimental.enable_op_determinism` was called; None where that cannot be asked."""
     asked = lookup.find(lookup.DETERMINISM)
     return None if asked is None else bool(asked())
 
@@ -27,9 +27,9 @@ def composite_types() -> tuple[type, ...]:
 
 @contextlib.contextmanager
 def asked_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> Iterator[bool]:
-    """Inside, `conversion(value, dtype, name, as_ref)` is asked before TensorFlow makes tensors of NumPy's arrays.
+    """Ask `conversion(value, dtype, name, as_ref)` before TensorFlow makes tensors of NumPy's arrays, inside.
 
-    By every thread; behind it TensorFlow is as it was. Gives False where this version cannot.
+    This holds for every thread until the block ends. Yields False where this version cannot.
     """
     registry = lookup.find(lookup.CONVERSIONS)
     functions = getattr(registry, "_tensor_conversion_func_registry", None)
@@ -53,7 +53,7 @@ def asked_first(types: tuple[type, ...], conversion: Callable[..., Any]) -> Iter
 
 
 def in_product_of_bool() -> bool:
-    """Whether TensorFlow computes `flag * x` of tensors, for which it makes bools of everything."""
+    """Return whether TensorFlow is computing `flag * x` of tensors, for which it converts both to bool."""
     frame: FrameType | None = sys._getframe(1)
     for _ in range(16):
         if frame is None:
@@ -69,7 +69,7 @@ _OPERATORS = frozenset({"binary_op_wrapper", "r_binary_op_wrapper", "tensor_equa
 
 
 def in_operator() -> bool:
-    """Whether TensorFlow converts for one of Python's operators, not for a function that somebody called."""
+    """Return whether TensorFlow converts for one of Python's operators, not for a function that somebody called."""
     frame: FrameType | None = sys._getframe(1)
     inside = False
     while frame is not None:

@@ -16,7 +16,7 @@ from pcbatch.runtime.backends.tensorflow.private import lookup
 from pcbatch.syntax import parse
 
 Converter = Callable[[Any], Any]
-"""From the inputs of an operation, as pfor hands them over, to its outputs, wrapped."""
+"""A function from an operation's inputs, in pfor's form, to its outputs, wrapped."""
 
 
 def registered_rules() -> Mapping[str, Converter]:
@@ -26,7 +26,7 @@ def registered_rules() -> Mapping[str, Converter]:
 
 @functools.cache
 def copy_of_pfor(register: Callable[[MutableMapping[str, Converter], Any], None]) -> Any:
-    """A copy of TensorFlow's vectoriser, in whose registry `register(registry, wrap)` has put what it wants.
+    """Return a copy of TensorFlow's vectoriser with the rules that `register(registry, wrap)` adds.
 
     pfor looks for rules in a registry that is a global of its module, and nested conversions (the body of a loop, of a
     conditional, of a function that is called) are started by rules that look there, too. So does all that TensorFlow
@@ -54,7 +54,7 @@ def _nothing(*arguments: Any) -> None:
 
 
 class Conversion:
-    """One graph, which computes something for one lane, on its way to all lanes, by a copy of pfor."""
+    """The conversion, by a copy of pfor, of one graph for one lane to all lanes."""
 
     def __init__(self, copy: Any, graph: Any, lanes: Any):
         with graph.as_default():
@@ -67,7 +67,7 @@ class Conversion:
         self._pfor._add_conversion(tensor, self._wrap(value, is_stacked))
 
     def convert(self, tensor: tf.Tensor) -> Any:
-        """What stands for `tensor`: `t`, and whether it `is_stacked`."""
+        """Return the conversion of `tensor`: its value `t`, and the flag `is_stacked`."""
         return self._pfor._convert_helper(tensor)
 
 
@@ -99,20 +99,20 @@ def copy_rule(copy: Any, operation: Any) -> None:
 
 
 def has_rule(operation: Any) -> bool:
-    """Whether an operation has a rule of its own."""
+    """Return whether an operation has a rule of its own."""
     return hasattr(operation, "pfor_converter")
 
 
 def is_tensorflows(inputs: Any) -> bool:
-    """Whether `inputs` come from TensorFlow's own pfor, not from a copy."""
+    """Return whether `inputs` come from TensorFlow's own pfor, not from a copy."""
     return type(inputs.pfor) is lookup.find(lookup.PFOR).PFor
 
 
 def lanes_of(inputs: Any) -> tf.Tensor:
-    """How many lanes pfor converts for: int32 `[1]`."""
+    """Return the number of lanes that pfor converts for: int32 `[1]`."""
     return inputs.pfor.loop_len_vector
 
 
 def is_every_lane(inputs: Any, indices: tf.Tensor) -> bool:
-    """Whether `indices` are the numbers of all lanes."""
+    """Return whether `indices` are the numbers of all lanes."""
     return indices is inputs.pfor.all_indices

@@ -1,4 +1,4 @@
-"""What only XLA has: whether it compiles, slices by computed starts, modules of StableHLO."""
+"""Features of XLA alone: detecting its compilation, slices with computed starts, modules of StableHLO."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcbatch.runtime.backends.tensorflow.private.graphs import add_function
 
 
 def in_xla(graph: Any) -> bool | None:
-    """Whether XLA compiles what is traced into `graph`; None where TensorFlow cannot be asked."""
+    """Return whether XLA compiles the trace into `graph`; None where TensorFlow cannot be asked."""
     known = lookup.find(lookup.IN_XLA)
     if known is None:
         warnings.warn(f"{lookup.gone(lookup.IN_XLA)}: {_WITHOUT_IN_XLA}", RuntimeWarning, stacklevel=2)
@@ -39,14 +39,14 @@ def dynamic_slice() -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | 
 
 
 def has_modules() -> bool:
-    """Whether `call_module` works."""
+    """Return whether `call_module` works."""
     return lookup.find(lookup.MODULE) is not None
 
 
 def call_module(
     module: str | bytes, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor], function: Any = None
 ) -> list[tf.Tensor]:
-    """What a module of StableHLO gives: tensors like `outputs`. If it calls the number 0, that is `function`."""
+    """Call a module of StableHLO: return tensors like `outputs`. If it calls the number 0, that is `function`."""
     called = []
     if function is not None:
         add_function(tf.compat.v1.get_default_graph(), function)

@@ -1,4 +1,4 @@
-"""Whether the TensorFlow that is installed has what `private` uses of its insides, and what is lost where it has not.
+"""Tests that the installed TensorFlow has the internals that `private` uses, and the loss where it has not.
 
 Each file tries what the file of the same name in `private/` uses.
 
@@ -26,7 +26,7 @@ USES: tuple[Use, ...] = (
 
 @dataclass(frozen=True)
 class Probe:
-    """A use of TensorFlow's insides: whether it does what we rely on, and what pcbatch does where it does not."""
+    """A use of TensorFlow's insides: whether it works as we rely on, and pcbatch's fallback where not."""
 
     name: str
     works: bool
@@ -39,7 +39,7 @@ def probes() -> tuple[Probe, ...]:
 
 
 def works(use: Use) -> bool:
-    """Whether a use does what we rely on, tried now."""
+    """Try the use now: return whether it behaves as we rely on."""
     try:
         return bool(use.check())
     except Exception:  # a version without it may raise anything

@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of traced functions."""
+"""Tests of the internals for traced functions that `private` uses."""
 
 from __future__ import annotations
 

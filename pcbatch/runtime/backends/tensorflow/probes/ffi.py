@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of XLA's foreign function interface."""
+"""Tests of XLA's foreign function interface as `private` uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of graphs of functions."""
+"""Tests of the internals of function graphs that `private` uses."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _flags(graph: Any) -> tf.Tensor:
 
 
 def _graph_and_body() -> tuple[Any, Any, Any]:
-    """Two graphs, and a body that has nothing to put in the place of what it captures."""
+    """Return two graphs, and a body that has no stand-ins for its captures."""
     return private.new_graph("outer"), private.new_graph("probe"), private.new_body("probe", lambda tensor: None)
 
 

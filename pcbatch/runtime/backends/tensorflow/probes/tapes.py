@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of gradient tapes."""
+"""Tests of the internals of gradient tapes that `private` uses."""
 
 from __future__ import annotations
 

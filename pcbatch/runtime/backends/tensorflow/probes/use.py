@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Use:
-    """A use that can be tried: `check()` raises, or gives something false, where it does not do what we rely on."""
+    """A use that can be tried: `check()` raises, or returns something false, where it works otherwise."""
 
     name: str
     check: Callable[[], Any]
@@ -17,4 +17,4 @@ class Use:
 
 
 NOTHING = "PCB580: nothing that is not plain Python can be traced, so no batched function runs"
-"""What is lost with what everything needs."""
+"""The loss without an internal that everything needs."""

@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of what becomes a tensor."""
+"""Tests of the internals for conversion to tensors that `private` uses."""
 
 from __future__ import annotations
 

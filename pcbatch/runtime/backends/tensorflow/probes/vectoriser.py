@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of pfor."""
+"""Tests of the internals of pfor that `private` uses."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from typing import Any
 
 
 def is_shorter(way: Callable[[], Any], than: Callable[[], Any]) -> bool:
-    """Tell whether `way` calls fewer of TensorFlow's Python functions than another one to the same result."""
+    """Return whether `way` calls fewer of TensorFlow's Python functions than another one to the same result."""
     return length(way) < length(than)
 
 
 def length(way: Callable[[], Any]) -> int:
-    """Count the calls of TensorFlow's Python functions in a second run of `way`; the first may prepare what is kept.
+    """Count the calls of TensorFlow's Python functions in a second run of `way`; the first may fill caches.
 
     A thread has its own profiler, so it is run in a new one: whoever profiles this thread is not disturbed.
     """

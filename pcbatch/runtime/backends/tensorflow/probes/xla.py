@@ -1,4 +1,4 @@
-"""Whether TensorFlow has what `private` uses of what only XLA has."""
+"""Tests of the features of XLA that `private` uses."""
 
 from __future__ import annotations
 

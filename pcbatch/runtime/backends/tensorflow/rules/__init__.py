@@ -79,16 +79,16 @@ READS = {"ReadVariableOp", *elements.READS}
 """Operations on a variable's handle that can do with its value in place of the handle."""
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
-"""Tensors of a graph that is vectorised, and what stands for each in the present one."""
+"""Tensors of a graph that is vectorised, each with its conversion in the present one."""
 
 
 Looped = Callable[[Any], None]
-"""Told of an operation that has no rule, and so is run lane after lane."""
+"""A callback for an operation without a rule, which runs lane after lane."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """What is to be known of lanes that are computed one after another.
+    """The context of lanes that are computed one after another.
 
     `failures` are scalar bools of the graph, whether each of its checks fails, in order; `taking_part` is bool
     `[lanes]`, None for all.
@@ -98,7 +98,7 @@ class Lane:
     taking_part: tf.Tensor | None = None
     looped: Looped | None = None
     is_native: bool = False
-    """Whether this is native code of one lane."""
+    """True for native code of one lane."""
 
 
 def vectorized(
@@ -143,7 +143,7 @@ def taken_over(
 
 
 def is_taken_as_it_is(operation: Any) -> bool:
-    """Whether `taken_over` makes the same operation of one, or others that XLA compiles wherever it compiles that."""
+    """Return whether `taken_over` makes the same operation, or others that XLA compiles wherever it compiles this."""
     if operation.type in (*READS, *loops.LOOPS) or (private.has_rule(operation) and operation.op_def.is_stateful):
         return False
     if any(each.dtype in (tf.variant, tf.resource) for each in (*operation.inputs, *operation.outputs)):
@@ -168,9 +168,9 @@ class Conversion:
         self.graph, self.lanes, self.outputs, self.lane = graph, lanes, outputs, lane
         self.tensors: list[tf.Tensor] = []
         self.found: dict[int, Converted] = {}
-        """What stands for `tensors`, by their `id`."""
+        """The conversions of tensors, by their `id`."""
         self.given: set[int] = set()
-        """What something stands for before anything is converted."""
+        """The `id`s of tensors whose conversions were given beforehand."""
         self.done: set[int] = set()
         """The operations, by `id`, that have run lane after lane."""
         self.pfor: private.Conversion | None = None
@@ -179,7 +179,7 @@ class Conversion:
 
     @functools.cached_property
     def operations(self) -> list[Any]:
-        """Those that the outputs depend on, in an order in which inputs come first."""
+        """The operations that the outputs depend on, inputs first."""
         used = work.needed(self.outputs, self.given)
         found: dict[str, Any] = {}
         for last in self.graph.get_operations():
@@ -194,7 +194,7 @@ class Conversion:
         return [*found.values()]
 
     def run(self, stacked: Pairs, same: Pairs, handles: Pairs) -> list[Converted]:
-        """What stands for the outputs."""
+        """Convert the graph: return the conversions of its outputs."""
         present = tf.compat.v1.get_default_graph()
         known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
         read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
@@ -260,13 +260,13 @@ class Conversion:
             self.give(output, value)
 
     def value(self, tensor: tf.Tensor) -> Converted:
-        """What stands for a tensor."""
+        """Return the conversion of a tensor."""
         if id(tensor) not in self.found:
             self.convert(tensor.op)
         return self.found[id(tensor)]
 
     def _is_apart(self, loop: Any) -> bool:
-        """Whether a loop is not to be converted by TensorFlow's rule, or as it is; lists are not converted to see."""
+        """Return whether a loop needs neither TensorFlow's rule nor a plain copy; converts no lists to find out."""
         if self.lanes is None:
             return bool(self.lane.failures)
         if not loops.has_lists(loop) and not graphs.in_outer_xla():
@@ -287,11 +287,11 @@ class Conversion:
         )
 
     def _is_shared(self, operation: Any, inputs: Sequence[Converted]) -> bool:
-        """Whether no lane's value goes into an operation with functions in which something is made otherwise."""
+        """Return whether an operation with functions that need corrections has no input that differs by lane."""
         return not any(each.is_stacked for each in inputs) and functions.has_corrections(operation)
 
     def _inlined(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-        """A call of a function in which something is made otherwise, as what the function does.
+        """Inline a call of a function that needs corrections.
 
         pfor would take what no lane's value goes into as it is.
         """

@@ -59,7 +59,7 @@ def _cumulative_logsumexp(inputs: Any) -> tf.Tensor:
 
 
 def _one_hot(inputs: Any) -> tf.Tensor:
-    """With values for on and off that differ by lane, which TensorFlow's own rule leaves out."""
+    """Encode with values for on and off that differ by lane, a case that TensorFlow's own rule leaves out."""
     inputs.stack_inputs(stack_indices=[0, 2, 3])
     indices, depth = inputs.stacked_input(0), inputs.unstacked_input(1)
     axis = inputs.get_attr("axis")

@@ -70,7 +70,7 @@ def _over_channels(patches: tf.Tensor, kernel: tf.Tensor, spatial: int) -> tf.Te
 
 
 def _by_channel(patches: tf.Tensor, kernel: tf.Tensor, spatial: int) -> tf.Tensor:
-    """Some output channels from each channel alone."""
+    """Convolve each channel alone to some output channels."""
     channels, multiplier = kernel.shape[-2:]
     lanes = tf.shape(kernel)[0]
     taps = tf.reshape(kernel, [lanes, *[1] * (spatial + 1), -1, channels, multiplier])
@@ -98,7 +98,7 @@ def _padding(
 def _patches(
     image: tf.Tensor, leading: int, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int]
 ) -> tf.Tensor:
-    """What the window sees at each place: `[.., places.., taps, C]`."""
+    """Return the contents of the window at each place: `[.., places.., taps, C]`."""
     sizes = image.shape[leading:-1].as_list()
     shifts: list[tuple[int, ...]] = [()]
     for width in window:
@@ -125,7 +125,7 @@ def _forward(depthwise: bool) -> Rule:
 
 
 def _to_image(depthwise: bool) -> Rule:
-    """The gradient with respect to the image, which is what transposed convolutions are."""
+    """Return the gradient with respect to the image: a transposed convolution."""
 
     def rule(inputs: Any) -> tf.Tensor:
         inputs.stack_inputs(stack_indices=[1, 2])
@@ -185,7 +185,7 @@ def _either(shared: Rule, own: Rule) -> Rule:
 
 
 def _is_a_product_in_xla(inputs: Any) -> bool:
-    """Whether a gradient with respect to a kernel is one of products of what windows see, and better so."""
+    """Return whether a gradient with respect to a kernel is better computed as a product with the windows' contents."""
     image, kernel = inputs.op.inputs[0].shape, inputs.op.outputs[0].shape
     is_last = inputs.get_attr("data_format").decode() == "NHWC"
     return is_last and graphs.may_be_in_xla() and bool(image[-1] == kernel[-2])

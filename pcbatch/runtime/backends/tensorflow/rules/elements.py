@@ -54,12 +54,12 @@ def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted]
 
 
 def _gather_nd(inputs: Any) -> tf.Tensor:
-    """From an array that all lanes share, the one case that TensorFlow's own rule leaves out."""
+    """Gather from an array that all lanes share, the one case that TensorFlow's own rule leaves out."""
     return tf.gather_nd(inputs.unstacked_input(0), inputs.stacked_input(1))
 
 
 def _is_large(inputs: Any) -> bool:
-    """Whether one row or a vector of rows is read from an array that XLA would read with several threads."""
+    """Return whether one row or a vector of rows is read from an array that XLA would read with several threads."""
     array, indices = inputs.input(0), inputs.input(1)
     if not indices.is_stacked or inputs.get_attr("batch_dims") or tf.get_static_value(inputs.unstacked_input(2)) != 0:
         return False

@@ -22,7 +22,7 @@ from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 Attribute = Callable[[str], Any]
 """An attribute of an operation by its name."""
 Plain = Callable[..., Any]
-"""What stands for an operation: a function of its attributes and its inputs, for one example."""
+"""The replacement of an operation, for one example: a function of its attributes and its inputs."""
 
 
 def nans(x: tf.Tensor) -> tf.Tensor:
@@ -73,7 +73,7 @@ def _place(where: Callable[..., tf.Tensor], worst: float) -> Plain:
 
 
 def _top_k(attribute: Attribute, x: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """By whole numbers in the order of the floats, the last of which is NaN; on those all kernels agree.
+    """Return the largest by whole numbers in the order of the floats, NaN last; on those all kernels agree.
 
     -0.0 and 0.0 are the same number, of which the first comes first.
     """
@@ -148,7 +148,7 @@ def _in_segments(plain: Plain) -> Rule:
 
 
 def _corrects(name: str, attribute: Attribute) -> bool:
-    """Whether an operation on such numbers loses NaN where it is compiled, or treats it by its place everywhere."""
+    """Return whether an operation on such numbers loses NaN where it is compiled, or handles NaN by position."""
     return bool(attribute("T").is_floating) and (name in _BY_PLACE or graphs.may_be_in_xla())
 
 
@@ -166,17 +166,17 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 
 
 def is_made_otherwise(operation: Any) -> bool:
-    """Whether `same_for_all` makes more of an operation than a choice among what it gives and NaN."""
+    """Return whether `same_for_all` replaces an operation by more than a choice between its result and NaN."""
     return operation.type in _PLAIN and operation.type not in ("Max", "Maximum", "Min", "Minimum")
 
 
 def is_corrected(operation: Any) -> bool:
-    """Whether something else is made of an operation."""
+    """Return whether an operation is replaced."""
     return operation.type in _PLAIN and _corrects(operation.type, operation.get_attr)
 
 
 def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-    """What stands for the outputs of such an operation that no lane's value goes into, to which no rule is applied."""
+    """Return the replaced outputs of such an operation if no input differs by lane, so that no rule applies."""
     if not is_corrected(operation) or any(each.is_stacked for each in inputs):
         return None
     found = _PLAIN[operation.type](operation.get_attr, *(each.t for each in inputs))

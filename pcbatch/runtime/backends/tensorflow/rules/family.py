@@ -1,4 +1,4 @@
-"""What the families of rules have in common: their types, and rules that many operations share."""
+"""Common parts of the families of rules: their types, and rules that many operations share."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import ready
 
 Rule = Callable[[Any], "tf.Tensor | tuple[tf.Tensor, ...]"]
-"""From the inputs of an operation, as pfor hands them over, to its stacked outputs."""
+"""A function from an operation's inputs, in pfor's form, to its stacked outputs."""
 
 Applies = Callable[[Any], bool]
-"""Whether a correction is for an operation with these inputs."""
+"""A predicate on an operation's inputs: whether a correction applies."""
 
 Raw = Callable[..., Any]
 """An operation of `tf.raw_ops`."""
 
 
 def always(inputs: Any) -> bool:
-    """For corrections of rules that are wrong."""
+    """Return True: correct a rule that is always wrong."""
     return True
 
 
 def stacked(inputs: Any, place: int) -> bool:
-    """Whether the input at `place` differs by lane."""
+    """Return whether the input at `place` differs by lane."""
     return bool(inputs.input(place).is_stacked)
 
 
@@ -36,7 +36,7 @@ def attributes(inputs: Any, *names: str) -> dict[str, Any]:
 
 
 def with_leading_axes(raw: Raw, *names: str, keep: tuple[str, ...] = ()) -> Rule:
-    """For operations that take any number of leading axes: their inputs, by the names of `raw`'s, all stacked.
+    """Make the rule of an operation with any number of leading axes: its inputs, by the names of `raw`'s, all stacked.
 
     `keep` are the attributes that carry over.
     """
@@ -51,7 +51,7 @@ def with_leading_axes(raw: Raw, *names: str, keep: tuple[str, ...] = ()) -> Rule
 
 
 def with_merged_lanes(raw: Raw, *names: str, keep: tuple[str, ...] = (), merged: tuple[int, ...] = (0,)) -> Rule:
-    """For operations on a batch `[N, ...]`: the lanes become a part of it, `[lanes * N, ...]`, and again lanes after.
+    """Make the rule of an operation on a batch `[N, ...]`: lanes become a part of it, `[lanes * N, ...]`.
 
     Inputs at `merged` places have the batch axis; the others must be the same for all lanes.
     """

@@ -1,4 +1,4 @@
-"""Functions that an operation runs which is taken as it is: what XLA gets wrong is made otherwise inside, too.
+"""Corrections of XLA's errors inside functions of operations that are taken as they are.
 
 An arm of `tf.cond`, a turn of `tf.while_loop` and of `tf.map_fn`, a `tf.function` that is called: where they are
 vectorised, pfor goes through them. For one lane, and where no lane's value goes in, they would run as they were traced.
@@ -19,16 +19,16 @@ from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 _numbers = itertools.count()
 
 Convert = Callable[[Any, Sequence[tf.Tensor], Sequence[tf.Tensor]], Sequence[tf.Tensor]]
-"""From the graph of a function, what it is given in the present graph and its results to these in the present graph."""
+"""A function from a function's graph, its inputs in the present graph and its results to those of the present graph."""
 
 
 def has_corrections(operation: Any) -> bool:
-    """Whether something is made otherwise in the functions that an operation runs."""
+    """Return whether the functions that an operation runs need corrections."""
     return graphs.may_be_in_xla() and any(map(_is_corrected, _inside(operation)))
 
 
 def has_loops(operation: Any) -> bool:
-    """Whether there are loops in the functions that an operation runs."""
+    """Return whether the functions that an operation runs contain loops."""
     return any(each.type in loops.LOOPS for each in _inside(operation))
 
 
@@ -72,7 +72,7 @@ def _known(operation: Any, function: Any) -> tuple[Any, list[tf.Tensor]] | None:
 
 
 def _converted(operation: Any, function: Any, convert: Convert) -> Any:
-    """The name of what stands for a function: itself where its graph is not known."""
+    """Return the name of a function's replacement: itself where its graph is not known."""
     known = _known(operation, function)
     if known is None:
         return function

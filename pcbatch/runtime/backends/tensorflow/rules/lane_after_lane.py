@@ -29,7 +29,7 @@ class RefusedError(Exception):
 
 
 def is_looped(error: Exception) -> bool:
-    """Whether what could not be vectorised, and raised `error`, may be run lane after lane."""
+    """Return whether operations whose vectorisation raised `error` may be run lane after lane."""
     if isinstance(error, PieceRefusalError):
         return error.code == "PCB414"
     return not isinstance(error, (CompileError, MissingError))
@@ -43,16 +43,16 @@ class Group:
     inputs: list[tf.Tensor]
     outputs: list[tf.Tensor]
     after: set[int]
-    """The tensors, by `id`, that are made of what it gives."""
+    """The tensors, by `id`, that are made of its results."""
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it is known how long the lists are that loops collect."""
+        """True if the lengths of the lists that loops collect are known."""
         return lists.are_bounded(self.operations)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether every array has a static shape: XLA compiles others only sometimes, and not to the same numbers."""
+        """True if every array has a static shape: XLA compiles others only sometimes, and not to the same numbers."""
         tensors = (tensor for operation in self.operations for tensor in operation.outputs)
         return all(lists.is_list(tensor) or tensor.shape.is_fully_defined() for tensor in tensors)
 
@@ -95,7 +95,7 @@ def group(first: Any, operations: Sequence[Any], given: set[int], results: Itera
 
 
 def _is_loose(tensor: tf.Tensor) -> bool:
-    """Whether a tensor of one lane cannot be one row of an array of all lanes."""
+    """Return whether a tensor of one lane cannot be one row of an array of all lanes."""
     return tensor.dtype != tf.resource and (lists.is_list(tensor) or not tensor.shape.is_fully_defined())
 
 

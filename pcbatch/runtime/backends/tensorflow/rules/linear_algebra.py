@@ -31,7 +31,7 @@ def _solve_least_squares(inputs: Any) -> tf.Tensor:
 
 
 def _times_one_matrix(inputs: Any) -> bool:
-    """Whether matrices that differ by lane are multiplied by one that all lanes share."""
+    """Return whether matrices that differ by lane are multiplied by one that all lanes share."""
     x, y = inputs.input(0), inputs.input(1)
     if not x.is_stacked or y.is_stacked or inputs.get_attr("adj_x"):
         return False
@@ -39,7 +39,7 @@ def _times_one_matrix(inputs: Any) -> bool:
 
 
 def _one_product(inputs: Any) -> tf.Tensor:
-    """One product of all rows. TensorFlow 2.21 on CPUs reads beyond its memory for `[n, 1, a, b] @ [b, c]`."""
+    """Multiply all rows at once. TensorFlow 2.21 on CPUs reads beyond its memory for `[n, 1, a, b] @ [b, c]`."""
     x, y = inputs.stacked_input(0), inputs.unstacked_input(1)
     rows = tf.reshape(x, [-1, x.shape[-1]])
     matrix = tf.reshape(y, y.shape[-2:])
@@ -50,7 +50,7 @@ def _one_product(inputs: Any) -> tf.Tensor:
 
 
 def _has_one_matrix(inputs: Any) -> bool:
-    """Whether a matrix that all lanes share is multiplied by rows of each lane, or by a vector of each lane."""
+    """Return whether a shared matrix is multiplied by rows of each lane, or by a vector of each lane."""
     x, y = inputs.input(0), inputs.input(1)
     if x.is_stacked or not y.is_stacked:
         return x.is_stacked and not y.is_stacked and None not in [*x.t.shape[1:], *y.t.shape]

@@ -33,7 +33,7 @@ def refusal() -> PieceRefusalError:
 
 
 def refuse_arms(inputs: Any) -> Any:
-    """Of lanes that take different arms of what `arms` could not write out: run it lane after lane.
+    """Refuse lanes that take different arms that `arms` could not write out: they run lane after lane.
 
     pfor runs an arm of `tf.cond` for the lanes that take it. XLA does not know their number, and compiles little of it.
     """
@@ -51,12 +51,12 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
 
 
 def has_lists(operation: Any) -> bool:
-    """Whether a loop takes or gives such lists."""
+    """Return whether a loop has such lists as inputs or outputs."""
     return any(map(lists.is_list, (*operation.inputs, *operation.outputs)))
 
 
 def differs(operation: Any, varying: Sequence[bool]) -> bool:
-    """Whether lanes may make different numbers of turns of a loop, whose inputs are `varying` by lane."""
+    """Return whether lanes may make different numbers of turns of a loop whose inputs are `varying` by lane."""
     condition, body = (private.body_of(operation.graph, operation.get_attr(each).name) for each in ("cond", "body"))
     if condition is None or body is None:
         return any(varying)
@@ -68,7 +68,7 @@ def differs(operation: Any, varying: Sequence[bool]) -> bool:
 
 
 def _varying(graph: Any, inputs: Sequence[bool]) -> list[bool]:
-    """Which outputs of the graph of a function depend on values of `inputs` that vary."""
+    """Return for each output of a function's graph whether it depends on `inputs` that vary."""
     found = {id(tensor) for tensor, varies in zip(graph.inputs, inputs, strict=True) if varies}
     for operation in graph.get_operations():
         if operation.type not in _OF_SHAPES and any(id(tensor) in found for tensor in operation.inputs):
@@ -94,6 +94,6 @@ def checked(theirs: Callable[[Any], Any], inputs: Any) -> Any:
 
 
 def _lanes_run_apart(graph: Any) -> int:
-    """How many operations, in functions that `graph` calls, put the results of some lanes back among the others."""
+    """Count the operations, in functions that `graph` calls, that merge results of some lanes among the others'."""
     functions = graph.as_graph_def().library.function
     return sum(node.op == "TensorListScatterIntoExistingList" for function in functions for node in function.node_def)

@@ -14,7 +14,7 @@ from pcbatch.runtime.backends.tensorflow.arithmetic import inverse_power
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, aligned
 
 DIGIT = 6
-"""So many bits of an exponent XLA takes."""
+"""Number of bits of an exponent that XLA uses."""
 
 
 def power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
@@ -36,7 +36,7 @@ def power(base: tf.Tensor, exponent: tf.Tensor) -> tf.Tensor:
 
 
 def is_whole(operation: Any) -> bool:
-    """Whether an operation is a power of integers that XLA compiles."""
+    """Return whether an operation is a power of integers that XLA compiles."""
     return operation.type == "Pow" and operation.outputs[0].dtype.is_integer and graphs.in_outer_xla()
 
 

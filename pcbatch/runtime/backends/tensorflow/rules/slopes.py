@@ -18,7 +18,7 @@ from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 Plain = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
-"""What stands for an operation of two inputs of one shape, element by element."""
+"""The replacement of an element-wise operation of two inputs of one shape."""
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 """Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", NIPS 2017."""
@@ -65,12 +65,12 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {name: (_applies, _rule(plain)) f
 
 
 def is_corrected(operation: Any) -> bool:
-    """Whether something else is made of an operation."""
+    """Return whether an operation is replaced."""
     return operation.type in _PLAIN and graphs.may_be_in_xla()
 
 
 def same_for_all(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-    """What stands for the output of such an operation that no lane's value goes into; None for another operation."""
+    """Return the replaced output of such an operation if no input differs by lane; None for another operation."""
     if not is_corrected(operation) or any(each.is_stacked for each in inputs):
         return None
     return [Converted(_PLAIN[operation.type](*(each.t for each in inputs)), False)]

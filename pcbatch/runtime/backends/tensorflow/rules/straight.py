@@ -35,14 +35,14 @@ ELEMENTWISE = frozenset(
 
 @dataclass(frozen=True)
 class Converted:
-    """What stands for a tensor of one lane: `[lanes, ...]` if it `is_stacked`, the same for all lanes if it is not."""
+    """The conversion of a tensor of one lane: `[lanes, ...]` if it `is_stacked`, otherwise the same for all lanes."""
 
     t: tf.Tensor
     is_stacked: bool
 
 
 def converted(operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
-    """What stands for the outputs of an operation, of which `inputs` stand for the inputs; None: ask pfor."""
+    """Convert an operation's outputs, given the conversions of its inputs; return None to leave it to pfor."""
     if operation.type not in _RULES or operation.control_inputs or private.has_rule(operation):
         return None
     if not all(map(_is_array, inputs)):
@@ -71,12 +71,12 @@ def as_it_is(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> lis
 
 
 def _is_array(value: Converted) -> bool:
-    """Whether this is an array of a known rank: a list of arrays, or a variable, is stacked in another way."""
+    """Return whether this is an array of known rank; lists of arrays and variables are stacked in another way."""
     return value.t.shape.rank is not None and value.t.dtype not in (tf.variant, tf.resource)
 
 
 def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
-    """Such an operation on other inputs, with `changes` of its attributes."""
+    """Make the operation with other inputs and with `changes` of its attributes."""
     if operation.type in bridged.INSTEAD and graphs.in_outer_xla():
         return [bridged.INSTEAD[operation.type](*inputs)]
     if powers.is_whole(operation):
@@ -139,7 +139,7 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 
 def _varies(operands: Sequence[Converted]) -> bool:
-    """Whether a lane has operands of its own that all should share."""
+    """Return whether any of the operands, which all lanes should share, differs by lane."""
     return any(each.is_stacked for each in operands)
 
 

@@ -1,4 +1,4 @@
-"""What is tuned to XLA's CPU compiler, each file with its measured reason, and the switch by which all of it is off.
+"""Tuning to XLA's CPU compiler, each file with its measured reason, and the switch that turns all of it off.
 
 With the switch off every operation takes its plain form, as it does on a GPU and outside of XLA. The results are the
 same bits but for products, long sums and softplus, which then round otherwise. The environment variable
@@ -22,7 +22,7 @@ class _Switch:
 
 
 def wanted(environment: Mapping[str, str]) -> bool:
-    """What the environment says."""
+    """Return the setting in the environment."""
     return environment.get("PCBATCH_XLA_CPU") != "0"
 
 
@@ -30,12 +30,12 @@ switch = _Switch(wanted(os.environ))
 
 
 def is_on() -> bool:
-    """Whether programs that are traced now may be tuned: they are for a CPU."""
+    """Return whether programs that are traced now may be tuned: they are for a CPU."""
     return switch.on and not graphs.on_gpu()
 
 
 def applies() -> bool:
-    """Whether what is traced now may be tuned, and XLA compiles it."""
+    """Return whether the present trace may be tuned, and XLA compiles it."""
     return is_on() and graphs.in_outer_xla()
 
 

@@ -1,4 +1,4 @@
-"""How many lanes wait where: counts of labels, as XLA's CPU compiler makes the fewest kernels of them.
+"""Counts of the lanes that wait at each label, such that XLA's CPU compiler makes the fewest kernels of them.
 
 A plain sum over lanes becomes three kernels, each some 15 ms to compile, for XLA sums in two stages; a product with a
 vector of ones becomes one, which is no slower. A sum by segments is five, but goes over many lanes once for all labels.
@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
 from pcbatch.runtime.costs.device import CPU
 
 COUNTS = 8
-"""So many counts there are of each label, for the lanes in turn: to add to one, the CPU waits for the last addition."""
+"""Number of partial counts of each label, for the lanes in turn: to add to one, the CPU waits for the last addition."""
 
 
 def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:

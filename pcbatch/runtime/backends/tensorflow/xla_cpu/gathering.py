@@ -36,7 +36,7 @@ def unsplit(array: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
 
 
 def is_split(array: tf.Tensor) -> bool:
-    """Whether XLA might split reading from an array of this shape, maybe not known in full, between threads.
+    """Return whether XLA might split reading from an array of this shape, maybe not fully known, between threads.
 
     A bool array counts as one that it would not: `unsplit` needs numbers.
     """

@@ -1,4 +1,4 @@
-"""Which guard XLA's CPU compiler runs without copies: a conditional, or a loop of one turn at most.
+"""The choice of a guard that XLA's CPU compiler runs without copies: a conditional, or a loop of at most one turn.
 
 The arm of a conditional that does nothing copies what it passes on: arrays that the other arm computes anew, and those
 of which it writes elements onto themselves. For a few small ones that is all but free. But many of them cost as much as
@@ -20,7 +20,7 @@ from pcbatch.runtime.costs.device import CPU
 
 
 def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
-    """Whether a conditional that passes on `arrays`, of which some are written `in_place`, spends its time copying.
+    """Return whether a conditional that passes on `arrays`, some written `in_place`, would spend its time copying.
 
     Arrays of a length not known yet, the stacks of a run that may enlarge them, count as large. On a GPU a loop would
     make the host wait for its condition twice: never there.
@@ -34,5 +34,5 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
 
 
 def in_turn(arrays: Sequence[tf.Tensor]) -> bool:
-    """Whether XLA's CPU runtime runs kernels on such arrays one after the other."""
+    """Return whether XLA's CPU runtime runs kernels on such arrays one after the other."""
     return xla_cpu.applies() and all(graphs.bytes_of(array) <= CPU.in_turn for array in arrays)

@@ -1,4 +1,4 @@
-"""Which lanes take part, one after the other, as XLA's CPU compiler makes one kernel of it.
+"""The list of lanes that take part, as XLA's CPU compiler makes one kernel of it.
 
 By sums and a scatter it is some fifteen small kernels, 3 us for 64 lanes and 46 for 4096, in each run of a block that
 gathers its lanes. One function (`small_calls`) that goes through the lanes takes 0.1 and 5 us.
@@ -22,7 +22,7 @@ def listed(mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def count(mask: tf.Tensor) -> tf.Tensor:
-    """At how many lanes `mask` holds."""
+    """Count the lanes at which `mask` holds."""
     return tf.reduce_sum(tf.cast(mask, tf.int32))
 
 

@@ -48,19 +48,19 @@ def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tenso
 
 
 def are_made() -> bool:
-    """Whether XLA compiles for a CPU, may be asked for native functions, and heeds that."""
+    """Return whether XLA compiles for a CPU and makes native functions when asked to."""
     return xla_cpu.is_on() and _has_parts() and _heeded()
 
 
 def _has_parts() -> bool:
-    """Whether TensorFlow has all that this takes."""
+    """Return whether TensorFlow has all that this takes."""
     slices = private.dynamic_slice() is not None and private.update_slice() is not None
     return slices and private.makes_functions() and private.has_modules()
 
 
 @functools.cache
 def _heeded() -> bool:
-    """Whether XLA makes one function of a loop if asked to: the attribute is its own affair, and may lose its meaning.
+    """Return whether XLA makes one function of a loop when asked to: its attribute may lose its meaning.
 
     A loop of one turn is compiled, in 0.1 s. What is a call to this attribute is one in the optimised program.
     """

@@ -38,7 +38,7 @@ def sigmoid(x: tf.Tensor) -> tf.Tensor:
 
 
 def stands_in(operation: Any) -> Callable[[tf.Tensor], tf.Tensor] | None:
-    """What stands in for an operation of a graph: a softplus, or the sigmoid of its argument, which is its gradient."""
+    """Return the replacement of a graph's operation: of a softplus, or of the sigmoid of its argument, its gradient."""
     if operation.type not in _FUNCTIONS or not xla_cpu.applies() or operation.inputs[0].dtype not in _DTYPES:
         return None
     users = operation.inputs[0].consumers()
@@ -59,7 +59,7 @@ _LN2 = 355 / 512, -2.121944400546905827679e-4
 
 
 def _exponential(x: tf.Tensor) -> tf.Tensor:
-    """`exp(x)` for `x` from 0 to infinity: a power of 2, whose bits are known, times a series of what is left."""
+    """Return `exp(x)` for `x` from 0 to infinity: a power of 2, whose bits are known, times a series of the rest."""
     kind = np.finfo(x.dtype.as_numpy_dtype)
     x = tf.minimum(x, (kind.maxexp + 0.1) * math.log(2))  # beyond all that is finite
     power = tf.round(x / math.log(2))
@@ -75,7 +75,7 @@ def _exponential(x: tf.Tensor) -> tf.Tensor:
 
 
 def _powers(dtype: tf.DType) -> int:
-    """How many terms of the exponential's series leave out less than an eighth of a rounding error, up to ln 2 / 2."""
+    """Return the number of terms of exp's series that leave out less than 1/8 of a rounding error, up to ln 2 / 2."""
     count = 1
     while (math.log(2) / 2) ** count / math.factorial(count) > np.finfo(dtype.as_numpy_dtype).eps / 8:
         count += 1
@@ -83,7 +83,7 @@ def _powers(dtype: tf.DType) -> int:
 
 
 def _terms(dtype: tf.DType) -> int:
-    """How many terms of the logarithm's series leave out less than an eighth of a rounding error, up to 1/3."""
+    """Return the number of terms of log's series that leave out less than 1/8 of a rounding error, up to 1/3."""
     count = 1
     while (1 / 9) ** count / (2 * count + 1) > np.finfo(dtype.as_numpy_dtype).eps / 8:
         count += 1

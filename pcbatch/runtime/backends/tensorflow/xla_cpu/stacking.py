@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
 
 FUSED = 8
-"""Of how many arrays XLA's CPU compiler still fuses a concatenation: a constant of its source."""
+"""Number of arrays whose concatenation XLA's CPU compiler still fuses: a constant of its source."""
 
 
 def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:

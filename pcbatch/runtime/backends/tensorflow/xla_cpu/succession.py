@@ -1,4 +1,4 @@
-"""What XLA's CPU compiler is to do one after the other: short work, in one thread; and what reads, before what writes.
+"""The order imposed on XLA's CPU compiler: short work in one thread, and reads before writes.
 
 Of kernels that could run at once it hands half to another thread as soon as there are more than eight. The last kernels
 of a block, which write a variable each, all become ready together. Where they are short the other thread costs more

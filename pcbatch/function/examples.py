@@ -1,0 +1,143 @@
+"""Runs of one example: on proxies, or bare once that has taken a while and the typed program agrees with NumPy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+from pcbatch.errors import PcbatchError
+from pcbatch.function.readings import ReadProgram
+from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.single.agreement import Agreement
+from pcbatch.single.bare import Bare, Frozen, UnfitError, kind_of
+from pcbatch.single.running import Singly
+from pcbatch.single.surroundings import Surroundings
+
+PATIENCE = 0.2
+"""So many seconds runs on proxies take, of examples of one kind, before the function is read for bare runs."""
+MOST_KINDS, MOST_READINGS, MOST_FAILURES = 64, 8, 3
+"""Limits: of kinds of examples that are told apart, of readings of one, and of its bare runs that fail.
+
+More may fail where they are a quarter of its runs at most.
+"""
+
+running: ContextVar[Surroundings | None] = ContextVar("running_singly", default=None)
+"""Those of the function that runs one example right now."""
+
+
+@dataclass
+class _Kind:
+    """Examples of the same types."""
+
+    seconds: float = 0.0
+    """Seconds that they have taken on proxies."""
+    program: ReadProgram | None = None
+    captured: Any = None
+    """The types of captured arrays when the program was read."""
+    divides: bool = False
+    changes: bool = True
+    """True if ints are divided, and arrays changed."""
+    readings: int = 0
+    runs: int = 0
+    failures: int = 0
+    """Number of bare runs, and of those among them that had to be done again on proxies."""
+
+
+class Examples:
+    """Runs one example at a time of one batched function."""
+
+    def __init__(
+        self, function: FunctionType, plain_of: Callable[[Any], Any], empty: Callable[..., Any], backend: Backend
+    ):
+        self._made = function, plain_of, empty
+        self._backend = backend
+        self._kinds: dict[Any, _Kind] = {}
+        self._bare_ones: dict[bool, Singly | None] = {}
+
+    @cached_property
+    def on_proxies(self) -> Singly:
+        """The runner of any example."""
+        return Singly(*self._made)
+
+    def _bare(self, changes: bool) -> Singly | None:
+        """Return the bare runner of an example, for a program that may change arrays or for one that changes none."""
+        if changes not in self._bare_ones:
+            try:
+                found = Singly(*self._made, Bare if changes else Frozen)
+            except UnfitError:
+                found = None
+            self._bare_ones[changes] = found
+        return self._bare_ones[changes]
+
+    def run(self, receiver: Any, args: Any, kwargs: Any, read: Callable[[], ReadProgram]) -> Any:
+        """Return the function's result for one example; `read` gives the typed program for such."""
+        kind = self._kind(args, kwargs) if self._backend.runs_unseen() else None
+        if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
+            kind.runs += 1
+            try:
+                bare = self._bare(kind.changes)
+                return self._within(bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
+            except Exception:  # proxies know better, or raise it as the user is to see it
+                kind.failures += 1
+        started = time.perf_counter()
+        try:
+            return self._within(self.on_proxies, receiver, args, kwargs)
+        finally:
+            if kind is not None:
+                kind.seconds += time.perf_counter() - started
+
+    def _within(self, singly: Singly | None, receiver: Any, args: Any, kwargs: Any, *divide: Any) -> Any:
+        assert singly is not None
+        token = running.set(singly.around)
+        try:
+            return singly(receiver, args, kwargs, *divide)
+        finally:
+            running.reset(token)
+
+    def _kind(self, args: Any, kwargs: Mapping[str, Any]) -> _Kind | None:
+        """The kind of an example; None where it has something that cannot be told apart."""
+        try:
+            key = kind_of(args), kind_of(kwargs)
+            found = self._kinds.get(key)
+        except TypeError:
+            return None
+        if found is None:
+            if len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            found = self._kinds[key] = _Kind()
+        return found
+
+    def _is_bare(self, kind: _Kind, read: Callable[[], ReadProgram]) -> bool:
+        """Return whether examples of a kind may run bare at present."""
+        if kind.failures > max(MOST_FAILURES, kind.runs // 4):
+            return False
+        if kind.program is not None:
+            captured = kind.program.captured(self._backend)
+            if captured is not None and captured.types == kind.captured:
+                return kind.captured is not None
+        if kind.readings >= MOST_READINGS:
+            return False
+        kind.readings += 1
+        token = running.set(None)
+        try:
+            program = read()
+        except PcbatchError:
+            kind.readings = MOST_READINGS
+            return False
+        finally:
+            running.reset(token)
+        captured = program.captured(self._backend)
+        if captured is None:
+            return False
+        agreement = Agreement(program.reading.program, {**program.reading.names, **captured.values})
+        kind.program, kind.captured = program, captured.types
+        kind.divides, kind.changes = agreement.divides, agreement.changes
+        if not agreement.holds or self._bare(kind.changes) is None:
+            kind.readings = MOST_READINGS
+            kind.program = None
+        return kind.program is not None

@@ -1,0 +1,299 @@
+"""Tell whether NumPy's own numbers and arrays give what a typed program says.
+
+Each op is evaluated once on numbers of its operands' types, as Python and NumPy have it: what comes out must have the
+types that the program says. Few operators differ in anything but types: comparisons of two dtypes, shifts by a number
+that may be negative, slices that may leave their array. They do not agree.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir import program as ir
+from pcbatch.ir.evaluation import MEANINGS
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Constant,
+    Delayed,
+    Expression,
+    Input,
+    Items,
+    Name,
+    Operator,
+    Slice,
+    Starred,
+)
+from pcbatch.ir.payload import CAST, Copy, expression_of, pattern_of
+from pcbatch.ir.types import StructType, TensorType, Type, leaves
+from pcbatch.ir.values import flatten, pack
+
+
+class ApartError(Exception):
+    """Raised where NumPy would, or may, do otherwise."""
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "@": operator.matmul,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.inv,
+    "not": operator.not_,
+}
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_STRUCTURAL = frozenset({"__element__", "__with_field__", "__with_item__", "__length__", "__index__", "__axis__"})
+"""Pseudo-builtins of which Python's structures know nothing: there the user's code has lists and objects."""
+_OTHERWISE = frozenset({"argsort", "sort", "numpy", "view"})
+"""Methods and functions that are not NumPy's own for a lane."""
+_LIBRARIES = ("numpy", "math", "tensorflow", "keras", "builtins")
+
+
+class Agreement:
+    """The agreement of a program (`holds`), whether it divides ints, and whether it may change an array in place."""
+
+    def __init__(self, program: ir.Program, names: Mapping[str, Any]):
+        self.names = names
+        self.divides = self.changes = False
+        try:
+            with np.errstate(all="ignore"):
+                for function in program.functions:
+                    self._check(function)
+            self.holds = True
+        except Exception:  # whatever an operation raises for ones
+            self.holds = False
+
+    def _check(self, function: ir.Function) -> None:
+        types = {variable.name: variable.type for variable in function.variables}
+        for block in function.blocks:
+            for op in block.ops:
+                match op:
+                    case ir.Primitive(outputs, inputs, code):
+                        given = [_example(types[name]) for name in inputs]
+                        if isinstance(code, Copy):
+                            _require(given[0], types[outputs[0]])
+                            continue
+                        found = self._value(expression_of(code, len(inputs)), given)
+                        pattern = pattern_of(code)
+                        parts = [found] if pattern is None else _parts(found, pattern)
+                        for name, part in zip(outputs, parts, strict=True):
+                            _require(part, types[name])
+                            self.changes |= any(leaf.shape for leaf in leaves(types[name]))
+                    case ir.Store():
+                        self.changes = True
+                    case ir.Call():
+                        pass
+                    case _:
+                        raise ApartError
+
+    def _value(self, expression: Expression, given: list[Any]) -> Any:
+        """Return the value of an expression; ApartError where it may be another value than a lane's."""
+        value = functools.partial(self._value, given=given)
+        match expression:
+            case Input(place):
+                return given[place]
+            case Constant():
+                return expression.value
+            case Name(name):
+                return self._named(name)
+            case Items("tuple" | "list" as kind, items):
+                return (tuple if kind == "tuple" else list)(self._spread(items, given))
+            case Items("dict", items, keys) if None not in keys:
+                return {value(key): value(item) for key, item in zip(keys, items, strict=True) if key is not None}
+            case Slice(start, stop, step):
+                if not all(each is None or isinstance(each, Constant) for each in (start, stop, step)):
+                    raise ApartError
+                return slice(*(None if each is None else value(each) for each in (start, stop, step)))
+            case Attribute(of, name):
+                return getattr(value(of), name)
+            case Apply(Operator(symbol), arguments):
+                return self._operator(symbol, arguments, given)
+            case Apply(Name(name), arguments) if name == CAST:
+                found = value(arguments[0])
+                _require_cast(found, [str(each.value) for each in arguments[1:] if isinstance(each, Constant)])
+                return found
+            case Apply(Name("__guarded__"), (_, Delayed(inner))):
+                return value(inner)
+            case Apply(function, arguments, keywords):
+                return self._called(function, arguments, keywords, given)
+        raise ApartError
+
+    def _spread(self, items: tuple[Expression, ...], given: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        for each in items:
+            if isinstance(each, Starred):
+                found += self._value(each.value, given)
+            else:
+                found.append(self._value(each, given))
+        return found
+
+    def _named(self, name: str) -> Any:
+        if name in self.names:
+            found = self.names[name]
+            if hasattr(found, "numpy") and hasattr(found, "dtype"):
+                return np.asarray(found)
+            return found
+        if name == "__axis__":
+            return lambda array, axis: np.arange(np.shape(array)[axis], dtype=np.int32)
+        if name in _STRUCTURAL:
+            return MEANINGS[name]
+        return getattr(builtins, name)
+
+    def _called(self, function: Any, arguments: Any, keywords: Any, given: list[Any]) -> Any:
+        called = self._value(function, given)
+        name = getattr(called, "__name__", "")
+        module = getattr(called, "__module__", None) or ("numpy" if isinstance(called, np.ufunc) else "")
+        owner = getattr(called, "__self__", None) if isinstance(function, Attribute) else None
+        if isinstance(owner, (np.ndarray, np.generic)) or (isinstance(function, Name) and function.name in _STRUCTURAL):
+            module = "numpy"
+        is_random = module.startswith("pcbatch.random")
+        if name in _OTHERWISE or not (module.partition(".")[0] in _LIBRARIES or is_random):
+            raise ApartError
+        options = {name: self._value(each, given) for name, each in keywords if name is not None}
+        if len(options) != len(keywords):
+            raise ApartError
+        found = called(*self._spread(arguments, given), **options)
+        if name == "divmod":
+            self.divides = True
+        return _as_numpy(found)
+
+    def _operator(self, symbol: str, arguments: tuple[Expression, ...], given: list[Any]) -> Any:
+        if symbol == "[]":
+            whole, index = (self._value(each, given) for each in arguments)
+            return whole[_first(index)]
+        if symbol in ("<<", ">>") and not _is_natural(arguments[1]):
+            raise ApartError
+        found = [self._value(each, given) for each in arguments]
+        if symbol == "if":
+            return found[1]
+        if symbol in ("and", "or"):
+            return found[-1]
+        if len(found) == 1:
+            return _UNARY[symbol](found[0])
+        left, right = found
+        _require_alike(left, right, symbol in _COMPARISONS)
+        made = _BINARY[symbol](left, right)
+        self.divides |= symbol in ("//", "%") and getattr(made, "dtype", np.dtype(int)).kind in "iu"
+        return made
+
+
+def _is_natural(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and isinstance(expression.value, int) and expression.value >= 0
+
+
+def _example(type_: Type) -> Any:
+    """A value of a type."""
+    if isinstance(type_, TensorType):
+        return _one(type_)
+    return pack(type_, [_one(leaf) for leaf in leaves(type_)])
+
+
+@functools.lru_cache(maxsize=4096)
+def _one(type_: TensorType) -> Any:
+    if type_.weak:
+        return 1 if type_.dtype == "int32" else 1.0
+    if type_.shape:
+        found = np.ones(type_.shape, type_.dtype)
+        if len(type_.shape) > 1 and type_.shape[-1] == type_.shape[-2] and type_.dtype != "bool":
+            found += np.eye(type_.shape[-1], dtype=type_.dtype)  # of which there is an inverse
+        return found
+    return np.dtype(type_.dtype).type(1)
+
+
+def _first(index: Any) -> Any:
+    """An index of which each place is there: numbers of lanes are 0."""
+    if isinstance(index, tuple):
+        return tuple(map(_first, index))
+    if isinstance(index, (bool, np.bool_)):
+        raise ApartError
+    if isinstance(index, np.integer):
+        return 0
+    if isinstance(index, np.ndarray) and index.dtype.kind in "iu":
+        return np.zeros_like(index)
+    return index
+
+
+def _as_numpy(found: Any) -> Any:
+    if isinstance(found, (tuple, list)) and not hasattr(found, "_fields"):
+        return type(found)(map(_as_numpy, found))
+    return found.numpy() if hasattr(found, "numpy") and hasattr(found, "shape") else found
+
+
+def _require_alike(left: Any, right: Any, is_comparison: bool) -> None:
+    """ApartError for operands that are compared in another dtype than a lane's, or of which one is a structure."""
+    kinds = [_kind(each) for each in (left, right)]
+    if is_comparison:
+        strong = [each.dtype for each in (left, right) if isinstance(each, (np.ndarray, np.generic))]
+        if len(strong) == 2 and strong[0] != strong[1] and kinds != ["f", "f"]:
+            raise ApartError
+        if len(strong) == 1 and kinds[0] != kinds[1] and sorted(kinds) != ["f", "i"]:
+            raise ApartError
+        if len(strong) == 1 and sorted(kinds) == ["f", "i"] and strong[0].kind != "f":
+            raise ApartError
+        np.broadcast_shapes(np.shape(left), np.shape(right))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind
+    for kind, letter in ((bool, "b"), (int, "i"), (float, "f"), (complex, "c")):
+        if isinstance(value, kind):
+            return letter
+    raise ApartError
+
+
+def _parts(found: Any, pattern: Any) -> list[Any]:
+    parts: list[Any] = []
+    for each, inner in zip([*found], pattern, strict=True):
+        parts += [each] if inner is None else _parts(each, inner)
+    return parts
+
+
+def _require(found: Any, type_: Type) -> None:
+    """ApartError for a value that is not of a type."""
+    if isinstance(type_, StructType):
+        for each, leaf in zip(flatten(type_, found), leaves(type_), strict=True):
+            _require(each, leaf)
+        return
+    if isinstance(found, (np.ndarray, np.generic)):
+        if type_.weak or found.dtype.name != type_.dtype or found.shape != type_.shape:
+            raise ApartError
+        return
+    kind = _kind(found)
+    wanted = "f" if "float" in type_.dtype else "b" if type_.dtype == "bool" else "i"
+    if type_.shape or kind not in {"f": "fi", "b": "b", "i": "i"}[wanted]:
+        raise ApartError
+
+
+def _require_cast(found: Any, types: list[str]) -> None:
+    """ApartError for a cast of what has a dtype into another one."""
+    if isinstance(found, (np.ndarray, np.generic)):
+        if types != [f"{found.dtype.name}[{', '.join(map(str, found.shape))}]"]:
+            raise ApartError
+    elif not isinstance(found, (bool, int, float)):
+        raise ApartError

@@ -1,0 +1,263 @@
+"""`f.single` on NumPy's own numbers: what it gives is what it gives on proxies, where it runs so at all."""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.function import examples
+from pcbatch.ir.records import fields_of
+from tests.harness import NAMES, load
+from tests.harness import example as example_of
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+SCALE = {"rate": 2.0}
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Bag:
+    def __init__(self, value):
+        self.value = value
+
+    def __lt__(self, other):
+        return self.value < other.value
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """What a function gives on proxies and then bare, and whether it has run bare."""
+
+    def run(function, *arguments):
+        def single():
+            try:
+                return function.single(*arguments)
+            except Exception as error:
+                return type(error).__name__, str(error).splitlines()[0]
+
+        monkeypatch.setattr(examples, "PATIENCE", math.inf)
+        wanted = single()
+        monkeypatch.setattr(examples, "PATIENCE", -1.0)
+        found = single()
+        kinds = function.examples._kinds.values()
+        return wanted, found, any(each.program is not None and not each.failures for each in kinds)
+
+    return run
+
+
+def leaves(value):
+    """The numbers and arrays in a result."""
+    for each in tf.nest.flatten(value):
+        fields = fields_of(each)
+        if fields is None:
+            yield each
+        else:
+            yield type(each).__name__
+            yield from leaves(fields)
+
+
+def assert_equal(found, wanted):
+    ours, theirs = [*leaves(found)], [*leaves(wanted)]
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        assert type(one) is type(other)
+        if isinstance(one, tf.Tensor):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+        else:
+            assert one == other or one != one
+
+
+def scalars(x, n):
+    total, count = 0.0, 0
+    for value in x:
+        if value > 1.5:
+            total += value
+            count += 1
+    return total, count, abs(-n), n - 3 < 0, max(x), min(1.0, x[0]), [value * 2 for value in x]
+
+
+def stores(x, n):
+    a = np.zeros_like(x)
+    for i in range(3):
+        a[i] = x[i] * 2
+    row = a[1:]
+    row += 1
+    a[n % 3], a[0] = a[0], a[n % 3]
+    return a, row, a.sum(), a @ x
+
+
+def with_objects(x, n):
+    bags = [Bag(x[0]), Bag(x[1] * 2)]
+    pairs = sorted([(3, 1), (1, 2)])
+    return min(bags).value, pairs.pop(0), math.floor(x[0]), round(x[1], 1), math.sqrt(n)
+
+
+def of_tensorflow(x, n):
+    return tf.reduce_sum(x) * x, tf.cast(n, x.dtype) * x[0]
+
+
+def captured(x, n):
+    return x * WEIGHTS, WEIGHTS[0] * x[1], x * SCALE["rate"]
+
+
+def recursive(x, n):
+    def gcd(a, b):
+        return a if b == 0 else gcd(b, a % b)
+
+    return gcd(n * 12, 18), gcd(18, n)
+
+
+@pytest.mark.parametrize(
+    "function", [scalars, stores, with_objects, of_tensorflow, captured, recursive], ids=lambda f: f.__name__
+)
+def test_it_runs_bare(function, both):
+    wanted, found, is_bare = both(pcbatch.autobatch(function), np.array([2.5, 1.25, 3.75]), np.int32(3))
+    assert is_bare
+    assert_equal(found, wanted)
+
+
+def float_beside_int(x, n):
+    return n * 0.5, x * n
+
+
+def flags(x, n):
+    return (n < 2) + (n < 5), sum([n < 1, n < 9]), -(x[0] > n)
+
+
+def sums_of_ints(x, n):
+    a = np.zeros(3, np.int32)
+    a[n % 3] = n
+    return a.sum(), a * 0.5, np.cumsum(a)
+
+
+def members(x, n):
+    return (Level.HIGH if n > 2 else Level.LOW) * n
+
+
+def of_numbers(x, n):
+    return np.sqrt(2.0) * x, np.mean([1.0, 2.0]) * x, np.sum([1, 2]) * n, np.arange(3).sum() * x
+
+
+def windows(x, n):
+    return x[n : n + 2]
+
+
+def shifts(x, n):
+    return 1 << (n - 4), -5 // n, -5 % n
+
+
+def asks(x, n):
+    return (n > 2) is True, isinstance(n, float), x[0] == n
+
+
+def order(x, n):
+    return np.argsort(np.array([2.0, 1.0, 2.0, 1.0] * 20) * x[0])
+
+
+def large(x, n):
+    a = np.zeros(3, np.uint8)
+    a[0] = 300
+    return a, int(x[0] * 1e12)
+
+
+def by_zero(x, n):
+    return x / (n - n), n // (n - n)
+
+
+def joined(x, n):
+    y = n
+    if x[0] > 2:
+        y = x[0]
+    return y * 0.5, y == n
+
+
+PROGRAMS = (
+    *(scalars, stores, with_objects, of_tensorflow, captured, recursive, float_beside_int, flags, sums_of_ints),
+    *(members, of_numbers, windows, shifts, asks, order, large, by_zero, joined),
+)
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("counter", [np.int32, np.int64, np.float32])
+def test_what_it_gives_is_the_same_bare_or_not(function, dtype, counter, both):
+    wanted, found, _ = both(pcbatch.autobatch(function), np.array([2.5, 1.25, 3.75]).astype(dtype), counter(3))
+    assert_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_corpus_gives_the_same(name, both):
+    program = load(name)
+    arguments = program.arguments(2)
+    for lane in range(2):
+        wanted, found, _ = both(program.function, *example_of(arguments, lane))
+        assert_equal(found, wanted)
+
+
+def test_most_of_the_corpus_runs_bare(both):
+    names = NAMES[::8]
+    found = [both(load(name).function, *example_of(load(name).arguments(1), 0))[2] for name in names]
+    assert sum(found) > 0.6 * len(names)
+
+
+def test_what_it_reads_counts_at_each_call(both, monkeypatch):
+    @pcbatch.autobatch
+    def scaled(n):
+        return n * SCALE["rate"]
+
+    monkeypatch.setitem(SCALE, "rate", 2)
+    wanted, found, is_bare = both(scaled, np.int32(3))
+    assert is_bare
+    assert_equal(found, wanted)
+    monkeypatch.setitem(SCALE, "rate", 0.5)  # NumPy makes float64 of it, a lane float32
+    assert scaled.single(np.int32(3)).dtype == tf.float32
+
+
+def test_a_tape_is_not_passed_by(both):
+    @pcbatch.autobatch
+    def cubed(x):
+        return x * x * x
+
+    x = tf.constant(2.0)
+    assert both(cubed, x)[2]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = cubed.single(x)
+    assert float(tape.gradient(y, x)) == 12.0
+
+
+def test_an_error_is_raised_at_the_users_line_and_once(both):
+    @pcbatch.autobatch
+    def failing(a, n):
+        a[0] += 1.0
+        assert a[0] < 2.0, f"too much: {a[0]}"
+        return a[n]
+
+    given = np.array([1.0, 2.0])
+    wanted, found, _ = both(failing, given, np.int32(0))
+    assert found == wanted == ("AssertionError", "too much: 2.0")
+    np.testing.assert_array_equal(given, [1.0, 2.0])
+    assert both(failing, np.array([0.0, 2.0]), np.int32(5))[1][0] == "IndexError"
+
+
+def test_kinds_that_keep_failing_are_left_to_proxies(both):
+    @pcbatch.autobatch
+    def inverse(n):
+        return 7 // n
+
+    both(inverse, np.int32(2))
+    for _ in range(10):
+        with pytest.raises(ZeroDivisionError):
+            inverse.single(np.int32(0))
+    (kind,) = inverse.examples._kinds.values()
+    assert kind.failures == examples.MOST_FAILURES + 1
+    assert int(inverse.single(np.int32(2))) == 3

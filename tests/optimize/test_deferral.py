@@ -1,0 +1,305 @@
+"""What turns of loops compute and only results need is put off: equal results, faults, steps and gradients."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+from pcbatch.function import pipeline
+from pcbatch.ir.machine_interpreter import interpret_machine
+from pcbatch.ir.text.machine_parser import parse_machine
+from pcbatch.ir.text.machine_printer import print_machine
+from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
+from pcbatch.optimize.machine import deferral
+
+WIDTH, TAGS, LONGEST, LANES = 3, 4, 12, 9
+RANDOM = np.random.default_rng(3)
+CELL, HEAD = (tf.Variable(RANDOM.normal(size=s).astype(np.float32)) for s in ((WIDTH, WIDTH), (WIDTH, TAGS)))
+X = RANDOM.normal(size=[LANES, LONGEST, WIDTH]).astype(np.float32)
+GOLD = RANDOM.integers(0, TAGS, size=[LANES, LONGEST]).astype(np.int32)
+LENGTH = np.array([0, 1, 2, 12, 5, 7, 3, 12, 1], np.int32)
+
+
+@pytest.fixture(autouse=True)
+def everything_pays(monkeypatch):
+    """Cheap turns are put off, too, a few at a time."""
+    monkeypatch.setattr(pipeline, "pays", lambda *_: True)
+    monkeypatch.setattr(deferral, "MOST", 8)
+
+
+def step(x, h):
+    return tf.tanh(x + tf.linalg.matvec(CELL, h))
+
+
+def sums(x, gold, n):
+    h, loss = tf.zeros([WIDTH]), 0.0
+    for t in range(n):
+        h = step(x[t], h)
+        loss += tf.nn.sparse_softmax_cross_entropy_with_logits(gold[t], tf.linalg.matvec(HEAD, h, transpose_a=True))
+    return loss
+
+
+def stores(x, gold, n):
+    h, scores = tf.zeros([WIDTH]), tf.zeros([LONGEST, TAGS])
+    for t in range(n - 1, -1, -1):
+        h = step(x[t], h)
+        scores[t] = tf.nn.softmax(tf.linalg.matvec(HEAD, h, transpose_a=True))
+    return scores
+
+
+def stores_over_each_other(x, gold, n):
+    """The last one at a place counts."""
+    h, scores = tf.zeros([WIDTH]), tf.zeros([TAGS, TAGS])
+    for t in range(n):
+        h = step(x[t], h)
+        scores[gold[t]] = tf.linalg.matvec(HEAD, h, transpose_a=True)
+    return scores
+
+
+def of_a_lane(x, gold, n):
+    """Turns read what all of a lane's have in common, and what was there before the turn."""
+    query, h, total, last = x[0], tf.zeros([WIDTH]), 0.0, tf.zeros([WIDTH])
+    for t in range(n):
+        total = 0.5 * total + tf.reduce_sum(tf.exp(query * h) * x[0])
+        h = step(x[t], h)
+        last = h
+    return total, last
+
+
+def leaves(x, gold, n):
+    h, loss = tf.zeros([WIDTH]), 0.0
+    for t in range(n):
+        h = step(x[t], h)
+        if gold[t] == 0:
+            break
+        loss += tf.reduce_logsumexp(tf.linalg.matvec(HEAD, h, transpose_a=True))
+    return loss, h
+
+
+def in_an_arm(x, gold, n):
+    h, loss, count = tf.zeros([WIDTH]), 0.0, 0
+    for t in range(n):
+        h = step(x[t], h)
+        if gold[t] > 1:
+            loss += tf.reduce_logsumexp(tf.linalg.matvec(HEAD, h, transpose_a=True))
+            count += 1
+    return loss, count
+
+
+def asks_of_an_array(x, gold, n):
+    """The condition of the loop can fail, so that it is asked once."""
+    h, loss, t = tf.zeros([WIDTH]), 0.0, 0
+    while gold[t] > 0:
+        h = step(x[t], h)
+        loss += tf.reduce_logsumexp(tf.linalg.matvec(HEAD, h, transpose_a=True))
+        t += 1
+    return loss + t
+
+
+def fails(x, gold, n):
+    h, loss = tf.zeros([WIDTH]), 0.0
+    for t in range(n):
+        h = step(x[t], h)
+        assert gold[t] < 3, f"{t}"
+        loss += tf.reduce_logsumexp(tf.linalg.matvec(HEAD, h, transpose_a=True))
+    return loss
+
+
+def stores_outside(x, gold, n):
+    """Of two faults the first one counts: that of a store, whose value is put off, is found in its turn."""
+    h, scores = tf.zeros([WIDTH]), tf.zeros([6, TAGS])
+    for t in range(n):
+        h = step(x[t], h)
+        scores[t] = tf.linalg.matvec(HEAD, h, transpose_a=True)
+        assert t < 8, "late"
+    return scores
+
+
+def before_a_loop(x, gold, n):
+    h, loss = tf.zeros([WIDTH]), 0.0
+    for t in range(n):
+        h = step(x[t], h)
+        loss += tf.reduce_logsumexp(tf.linalg.matvec(HEAD, h, transpose_a=True))
+    for t in range(n):
+        h = step(h, x[t])
+        loss -= tf.reduce_max(tf.linalg.matvec(HEAD, h, transpose_a=True))
+    return loss
+
+
+def all_of_it(x, gold, n):
+    """Nothing is handed from turn to turn."""
+    scores = tf.zeros([LONGEST, TAGS])
+    for t in range(n):
+        scores[t] = tf.linalg.matvec(HEAD, x[t], transpose_a=True)
+    return scores
+
+
+PROGRAMS = [
+    sums,
+    stores,
+    stores_over_each_other,
+    of_a_lane,
+    leaves,
+    in_an_arm,
+    asks_of_an_array,
+    fails,
+    stores_outside,
+    before_a_loop,
+    all_of_it,
+]
+OPTIONS = [
+    {"schedule": "earliest"},
+    {"schedule": "sweep"},
+    {"form": "auto"},
+    {"jit": False},
+    {"max_lanes": 4},
+    {"deterministic": True},
+    {"max_steps": 10},
+    {"schedule": "busiest", "max_steps": 3},
+]
+
+
+def batched(function, **options):
+    return pcbatch.autobatch(function, **{"form": "lockstep", **options})
+
+
+def deferred(function):
+    return [block for block in function.program("machine", X, GOLD, LENGTH).blocks if block.deferred is not None]
+
+
+def plainly(monkeypatch, function, **options):
+    """The function without turns that are put off."""
+    monkeypatch.setattr(pipeline, "pays", lambda *_: False)
+    found = batched(function, **options)
+    assert not deferred(found)
+    return found
+
+
+def assert_close(values, others):
+    for one, other in zip(tf.nest.flatten(values), tf.nest.flatten(others), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda each: each.__name__)
+def test_the_program_means_the_same(function, monkeypatch):
+    """Lane by lane, in the interpreter of the dialect, which runs turn after turn."""
+    found = {}
+    for name, lanes in (("deferred", batched(function)), ("plain", plainly(monkeypatch, function))):
+        monkeypatch.setattr(pipeline, "pays", lambda *_, name=name: name == "deferred")
+        compilation = lanes.pipeline(X, GOLD, LENGTH)
+        program = compilation.machine_program
+        verify_machine(program)
+        assert parse_machine(print_machine(program)) == program
+        assert any(block.deferred is not None for block in program.blocks) == (name == "deferred")
+        captured = compilation.captured_now()
+        evaluate, store = interpreter_callbacks(program, replace(compilation.environment, captured=captured))
+        given = dict(zip(compilation.parameters(), (X, GOLD, LENGTH), strict=True))
+        for lane in (0, 2, 4, 7):
+            outcome = interpret_machine(
+                program,
+                [tf.constant(given[each][lane]) for each in program.parameters],
+                evaluate,
+                store,
+                shared=[captured.values[each] for each in program.shared],
+                max_depth=10,
+                max_steps=1000,
+            )
+            found.setdefault(lane, []).append(outcome)
+    for one, other in found.values():
+        assert (one.status, one.message, one.steps) == (other.status, other.message, other.steps)
+        if one.value is not None:
+            assert_close(one.value, other.value)
+
+
+def test_all_turns_of_all_lanes_are_one_launch(monkeypatch):
+    """With room for all of them; the cell of the longest lane runs as often as that has turns."""
+    monkeypatch.setattr(deferral, "MOST", LONGEST)
+    lanes = batched(sums)
+    (block,) = deferred(lanes)
+    run = lanes.run(X, GOLD, LENGTH)
+    assert run.executions[block.label] == 1
+    assert_close(run.value, np.array([lanes.single(*each) for each in zip(X, GOLD, map(int, LENGTH), strict=True)]))
+    with tf.GradientTape() as tape:
+        run = lanes.run(X, GOLD, LENGTH)
+        loss = tf.reduce_sum(run.value)
+    assert run.executions[block.label] == 1
+    assert tape.gradient(loss, HEAD) is not None
+
+
+def same(run, expected):
+    np.testing.assert_array_equal(run.status, expected.status)
+    np.testing.assert_array_equal(run.lane_steps, expected.lane_steps)
+    assert [str(error) for error in run.errors] == [str(error) for error in expected.errors]
+    assert_close(run.value, expected.value)
+
+
+CROSSED = [(function, {}) for function in PROGRAMS]
+CROSSED += [(function, options) for function in (of_a_lane, leaves, stores_outside) for options in OPTIONS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "options"), CROSSED, ids=lambda each: getattr(each, "__name__", str(each)))
+def test_runs_are_equal(function, options, monkeypatch):
+    lanes = batched(function, **options)
+    assert deferred(lanes)
+    run = lanes.run(X, GOLD, LENGTH)
+    limit = {"max_steps": options["max_steps"]} if "max_steps" in options else {}
+    same(run, plainly(monkeypatch, function, **limit).run(X, GOLD, LENGTH))
+
+
+def gradients(function):
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        run = function.run(x, GOLD, LENGTH)
+        total = sum(
+            tf.reduce_sum(tf.where(run.status == 0, tf.reshape(v, [LANES, -1])[:, 0], 0.0) ** 2)
+            for v in tf.nest.flatten(run.value)
+            if v.dtype == tf.float32
+        )
+    return tape.gradient(total, [x, CELL, HEAD], unconnected_gradients="zero")
+
+
+TAPED = [(function, {}) for function in PROGRAMS]
+TAPED += [(of_a_lane, {"deterministic": True}), (leaves, {"tape": "replay"})]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "options"), TAPED, ids=lambda each: getattr(each, "__name__", str(each)))
+def test_gradients_are_equal(function, options, monkeypatch):
+    found = gradients(batched(function, **options))
+    for one, other in zip(found, gradients(plainly(monkeypatch, function, **options)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_what_stays(monkeypatch):
+    """A loop in a loop, a head that the next turn needs, and one of which only the last turn counts."""
+
+    def fed_back(x, gold, n):
+        h = tf.zeros([WIDTH])
+        total = 0.0
+        for t in range(n):
+            score = tf.reduce_sum(tf.exp(h))
+            total += score
+            h = step(x[t], h) * score
+        return total
+
+    def in_another(x, gold, n):
+        total = 0.0
+        for _ in range(n):
+            for t in range(n):
+                total += tf.reduce_sum(tf.exp(x[t]))
+        return total
+
+    def the_last(x, gold, n):
+        h, score = tf.zeros([WIDTH]), 0.0
+        for t in range(n):
+            h = step(x[t], h)
+            score = tf.reduce_sum(tf.exp(h))
+        return score
+
+    for function in (fed_back, in_another, the_last):
+        assert not deferred(batched(function))
