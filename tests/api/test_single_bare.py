@@ -17,6 +17,7 @@ from tests.harness import example as example_of
 
 WEIGHTS = np.array([1.0, 2.0, 3.0])
 SCALE = {"rate": 2.0}
+slow = pytest.mark.slow
 
 
 class Level(IntEnum):
@@ -194,7 +195,7 @@ def test_what_it_gives_is_the_same_bare_or_not(function, dtype, counter, both):
     assert_equal(found, wanted)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[slow] * (n % 3 > 0)) for n, name in enumerate(NAMES)])
 def test_the_corpus_gives_the_same(name, both):
     program = load(name)
     arguments = program.arguments(2)
@@ -204,7 +205,7 @@ def test_the_corpus_gives_the_same(name, both):
 
 
 def test_most_of_the_corpus_runs_bare(both):
-    names = NAMES[::8]
+    names = NAMES[::12]
     found = [both(load(name).function, *example_of(load(name).arguments(1), 0))[2] for name in names]
     assert sum(found) > 0.6 * len(names)
 
