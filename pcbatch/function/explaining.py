@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ LOCAL = OptionValues(
     strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
 )
 """The options under which the host sees which lanes run which block."""
-ON_THE_FLY = {"depth": "Fold, by depth", "agenda": "DyNet, by agenda"}
+ON_THE_FLY: dict[Literal["depth", "agenda"], str] = {"depth": "Fold, by depth", "agenda": "DyNet, by agenda"}
 OTHERS: dict[str, OptionValues] = {
     "its hybrid": {**LOCAL, "strategy": "hybrid"},
     "the switch": {**LOCAL, "strategy": "pc", "schedule": "switch"},
@@ -73,7 +73,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
     on_the_fly = {}
     if chosen:
         on_the_fly = {
-            each: _measured(plain.options(**{**LOCAL, "strategy": each}), args, kwargs) for each in ON_THE_FLY
+            each: _measured(plain.options(**LOCAL).options(strategy=each), args, kwargs) for each in ON_THE_FLY
         }
     blocks = _blocks(local, chosen, ways, {each: measured.run.executions for each, measured in on_the_fly.items()})
     found = [usual.way("as it is run", blocks)]
