@@ -27,6 +27,7 @@ REFUSABLE = {
     "PCB401": "a slice of known bounds that leaves the array, stored where one of its full length should be",
     "PCB204": "an element stored into a second name of a global array",
     "PCB205": "an element stored into an array that has another live name",
+    "PCB211": "an object that a batched function has changed, read by its caller",
     "PCB420": "an element stored into an array that a helper gave back",
     "PCB404": "what a lane cannot keep, such as a lambda, used behind a branch, a loop or a call",
 }
