@@ -303,3 +303,14 @@ def test_what_stays(monkeypatch):
 
     for function in (fed_back, in_another, the_last):
         assert not deferred(batched(function))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [sums, stores])
+def test_deterministic_results_have_the_same_bits_in_any_batch(function):
+    lanes = batched(function, deterministic=True)
+    whole = np.asarray(lanes(X, GOLD, LENGTH))
+    for size in (1, 2, 5):
+        for first in range(0, LANES - size + 1, size):
+            part = slice(first, first + size)
+            np.testing.assert_array_equal(lanes(X[part], GOLD[part], LENGTH[part]), whole[part])
