@@ -183,7 +183,7 @@ def _no_array(name: str, value: Any, error: Exception) -> UsageError:
     """PCB511: an argument that no lane can have."""
     why: object = error
     if isinstance(value, (str, bytes)):
-        why = f"text is no array; make it a static argument, static_argnames={name!r}"
+        why = f"text is no array\n  help: make it a static argument, `static_argnames={name!r}`"
     elif isinstance(error, RecursionError):
         why = "it contains itself, or is nested too deep"
     return UsageError("PCB511", f"argument {name!r}: {why}")
