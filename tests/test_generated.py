@@ -92,12 +92,14 @@ def test_machines_at_length(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
 
 
-LOCAL, HYBRID, SWITCH = OTHER_STRATEGIES
+LOCAL, HYBRID, SWITCH, DEPTH, AGENDA = OTHER_STRATEGIES
 SEEDS = 40
 """How many programs run under each of the paper's other machines, in the slow tests."""
 
 
-@pytest.mark.parametrize(("seed", "mode"), [(0, LOCAL), (13, LOCAL), (2, HYBRID), (23, SWITCH)], ids=str)
+@pytest.mark.parametrize(
+    ("seed", "mode"), [(0, LOCAL), (13, LOCAL), (2, HYBRID), (23, SWITCH), (0, DEPTH), (13, AGENDA)], ids=str
+)
 def test_the_papers_other_machines(seed: int, mode: Mode) -> None:
     judge(check_run, program_of(seed), mode)
 

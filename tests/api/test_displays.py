@@ -205,6 +205,7 @@ def test_a_refusal_names_its_place_as_a_syntax_error_does():
 def test_a_package_that_is_missing_is_named_with_its_extra(package, use, tmp_path):
     samples = mock.Mock(spec=Samples, draws=0, chains=1, healthy=np.array([True]))
     samples.items, samples.settings = list, mock.Mock(save_warmup=False)
+    samples.extra = {}
     samples.posterior = samples.sample_stats = {"diverging": np.zeros([1, 0], bool)}
     with mock.patch.dict(sys.modules, {package: None}), pytest.raises(pcbatch.UsageError) as caught:
         getattr(Samples, use)(samples, *([tmp_path / "out"] if use == "plot" else []))

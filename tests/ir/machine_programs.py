@@ -97,6 +97,34 @@ b3:
   return
 """
 
+# The squares of all turns may be computed at once.
+DEFERRED = """\
+program machine squares(array, n) -> array
+  var array: int32[4]  register
+  var n: int32[]  register
+  var i: weak int32[]  register
+  var t0: bool[]  temporary
+  var t1: int32[]  temporary
+  site 0: INDEX "IndexError: index out of range"
+
+function squares
+b0:
+  piece () -> i:
+    i = 0
+  jump b1
+b1:
+  turns i of n, at most 4, of b0
+  piece (i) -> t1:
+    t1 = i * i
+  store array[i] = t1  site 0
+  piece (i, n) -> i, t0:
+    i = i + 1
+    t0 = i < n
+  branch t0 b1 b2
+b2:
+  return
+"""
+
 CHECKED = """\
 program machine checked(x, n) -> result
   var x: int32[]  register

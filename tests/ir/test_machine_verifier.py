@@ -11,10 +11,10 @@ from pcbatch.ir.verify import machine_block_rules, machine_rules
 from pcbatch.ir.verify.machine import validate, verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from tests.ir import machine_programs
-from tests.ir.machine_programs import CHECKED, CONVERTED, EVERYTHING, FIBONACCI, FORKED, GCD, SQUARES
+from tests.ir.machine_programs import CHECKED, CONVERTED, DEFERRED, EVERYTHING, FIBONACCI, FORKED, GCD, SQUARES
 
 
-@pytest.mark.parametrize("text", machine_programs.ALL.values(), ids=machine_programs.ALL)
+@pytest.mark.parametrize("text", [*machine_programs.ALL.values(), DEFERRED], ids=[*machine_programs.ALL, "deferred"])
 def test_good_programs_pass(text):
     verify_machine(parse_machine(text))
 
@@ -91,6 +91,29 @@ BROKEN = {
     "popped without the leader": ("pointers", EVERYTHING, "pop x, kept", "pop x", "but b3 does not move them together"),
     "order with a block twice": ("places", GCD, "order b0, b2", "order b0, b0, b2", "the order has 0 more than once"),
     "order without the entry": ("order", GCD, "order b0, b2", "order b2", "the order lacks b0"),
+    "turns that go elsewhere": (
+        "deferred",
+        DEFERRED,
+        "branch t0 b1 b2",
+        "branch t0 b2 b1",
+        "branches to itself or goes on",
+    ),
+    "turns counted by an array": (
+        "deferred",
+        DEFERRED,
+        "turns i of n",
+        "turns i of array",
+        "'array' cannot count its turns",
+    ),
+    "no turns": ("deferred", DEFERRED, "at most 4", "at most 0", "it has 0 turns at most, of block 0"),
+    "turns that see each other": (
+        "deferred",
+        DEFERRED,
+        "-> t1:",
+        "-> t1, n:\n    n = i * i",
+        "each would see 'n'",
+    ),
+    "turns that store at one place": ("deferred", DEFERRED, "array[i] =", "array[n] =", "store at their own places"),
     "merged twice": (
         "merged",
         GCD,

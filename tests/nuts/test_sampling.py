@@ -123,7 +123,7 @@ def test_a_chain_does_not_depend_on_the_others(warmed):
 def test_chains_meet_for_a_product_that_all_share(monkeypatch):
     """Though one chain's gradient is cheap enough for native code: several are cheaper by one product."""
     monkeypatch.setattr(driver.Course, "run", lambda course, progress: course)
-    monkeypatch.setattr(api, "_told", lambda course: course)
+    monkeypatch.setattr(api, "_told", lambda course, extra: course)
     x = tf.constant(np.random.default_rng(0).normal(size=(200, 8)), tf.float32)
 
     def product(q, x):
