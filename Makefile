@@ -16,12 +16,11 @@ help:
 demo: $(VENV)/.nuts ## sample a posterior with 64 chains: a table, pictures in out/
 	PCBATCH_CACHE=$${PCBATCH_CACHE-.cache/pcbatch} $(BIN)/python examples/nuts/breast_cancer.py
 
-# Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Three runs:
-# XLA keeps what it has compiled until its process ends, in so many tests 7 GB. In the last one, groups of tests
+# Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Two runs, since
+# XLA keeps what it has compiled until its process ends: gigabytes, in so many tests. In the second one, groups of tests
 # that share what is dear to make come first, each in one worker.
 test: $(VENV)/.dev ## the tests, without the slow ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py --splits 2 --group 1
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py --splits 2 --group 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore=tests/test_corpus.py
 
 # The slow tests in parts, for the same reason: 8,800 compiled programs of the corpus take 14 to 25 MB each, and what
