@@ -95,7 +95,8 @@ class Transform:
                 continue
             scale = np.maximum(1, np.abs(wanted).max(initial=0))
             if not (np.isfinite(part).all() and (np.abs(found - wanted) <= CLOSE * scale).all()):
-                raise UsageError("PCB558", f"the initial {name!r} must be strictly inside {bijector!r}")
+                example = f", as {found.tolist()} is" if _is_short(found) else ""
+                raise UsageError("PCB558", f"the initial {name!r} must be strictly inside {bijector!r}{example}")
         return np.asarray(moved)
 
     def log_jacobian(self, position: Any) -> Any:
@@ -154,3 +155,8 @@ def _prefixes(name: str) -> list[str]:
     """A name and those of the structures around it, from the innermost."""
     path = name.split(".")
     return [".".join(path[:length]) for length in range(len(path), 0, -1)]
+
+
+def _is_short(found: np.ndarray) -> bool:
+    """Return whether a value is fit to be shown: finite, and a few numbers."""
+    return found.size <= 9 and bool(np.isfinite(found).all())
