@@ -25,7 +25,7 @@ from tests.programs.judging import FAILURES, PLAIN, numbers, same
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^(\S.*?)  # -> (.*)$", re.MULTILINE)
 APART = re.compile(r"^```.*?^```$|^\|.*?$|^#.*?$|^<!--.*?-->$|^!\[.*?$|^:::.*?$", re.DOTALL | re.MULTILINE)
-"""What is no sentence: code, rows of tables, headings, comments, pictures, names that a page documents."""
+"""Text that is no sentence: code, rows of tables, headings, comments, pictures, names that a page documents."""
 ROW = re.compile(r"^\| (`.*`) \| (PCB\d+) \| (`.*`) \|$", re.MULTILINE)
 IMPORTS = re.compile(r"^import (numpy as np|tensorflow as tf|pcbatch)\n", re.MULTILINE)
 

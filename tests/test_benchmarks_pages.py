@@ -22,7 +22,7 @@ WITHOUT_FIGURES: dict[str, Iterable[str]] = {
     "trees": trees.page({}, "trees.png", ""),
     "cache": cache.page({}, ""),
 }
-"""What each page says whatever was measured."""
+"""The text of each page that does not depend on what was measured."""
 
 
 @pytest.mark.parametrize("page", WITHOUT_FIGURES)

@@ -222,7 +222,7 @@ def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")
 def test_the_code_of_the_samplers_page_runs(tmp_path, monkeypatch):
-    """That which is one program: the first model and what is done with it, up to what repeats."""
+    """The code that is one program: the first model and what is done with it, up to what repeats."""
     text, _, _ = (ROOT / "docs" / "nuts.md").read_text(encoding="utf-8").partition("## Repeatable")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (tmp_path / "program.py").write_text("\n".join(blocks), encoding="utf-8")

@@ -151,7 +151,7 @@ def bound(figures: Figures, name: str) -> str:
 
 
 def over_local(cells: Cells) -> list[str]:
-    """How many times as high utilisation is as that of local batching: a table under its title, where there is one."""
+    """A table of utilisation as a multiple of local batching's, under its title, where there is one."""
     many = {chains: cell for chains, cell in cells.items() if chains > 1}
     found = {}
     for ours in ("earliest", "adaptive"):
@@ -163,7 +163,7 @@ def over_local(cells: Cells) -> list[str]:
 
 
 def seen(cells: Cells) -> list[str]:
-    """What else the counts say: what waiting costs, and whether two ways to run the paper's machine are one."""
+    """The cost of waiting by the counts, and a comparison of the two ways to run the paper's machine."""
     found = []
     many = {chains: cell for chains, cell in cells.items() if chains > 1}
     most = max(cells)

@@ -113,7 +113,7 @@ def ranks(model: Model, replications: int, seed: int = 0, **options: Any) -> dic
 
 
 def histogram(found: np.ndarray) -> np.ndarray:
-    """How many ranks lie in each of the bins."""
+    """The number of ranks in each of the bins."""
     return np.histogram(found, BINS, (0, CHAINS * DRAWS + 1))[0]
 
 

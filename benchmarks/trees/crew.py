@@ -48,7 +48,7 @@ CONTESTANTS = {
 
 
 def takes_part(name: str, network: Network) -> bool:
-    """Whether a contestant has such a network: heads by word are there for a hand to move in taggers alone."""
+    """Return whether a contestant has such a network: heads by word can be moved by hand in taggers alone."""
     return name != "by hand + automatic" or network.cell == "tagger"
 
 

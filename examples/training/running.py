@@ -1,4 +1,4 @@
-"""What the small examples here have in common: weights, an LSTM's cell, a loop that trains, and the curve as a picture.
+"""Common parts of the small examples here: weights, an LSTM's cell, a loop that trains, and the curve as a picture.
 
 Each example has `model(width)`, which gives a batched function from one example to its loss, and the weights; and
 `examples(random, count)`, which gives a batch. `python examples/training/NAME.py --steps 200` trains.

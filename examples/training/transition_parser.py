@@ -55,7 +55,7 @@ def model(width: int) -> tuple[Any, list[tf.Variable]]:
         return tf.gather(table, words[place] + 1) if place >= 0 else tf.zeros([width])
 
     def costs(heads, in_stack, front, top, below, size):
-        """How many arcs of the tree are lost by a shift, by an arc to the left, and by one to the right."""
+        """The numbers of arcs lost by a shift, by an arc to the left, and by one to the right."""
         places = tf.range(ROOM)
         waits = (places >= front) & (places <= size)
         head, mine = heads[top], tf.reduce_sum(tf.cast(waits & (heads == top), tf.int32))

@@ -287,12 +287,13 @@ class Arrays(Sharing):
             for part in parts
         )
         value = self.element_of(current, value, len(parts))
-        is_whole = is_masked or not parts or self._are_pairs(parts) or not self._are_different(current, parts)
+        are_different = self._are_different(current, parts)
+        listed = self._items_of(parts[0]) if len(parts) == 1 and self.guard is None and not are_different else ()
+        if listed and self._store_in_turn(array, listed, value):
+            return
+        is_whole = is_masked or not parts or self._are_pairs(parts) or not are_different
         if is_whole or not isinstance(current, Lane) or self.guard is not None:
-            if not parts:
-                new = self.emit(STORED, [self.pattern(current), self.pattern(value)])
-            else:
-                new = self.stored(self.pattern(current), index if parts == parts_of(index) else tuple(parts), value)
+            new = self.stored(self.pattern(current), index if parts == parts_of(index) else tuple(parts), value)
             self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
             self.write_back(array)
             return
@@ -316,6 +317,29 @@ class Arrays(Sharing):
         self.state.set_cell(array, version=now.version + 1)
         self.write_back(array)
 
+    def _store_in_turn(self, array: Ref, places: Sequence[Value], value: Value) -> bool:
+        """Store at one place after another, so that the last value counts, and return whether that is meant."""
+        lane, (current, *_) = self.lane(value), self.state.cell(array).items
+        types = [self.type_of(each) for each in places]
+        if not all(each and each.shape == () and each.dtype.startswith(("int", "uint")) for each in types):
+            return False
+        if not isinstance(current, Lane) or (extra := len(lane.type.shape) - len(current.type.shape) + 1) > 1:
+            return False
+        if extra == 1 and lane.type.shape[0] not in (1, len(places)):
+            return False
+        rows = range(len(places)) if extra < 1 or lane.type.shape[0] > 1 else [0] * len(places)
+        parts = [self.emit(GETITEM, [self.pattern(lane), row]) if extra == 1 else lane for row in rows]
+        for place, part in zip(places, parts, strict=True):
+            self._store_into(array, place, part)
+        return True
+
+    def _items_of(self, part: Index) -> Sequence[Value]:
+        """The numbers of a list or a tuple that is an index."""
+        known = None if isinstance(part, Sliced) else self.read(part)
+        if isinstance(known, Ref) and self.kind(known) == "list":
+            return self.state.cell(known).items
+        return known.items if isinstance(known, Tuple) else ()
+
     def _are_different(self, array: Value, parts: Sequence[Index]) -> bool:
         """Tell whether the places of a store are known to differ from each other, as its operation needs them."""
         shape = array.type.shape if isinstance(array, Lane) else ()
@@ -323,10 +347,7 @@ class Arrays(Sharing):
             if not self._rank(part):
                 continue
             known = self.read(part)
-            listed = known.items if isinstance(known, Tuple) else ()
-            if isinstance(known, Ref) and self.kind(known) == "list":
-                listed = self.state.cell(known).items
-            if not all(isinstance(self.read(each), Host) for each in listed or (known,)):
+            if not all(isinstance(self.read(each), Host) for each in self._items_of(part) or (known,)):
                 return False
             places = np.ravel(self.constant(known, AN_ELEMENT)) % max(size, 1)
             if len(np.unique(places)) < places.size:

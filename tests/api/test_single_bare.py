@@ -35,7 +35,7 @@ class Bag:
 
 @pytest.fixture
 def both(monkeypatch):
-    """What a function gives on proxies and then bare, and whether it has run bare."""
+    """A function's results on proxies and then bare, and whether it has run bare."""
 
     def run(function, *arguments):
         def single():

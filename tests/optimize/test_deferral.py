@@ -1,4 +1,4 @@
-"""What turns of loops compute and only results need is put off: equal results, faults, steps and gradients."""
+"""Work of loops' turns that only results need is put off: equal results, faults, steps and gradients."""
 
 from dataclasses import replace
 
