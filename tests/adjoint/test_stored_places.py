@@ -96,3 +96,26 @@ def test_places_of_lanes_are_stored_one_after_another():
     for lane, found in enumerate(exchanged(*ARGUMENTS).numpy()):
         x, i, j = (np.array(each)[lane] for each in ARGUMENTS)
         np.testing.assert_array_equal(found, exchanged.__wrapped__(x.copy(), i, j))
+
+
+@pcbatch.autobatch
+def forms(a, i, j):
+    a[[i, j]] = a[[j, i], :1] * 2.0
+    a[[i, j, 0]] += 1.0
+    a[[j]] = a[0]
+    a[[i, j]] = 5
+    b = a[:, 0].copy()
+    b[[i, j]] = b[1]
+    v = a[1:]
+    v[[0, j - 1]] = a[0], a[2] + 1.0
+    return a, b
+
+
+@pytest.mark.parametrize("form", ["lockstep", "native"])
+def test_values_that_are_spread_and_views(form):
+    a = np.random.default_rng(0).normal(size=(4, 3, 2)).astype(np.float32)
+    i, j = np.array([0, 1, 2, 2], np.int32), np.array([0, 2, 1, 2], np.int32)
+    found = forms.options(form=form)(a, i, j)
+    for lane in range(4):
+        for ours, theirs in zip(found, forms.__wrapped__(a[lane].copy(), i[lane], j[lane]), strict=True):
+            np.testing.assert_allclose(ours[lane], theirs, rtol=1e-6)
