@@ -34,6 +34,17 @@ def small_runs(
     return tuple(runs)
 
 
+def in_turn(
+    names: Sequence[Name], modes: Sequence[Mode], sizes: Sequence[int]
+) -> tuple[tuple[Name, Mode, int], ...]:
+    """Every pair (name, mode) once, the sizes taken in turn: with as many modes as sizes all pairs come up."""
+    return tuple(
+        (name, mode, sizes[(place + turn) % len(sizes)])
+        for place, name in enumerate(names)
+        for turn, mode in enumerate(modes)
+    )
+
+
 def every_second(*options: Iterable[Any]) -> list[Any]:
     """The combinations of some options, for `parametrize`: every second one, and the others as slow tests.
 

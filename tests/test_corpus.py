@@ -42,7 +42,7 @@ from tests.harness import (
     plain,
     run_python,
 )
-from tests.pairwise import every_second, small_runs
+from tests.pairwise import every_second, in_turn, small_runs
 
 SIZES = (0, 1, 3)
 COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3), AUTO: 2}
@@ -122,13 +122,8 @@ GPU_RUNS = tuple(
     for place, name in enumerate(OTHERS[2::10])
 )
 """Some programs as a GPU would run them, run on the CPU."""
-LONG_GPU_RUNS = tuple(
-    run
-    for place, name in enumerate(NAMES)
-    for turn, mode in enumerate(ON_GPU)
-    if (run := (name, mode, (BATCH, *SIZES)[(place + turn) % 4])) not in set(GPU_RUNS)
-)
-OTHER_RUNS = tuple(run for run in itertools.product(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
+LONG_GPU_RUNS = tuple(run for run in in_turn(NAMES, ON_GPU, (BATCH, *SIZES)) if run not in set(GPU_RUNS))
+OTHER_RUNS = tuple(run for run in in_turn(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 STRATEGY_RUNS = tuple(
     (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
     for place, name in enumerate(NAMES[3::8])
@@ -139,17 +134,14 @@ REFILL_RUNS = tuple(
     for place, name in enumerate(NAMES[5::16])
 )
 """Some programs in pools that are refilled, each of these at each size."""
-LONG_REFILL_RUNS = tuple(
-    run for run in itertools.product(NAMES, REFILL, (BATCH, *SIZES)) if run not in set(REFILL_RUNS)
-)
+LONG_REFILL_RUNS = tuple(run for run in in_turn(NAMES, REFILL, (BATCH, *SIZES)) if run not in set(REFILL_RUNS))
 LONG_STRATEGY_RUNS = tuple(
-    run for run in itertools.product(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
+    run for run in in_turn(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
 )
 FORKED_RUNS = tuple(
-    (name, replace(mode, forks=True), (BATCH, *SIZES)[(place + turn) % 4])
-    for place, name in enumerate(WITH_GROUPS)
-    for turn, mode in enumerate(FORKABLE)
-    if (place + turn) % 4 or (name, replace(mode, forks=True)) not in set(TURNS)
+    run
+    for run in in_turn(WITH_GROUPS, [replace(mode, forks=True) for mode in FORKABLE], (BATCH, *SIZES))
+    if run[2] != BATCH or run[:2] not in set(TURNS)
 )
 """Each with each mode, and each with each size."""
 _FLOATS = tuple(name for name in NAMES if any(dtype.startswith("float") for dtype in load(name).dtypes))
@@ -375,6 +367,25 @@ def test_small_batches_cover_all_pairs() -> None:
     assert {(mode, size) for _, mode, size in SMALL_RUNS} == set(itertools.product(MACHINES, SIZES))
     compiled = [(name, mode) for name, mode, _ in SMALL_RUNS if mode in COSTS]
     assert [name for name, _ in compiled] == list(OTHERS[::4]), "every fourth one, at one of the sizes"
+
+
+@pytest.mark.parametrize(
+    ("runs", "modes", "sizes"),
+    [
+        (OTHER_RUNS + SMALL_RUNS, MACHINES, SIZES),
+        (LONG_GPU_RUNS + GPU_RUNS, ON_GPU, (BATCH, *SIZES)),
+        (LONG_REFILL_RUNS + REFILL_RUNS, REFILL, (BATCH, *SIZES)),
+        (LONG_STRATEGY_RUNS + STRATEGY_RUNS, OTHER_STRATEGIES, (BATCH, *SIZES)),
+    ],
+    ids=["small batches", "gpu", "refilled", "strategies"],
+)
+def test_runs_cover_all_pairs(
+    runs: tuple[tuple[str, Mode, int], ...], modes: tuple[Mode, ...], sizes: tuple[int, ...]
+) -> None:
+    assert {(name, mode) for name, mode, _ in runs} == set(itertools.product(NAMES, modes))
+    assert {(mode, size) for _, mode, size in runs} == set(itertools.product(modes, sizes))
+    if len(modes) >= len(sizes):
+        assert {(name, size) for name, _, size in runs} == set(itertools.product(NAMES, sizes))
 
 
 def test_no_run_is_made_twice() -> None:
