@@ -53,11 +53,10 @@ def told(name: str) -> tuple[str, str]:
 
 
 def shown(output: str) -> list[str]:
-    """The table at the beginning of what an example prints."""
-    lines = output.strip("\n").splitlines()
-    end = lines.index("") if "" in lines else len(lines)
-    cut = lines[: min(end, LINES)]
-    return [line.rstrip() for line in cut] + (["..."] if end > LINES else [])
+    """The first table in what an example prints: its first paragraph of more than one line, or its only one."""
+    paragraphs = [part.splitlines() for part in output.strip("\n").split("\n\n")]
+    table = next((lines for lines in paragraphs if len(lines) > 1), paragraphs[0])
+    return [line.rstrip() for line in table[:LINES]] + (["..."] if len(table) > LINES else [])
 
 
 def printed(name: str) -> str:
