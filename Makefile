@@ -16,23 +16,30 @@ help:
 demo: $(VENV)/.nuts ## sample a posterior with 64 chains: a table, pictures in out/
 	PCBATCH_CACHE=$${PCBATCH_CACHE-.cache/pcbatch} $(BIN)/python examples/nuts/breast_cancer.py
 
-# Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Two runs, since
-# XLA keeps what it has compiled until its process ends: gigabytes, in so many tests. In the second one, groups of tests
-# that share what is dear to make come first, each in one worker.
+# Two workers: TensorFlow starts once in each, and more of them fight over the cores of a small machine. Several runs,
+# since XLA keeps what it has compiled until its process ends: gigabytes, in so many tests. Groups of tests that share
+# what is dear to make come first, each in one worker.
+TESTS := $(BIN)/python -m pytest -n 2 -m "not slow" --dist
+CORPUS := tests/test_corpus.py
+ROOMS := tests/runtime tests/api tests/adjoint tests/nuts tests/optimize
 test: $(VENV)/.dev ## the tests, without the slow ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests/test_corpus.py
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore=tests/test_corpus.py
+	$(TESTS) worksteal $(CORPUS) --splits 2 --group 1
+	$(TESTS) worksteal $(CORPUS) --splits 2 --group 2
+	$(TESTS) loadgroup tests/runtime
+	$(TESTS) loadgroup tests/api
+	$(TESTS) loadgroup tests/adjoint tests/nuts tests/optimize
+	$(TESTS) loadgroup $(foreach room,$(CORPUS) $(ROOMS),--ignore=$(room))
 
-# The slow tests in parts, for the same reason: 8,800 compiled programs of the corpus take 14 to 25 MB each, and what
+# The slow tests in parts, for the same reason: 5,300 compiled programs of the corpus take 14 to 25 MB each, and what
 # forks calls takes 150 MB.
 PARTS := 1 2 3 4 5 6 7 8 9 10
-CORPUS_PARTS := $(PARTS) 11 12 13 14 15 16 17 18 19 20 21 22 23 24
+CORPUS_PARTS := $(PARTS) 11 12 13 14 15
 test-all: test $(VENV)/.gpu ## every test, the slow ones in parts
 	for part in $(PARTS); do \
-	  $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=tests/test_corpus.py \
+	  $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=$(CORPUS) \
 	    --splits $(words $(PARTS)) --group $$part || exit 1; done
 	for part in $(CORPUS_PARTS); do \
-	  $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests/test_corpus.py \
+	  $(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(CORPUS) \
 	    --splits $(words $(CORPUS_PARTS)) --group $$part || exit 1; done
 
 lint: $(VENV)/.dev ## style and types
