@@ -9,8 +9,8 @@ takes four leapfrog steps, as in the paper; Stan knows leaves of one only. A use
 chain needed by the sampler's own statistics. The first call, which compiles, is timed apart. Draws are compared with
 each other; a sampler that draws from something else is an error.
 
-Writes `throughput.md` and `throughput.png` into docs/figures. Peers get environments of their own in out/peers, made
-by this script; one that cannot be made is named in the page.
+Writes `throughput.md` and `throughput.png` into docs/figures. Peers get environments of their own in the user's cache,
+made by this script; one that cannot be made is named in the page.
 """
 
 from __future__ import annotations

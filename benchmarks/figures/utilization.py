@@ -9,7 +9,7 @@ all chains wait for the longest trajectory. A leaf takes four leapfrog steps, as
 leapfrog step by the sampler's statistics, or one that a chain computes where it starts.
 
 Writes `utilization.md` and `utilization.png` into docs/figures. TensorFlow Probability gets an environment of its own
-in out/peers, made by this script; if it cannot be made, the page says so.
+in the user's cache, made by this script; if it cannot be made, the page says so.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
-from benchmarks.environments import FOLDER, TENSORFLOW_PROBABILITY, PeerUnavailableError
+from benchmarks.environments import TENSORFLOW_PROBABILITY, PeerUnavailableError
 from benchmarks.figures import pages, paper, pictures
 from benchmarks.figures.pictures import Curve, Style
 from benchmarks.figures.sampler import Chains
@@ -61,7 +60,7 @@ class Lockstep:
         self.missing: str | None = None
         self._process: Process | None = None
         try:
-            python = TENSORFLOW_PROBABILITY.python(conversation.ROOT / FOLDER)
+            python = TENSORFLOW_PROBABILITY.python()
             self._process = Process("benchmarks.figures.contestants.tfp_samplers", python)
         except PeerUnavailableError as why:
             self.missing = str(why)

@@ -172,7 +172,8 @@ def columns_of(standing: Standing) -> dict[str, list[Column]]:
     rows: dict[str, list[Column]] = {}
     if standing.frames:
         rows[FRAMES] = [["*" if frame[lane] else "" for frame in standing.frames[-ENTRIES:]] for lane in lanes]
-    calls = [state["calls"][lane, : state["depth"][lane]] if layout.has_calls else [] for lane in lanes]
+    none = np.zeros(0, np.int32)
+    calls = [state["calls"][lane, : state["depth"][lane]] if layout.has_calls else none for lane in lanes]
     rows[COUNTER] = [
         _newest([*(labels[int(call)] for call in calls[lane] if live[lane]), labels.get(int(counters[lane]), "failed")])
         for lane in lanes

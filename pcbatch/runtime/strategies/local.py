@@ -129,11 +129,12 @@ class LocalMachine:
     def _frames(self, arrays: Sequence[Array], lanes: int) -> Outcome:
         """Run all lanes to their ends, and count."""
         executions, active = (np.zeros(len(self.program.blocks), np.int64) for _ in range(2))
-        for number, going, standing in self._launched(arrays, lanes):
-            if number is not None:
-                self.watch(number, going)
-                executions[number] += 1
-                active[number] += np.count_nonzero(going)
+        launches = self._launched(arrays, lanes)
+        _, _, standing = next(launches)
+        for number, going, standing in launches:  # noqa: B007 -- the last one is the end
+            self.watch(number, going)
+            executions[number] += 1
+            active[number] += np.count_nonzero(going)
         pool, state = Pool.of(lanes), {**standing.state}
         _, outputs = ends.finish(self.backend, self.layout, pool, state, {})
         counters = {
@@ -149,8 +150,8 @@ class LocalMachine:
         """The lanes, and the frames, after so many launches of a run on these arrays."""
         return next(islice(self._launched(arrays, lanes), launches, None))[2]
 
-    def _launched(self, arrays: Sequence[Array], lanes: int) -> Iterator[tuple[int | None, np.ndarray, Standing]]:
-        """The beginning, and then each launch: the number of its block, the lanes that it was for, and what is after it.
+    def _launched(self, arrays: Sequence[Array], lanes: int) -> Iterator[tuple[int, np.ndarray, Standing]]:
+        """The beginning, and then each launch: its block's number, the lanes that it was for, and all lanes after it.
 
         There is one frame in the beginning, of all lanes, at the first block.
         """
@@ -160,7 +161,7 @@ class LocalMachine:
         state = self.legs.begin(arrays[:count], Pool.of(lanes), capacity).state
         pc = np.zeros(lanes, np.int32)
         frames = [np.ones(lanes, bool)]
-        yield None, frames[0], Standing(self.layout, state, (*frames,))
+        yield 0, frames[0], Standing(self.layout, state, (*frames,))
         while frames:
             here = frames[-1] & (pc < start)
             if not here.any():
