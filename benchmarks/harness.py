@@ -67,7 +67,7 @@ def measure(
         except Exception as error:
             if failed is None:
                 raise
-            failed[name] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            failed[name] = f"{type(error).__name__}: {error}".splitlines()[0].split(" {")[0][:200]
     names = list(first)
     if rtol is not None:
         for name in names[1:]:

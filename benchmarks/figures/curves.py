@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pcbatch
 from benchmarks import harness
 from benchmarks.figures import pages
 from benchmarks.figures.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Curve, Panel, Style
@@ -22,9 +23,10 @@ from benchmarks.figures.pictures import save_panels as save_panels
 from benchmarks.harness import Contestant, Timing
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = "pcbatch"
+OURS, AUTO = "pcbatch", "pcbatch, jit=auto"
 STYLES = {
     OURS: Style(BLUE, "o"),
+    AUTO: Style(SKY, "P", ":"),
     "sequential": Style(GREY, "x"),
     "tf.while_loop": Style(GREY, "v", "--"),
     "tf.vectorized_map": Style(ORANGE, "s"),
@@ -91,6 +93,33 @@ def measured(task: Task, options: argparse.Namespace) -> Cells:
     return cells
 
 
+def table(found: Mapping[str, Cells]) -> str:
+    """A table of tasks of one size each: examples per second, a column for each contestant."""
+    cells = {name: next(iter(each.items())) for name, each in found.items()}
+    names = [name for name in STYLES if any(name in cell for _, cell in cells.values())]
+    rows = {task: [_against(cell, name, size) for name in names] for task, (size, cell) in cells.items()}
+    return pages.table(names, rows, "task")
+
+
+def reasons(cells: Cells) -> list[str]:
+    """Who is not there, and why: a list, if there is somebody."""
+    found = (f"{name}: {each}." for cell in cells.values() for name, each in cell.items() if isinstance(each, str))
+    every = [*dict.fromkeys(found)]
+    return [pages.points(every)] if every else []
+
+
+def each_of(argument: Any, lane: int) -> Any:
+    """One example of an argument: a tree, a row of its own length, an element."""
+    if isinstance(argument, pcbatch.Ragged):
+        return argument.values[lane][: argument.length[lane]]
+    return argument.of_lane(lane) if hasattr(argument, "of_lane") else argument[lane]
+
+
+def one_by_one(function: Any, given: Sequence[Any], lanes: int) -> list[Any]:
+    """What a batched function gives of each example by itself: the sequential loop."""
+    return [function.single(*(each_of(argument, lane) for argument in given)) for lane in range(lanes)]
+
+
 def printed(cell: Cell, size: int) -> str:
     """A cell in a line."""
     return ", ".join(
@@ -133,14 +162,11 @@ def section(task: Task, cells: Cells) -> list[str]:
         name: [_against(cells[size], name, size) for size in cells] + [_first(cells, name)] for name in names_of(cells)
     }
     heads = [*(f"{size:,}" for size in cells), "first call, s"]
-    reasons = dict.fromkeys(
-        f"{name}: {each}." for cell in cells.values() for name, each in cell.items() if isinstance(each, str)
-    )
     return [
         f"## {task.name[0].upper()}{task.name[1:]}",
         pages.paragraph(task.said),
         pages.table(heads, rows, task.unit),
-        *([pages.points([*reasons])] if reasons else []),
+        *reasons(cells),
     ]
 
 

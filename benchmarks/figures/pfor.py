@@ -19,7 +19,7 @@ import tensorflow as tf
 import pcbatch
 from benchmarks import straight
 from benchmarks.figures import curves, pages, peers
-from benchmarks.figures.curves import OURS, Cells, Task
+from benchmarks.figures.curves import AUTO, OURS, Cells, Task
 from benchmarks.harness import Contestant, load
 
 NAME = "pfor"
@@ -63,7 +63,13 @@ def _to_host(call: Contestant) -> Contestant:
 def plain(function: Callable[..., Any], arguments: Callable[[int], Sequence[Any]]) -> Any:
     """The contestants of a function without control flow, the same for all."""
     batched = pcbatch.autobatch(function)
-    return lambda size: contestants(batched, function, arguments(size))
+
+    def made(size: int) -> Mapping[str, Contestant | str]:
+        given = arguments(size)
+        auto = _to_host(lambda: batched.options(jit="auto")(*given))
+        return {**contestants(batched, function, given), AUTO: auto}
+
+    return made
 
 
 def vgg(share: int) -> Callable[..., Any]:
@@ -200,7 +206,8 @@ def page(found: Mapping[str, Cells], every: Sequence[Task], measured: str) -> li
         pages.paragraph(
             f"`python -m benchmarks.figures.{NAME}` writes this page: figures 1 to 5 of {PAPER}, measured anew. A "
             "model is written for one example, and batched by pcbatch or by `tf.vectorized_map`, with and without XLA. "
-            "`tf.while_loop` computes one example after another in a graph: the sequential loop."
+            '`tf.while_loop` computes one example after another in a graph: the sequential loop. With `jit="auto"` '
+            "pcbatch leaves it to its estimate whether XLA or TensorFlow's own kernels run a program without control flow."
         ),
         measured,
         f"![Examples per second by number of examples in a batch]({NAME}.png)",
