@@ -16,7 +16,7 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -45,6 +45,7 @@ def measure(
     atol: float = 0.0,
     budget: float = math.inf,
     failed: dict[str, str] | None = None,
+    once: Collection[str] = (),
 ) -> dict[str, Timing]:
     """Time the contestants, interleaved; the first named is the baseline of the ratios.
 
@@ -55,6 +56,7 @@ def measure(
             contestants that compute different things.
         atol: absolute tolerance of that comparison.
         budget: seconds of timed calls after which a contestant makes no more.
+        once: those that compile nothing and take long: their first call is the one that counts.
         failed: where the reasons are put of those whose first call fails, which take no more part; None lets it fail.
 
     Raises:
@@ -72,11 +74,11 @@ def measure(
     if rtol is not None:
         for name in names[1:]:
             _assert_same(results[names[0]], results[name], rtol, atol, f"{names[0]} and {name} disagree")
-    seconds: dict[str, list[float]] = {name: [] for name in names}
+    seconds: dict[str, list[float]] = {name: [first[name]] if name in once else [] for name in names}
     for repeat in range(repeats):
         start = repeat % len(names)
         for name in names[start:] + names[:start]:
-            if sum(seconds[name]) < budget:
+            if sum(seconds[name]) < budget and name not in once:
                 seconds[name].append(_timed(contestants[name])[0])
     medians = {name: statistics.median(seconds[name]) for name in names}
     return {

@@ -23,11 +23,11 @@ from benchmarks.figures.pictures import save_panels as save_panels
 from benchmarks.harness import Contestant, Timing
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS, AUTO = "pcbatch", "pcbatch, jit=auto"
+OURS, AUTO, ALONE = "pcbatch", "pcbatch, jit=auto", "sequential"
 STYLES = {
     OURS: Style(BLUE, "o"),
     AUTO: Style(SKY, "P", ":"),
-    "sequential": Style(GREY, "x"),
+    ALONE: Style(GREY, "x"),
     "tf.while_loop": Style(GREY, "v", "--"),
     "tf.vectorized_map": Style(ORANGE, "s"),
     "tf.vectorized_map, XLA": Style(RED, "^"),
@@ -82,8 +82,15 @@ def measured(task: Task, options: argparse.Namespace) -> Cells:
     for place, size in enumerate(task.sizes):
         made = dict(task.contestants(size))
         calls = {name: call for name, call in made.items() if not isinstance(call, str) and name not in gone}
-        limits = {"repeats": options.repeats, "rtol": 2e-3, "atol": 2e-3, "budget": options.limit, "failed": gone}
-        timings = harness.measure(calls, **limits)
+        timings = harness.measure(
+            calls,
+            repeats=options.repeats,
+            rtol=2e-3,
+            atol=2e-3,
+            budget=options.limit,
+            failed=gone,
+            once=(ALONE,),
+        )
         cells[size] = {name: timings.get(name) or gone.get(name) or str(made[name]) for name in made}
         print(f"{task.name}, {size:,}: {printed(cells[size], size)}", flush=True)
         larger = task.sizes[place + 1] / size if place + 1 < len(task.sizes) else 1.0

@@ -207,7 +207,7 @@ def page(found: Mapping[str, Cells], every: Sequence[Task], measured: str) -> li
             f"`python -m benchmarks.figures.{NAME}` writes this page: figures 1 to 5 of {PAPER}, measured anew. A "
             "model is written for one example, and batched by pcbatch or by `tf.vectorized_map`, with and without XLA. "
             '`tf.while_loop` computes one example after another in a graph: the sequential loop. With `jit="auto"` '
-            "pcbatch leaves it to its estimate whether XLA or TensorFlow's own kernels run a program without control flow."
+            "pcbatch estimates whether XLA or TensorFlow's own kernels should run a program without control flow."
         ),
         measured,
         f"![Examples per second by number of examples in a batch]({NAME}.png)",
