@@ -12,6 +12,7 @@ Wikigold and of UD English need PCBATCH_DATA. Writes dynet.md, dynet_phases.png 
 from __future__ import annotations
 
 import argparse
+import importlib
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +27,7 @@ import tensorflow as tf
 from benchmarks.figures import curves, pages, pictures
 from benchmarks.figures.curves import ALONE, OURS, Cells, Task
 from benchmarks.harness import Contestant, load
-from benchmarks.training.contestants import by_hand_steps
 from benchmarks.training.losses import targets
-from benchmarks.trees.contestants.pcbatch_batched import HEADS
-from benchmarks.trees.contestants.pcbatch_batched import NETWORKS as FUNCTIONS
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import TRAINED, data
 
@@ -117,6 +115,9 @@ def _comparable(gradients: Sequence[Any]) -> list[Any]:
 
 def network(name: str, width: int, lanes: int) -> Model:
     """A network of `benchmarks.training`, which has gradients by hand."""
+    from benchmarks.training.contestants import by_hand_steps  # these set threads, which cannot be done twice
+    from benchmarks.trees.contestants.pcbatch_batched import HEADS, NETWORKS
+
     described = replace(TRAINED[name], width=width)
     batch = described.batch(lanes, SEED)
     aim, arrays = targets(described, batch), described.weights()
@@ -128,7 +129,7 @@ def network(name: str, width: int, lanes: int) -> Model:
         return [found[key] for key in variables]
 
     return Model(
-        FUNCTIONS[described.cell](variables),
+        NETWORKS[described.cell](variables),
         [*batch.values()],
         lanes,
         lambda results: tf.nn.l2_loss(results - aim) / lanes,
@@ -332,6 +333,7 @@ def main() -> None:
     parts = ["phases", *ENTRIES, "trees"]
     parser.add_argument("--tasks", nargs="+", choices=parts, default=parts, metavar="task", help=", ".join(parts))
     options = parser.parse_args()
+    importlib.import_module("benchmarks.trees.contestants.one_thread")
     before, lanes = load(), 4 if options.small else 64
 
     def width(name: str) -> int:

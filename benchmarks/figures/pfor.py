@@ -147,51 +147,51 @@ def tasks(small: bool) -> list[Task]:
     return [
         Task(
             "layer",
-            "A linear layer of 768 (figure 1).",
+            "A linear layer of 768.",
             sizes,
             plain(straight.linear, lambda n: (straight.numbers(n, 768),)),
         ),
         Task(
             "ConvMnist",
-            "Two convolutions and two layers on images of 28 x 28 (figure 1).",
+            "Two convolutions and two layers on images of 28 x 28.",
             sizes,
             plain(straight.forward, images),
         ),
         Task(
             "VGG16",
-            f"VGG16 on images of 32 x 32, with one {share}th of its channels (figure 1).",
+            f"VGG16 on images of 32 x 32, with one {share}th of its channels.",
             few,
             plain(vgg(share), lambda n: (straight.numbers(n, 32, 32, 3),)),
         ),
         Task(
             "LSTM",
-            "A recurrent network on sequences of 1 to 20 elements, `examples/rnn.py` (figure 1).",
+            "A recurrent network on sequences of 1 to 20 elements, `examples/rnn.py`.",
             sizes,
             sequences,
         ),
         Task(
             "TreeLSTM",
-            f"A binary TreeLSTM of {width} on trees of 2 to 20 leaves, `examples/training/tree_sentiment.py` (figure "
-            "2). pcbatch runs the recursion. The others have none: a loop goes over the nodes of each tree.",
+            f"A binary TreeLSTM of {width} on trees of 2 to 20 leaves, `examples/training/tree_sentiment.py`. "
+            "pcbatch runs the recursion. The others have none: a loop goes over the nodes of each tree.",
             sizes,
             trees(width),
         ),
         Task(
             "GGNN",
-            f"A gated graph network of {width} on graphs of 3 to 8 nodes, `examples/training/graph_network.py` (figure "
-            "3). pcbatch goes along each graph's edges. The others multiply by its matrix.",
+            f"A gated graph network of {width} on graphs of 3 to 8 nodes, `examples/training/graph_network.py`. "
+            "pcbatch goes along each graph's edges. The others multiply by its matrix.",
             few,
             graphs(width),
         ),
         Task(
             "gradients",
-            "The gradient of each example's loss by all weights of ConvMnist (figure 4).",
+            "The gradient of each example's loss by all weights of ConvMnist.",
             few,
             plain(straight.gradient, labelled),
         ),
         Task(
             "Jacobians",
-            "The Jacobian of each example's ten scores by all weights of ConvMnist (figure 5).",
+            "The Jacobian of each example's ten scores by all weights of ConvMnist.",
             few,
             plain(straight.jacobian, images),
         ),
