@@ -17,7 +17,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import keras
@@ -113,30 +113,44 @@ def _comparable(gradients: Sequence[Any]) -> list[Any]:
     return found
 
 
-def network(name: str, width: int, lanes: int) -> Model:
-    """A network of `benchmarks.training`, which has gradients by hand."""
+@cache
+def compiled(name: str, width: int) -> tuple[Any, dict[str, tf.Variable], Any, Any, Any]:
+    """A network of `benchmarks.training`: what it is, its weights, batched, with heads by hand, and all by hand."""
     from benchmarks.training.contestants import by_hand_steps  # these set threads, which cannot be done twice
     from benchmarks.trees.contestants.pcbatch_batched import HEADS, NETWORKS
 
     described = replace(TRAINED[name], width=width)
-    batch = described.batch(lanes, SEED)
-    aim, arrays = targets(described, batch), described.weights()
+    arrays = described.weights()
     variables = {key: tf.Variable(each) for key, each in arrays.items()}
-    by_hand = by_hand_steps.prepare(Job(described, arrays, batch))
+    both = HEADS[described.cell](variables) if described.cell in HEADS else None
+    by_hand = by_hand_steps.prepare(Job(described, arrays, described.batch(1, SEED)))
+    return described, variables, NETWORKS[described.cell](variables), both, by_hand
+
+
+def network(name: str, width: int, lanes: int) -> Model:
+    """A network of `benchmarks.training`, which has gradients by hand."""
+    described, variables, function, both, by_hand = compiled(name, width)
+    batch = described.batch(lanes, SEED)
+    aim = targets(described, batch)
 
     def gradients() -> list[Any]:
         found = by_hand.gradients(by_hand.step(batch, aim))
         return [found[key] for key in variables]
 
+    def padded() -> Any:
+        from benchmarks.training.contestants import by_hand_steps
+
+        return by_hand_steps.padded(batch)
+
     return Model(
-        NETWORKS[described.cell](variables),
+        function,
         [*batch.values()],
         lanes,
         lambda results: tf.nn.l2_loss(results - aim) / lanes,
         [*variables.values()],
         (lambda: by_hand.inference(batch, aim), gradients),
-        HEADS[described.cell](variables) if described.cell in HEADS else None,
-        partial(by_hand_steps.padded, batch) if described.cell == "tagger" else None,
+        both,
+        padded if described.cell == "tagger" else None,
     )
 
 
@@ -334,7 +348,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=parts, default=parts, metavar="task", help=", ".join(parts))
     options = parser.parse_args()
     importlib.import_module("benchmarks.trees.contestants.one_thread")
-    before, lanes = load(), 4 if options.small else 64
+    before, lanes = load(), 2 if options.small else 64
 
     def width(name: str) -> int:
         return 16 if options.small else ENTRIES[name].width

@@ -33,14 +33,21 @@ VGG = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 
 
 def contestants(
-    ours: Callable[..., Any], one: Callable[..., Any], given: Sequence[Any], theirs: Sequence[Any] | None = None
+    ours: Callable[..., Any],
+    one: Callable[..., Any],
+    given: Sequence[Any],
+    theirs: Sequence[Any] | None = None,
+    alone: Callable[..., Any] | None = None,
 ) -> Mapping[str, Contestant | str]:
-    """`ours` is batched, `one` computes the same of one example, by arguments of its own if `theirs` are given."""
+    """`ours` is batched, `one` computes the same of one example, by arguments of its own if `theirs` are given.
+
+    `alone` is what `tf.while_loop` computes of one example, if not `one`.
+    """
     batch = tuple(map(tf.convert_to_tensor, given if theirs is None else theirs))
     specs = tf.nest.map_structure(lambda each: tf.TensorSpec(each.shape, each.dtype), one(*(each[0] for each in batch)))
 
     def looped(*arrays: tf.Tensor) -> Any:
-        return tf.map_fn(lambda each: one(*each), arrays, fn_output_signature=specs, parallel_iterations=1)
+        return tf.map_fn(lambda each: (alone or one)(*each), arrays, fn_output_signature=specs, parallel_iterations=1)
 
     def vectorized(*arrays: tf.Tensor) -> Any:
         return tf.vectorized_map(lambda each: one(*each), arrays, fallback_to_while_loop=False)
@@ -60,14 +67,18 @@ def _to_host(call: Contestant) -> Contestant:
     return lambda: tf.nest.map_structure(np.asarray, call())
 
 
-def plain(function: Callable[..., Any], arguments: Callable[[int], Sequence[Any]]) -> Any:
+def plain(
+    function: Callable[..., Any],
+    arguments: Callable[[int], Sequence[Any]],
+    alone: Callable[..., Any] | None = None,
+) -> Any:
     """The contestants of a function without control flow, the same for all."""
     batched = pcbatch.autobatch(function)
 
     def made(size: int) -> Mapping[str, Contestant | str]:
         given = arguments(size)
         auto = _to_host(lambda: batched.options(jit="auto")(*given))
-        return {**contestants(batched, function, given), AUTO: auto}
+        return {**contestants(batched, function, given, alone=alone), AUTO: auto}
 
     return made
 
@@ -95,6 +106,14 @@ def vgg(share: int) -> Callable[..., Any]:
         return (x @ layers[-1])[0]
 
     return network
+
+
+def row_by_row(image: tf.Tensor) -> Any:
+    """`straight.jacobian`, one row after another."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(straight.WEIGHTS)
+        found = straight.logits(image)
+    return tape.jacobian(found, straight.WEIGHTS, experimental_use_pfor=False)
 
 
 def images(size: int) -> tuple[tf.Tensor, ...]:
@@ -191,9 +210,10 @@ def tasks(small: bool) -> list[Task]:
         ),
         Task(
             "Jacobians",
-            "The Jacobian of each example's ten scores by all weights of ConvMnist.",
+            "The Jacobian of each example's ten scores by all weights of ConvMnist. `tf.while_loop` goes row by row, "
+            "too.",
             few,
-            plain(straight.jacobian, images),
+            plain(straight.jacobian, images, row_by_row),
         ),
     ]
 
