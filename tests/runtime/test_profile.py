@@ -399,6 +399,7 @@ def test_pictures_of_stacks_of_arrays_failed_lanes_and_deep_calls():
     assert rows[picture.COUNTER] == [["failed"], *[["end"]] * 15], "the first 16 lanes"
     beginning = picture.columns_of(run._concrete.standing(0))
     assert [*map(len, beginning[picture.COUNTER])] == [2] * 16
+    assert "n" in rows, "a message shows it, and so does the picture"
     entries = [picture.columns_of(run._concrete.standing(step))["x"][1] for step in range(run.trips)]
     assert ["[1. 1.]", "[0.5 0.5]"] in entries
 

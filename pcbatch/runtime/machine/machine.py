@@ -168,14 +168,15 @@ class Machine:
     def _standing(self, arrays: Sequence[Array], lanes: int, trips: int) -> Standing:
         """The lanes after so many trips of a run on these arrays."""
         count = len(self.legs.layout.inputs)
-        snapshot: Snapshot | None = self.begin(arrays[:count], lanes)
-        while snapshot is not None and int(snapshot.counters["trips"]) < trips:
-            arrived, _ = self.leg(snapshot, arrays[count:], trips - int(snapshot.counters["trips"]))
-            if not bool(arrived.paused):
-                return Standing(self.legs.layout, arrived.snapshot.state)
-            snapshot = self.grown(arrived.snapshot)
-        assert snapshot is not None, "the deepest call fails, it does not wait"
-        return Standing(self.legs.layout, snapshot.state)
+        snapshot, done = self.begin(arrays[:count], lanes), 0
+        while done < trips:
+            arrived, _ = self.leg(snapshot, arrays[count:], trips - done)
+            snapshot, done = arrived.snapshot, int(arrived.snapshot.counters["trips"])
+            larger = self.grown(snapshot) if bool(arrived.paused) else None
+            if larger is None:
+                break
+            snapshot = larger
+        return Standing(done, self.legs.layout, snapshot.state)
 
     def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
         """Return a function that counts a run of `legs` by repeating it, or None if `legs` counts: pieces are pure."""

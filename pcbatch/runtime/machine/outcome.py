@@ -50,11 +50,12 @@ Counting = Callable[[], Counts]
 
 @dataclass(frozen=True)
 class Standing:
-    """The lanes after some steps of a run: their `state`, by the keys of its `layout`.
+    """The lanes after so many steps of a run: their `state`, by the keys of its `layout`.
 
     `frames`, bool `[lanes]` each, are the calls on the host's stack, where they lie there.
     """
 
+    steps: int
     layout: Layout
     state: Mapping[str, Array]
     frames: Sequence[np.ndarray] = ()

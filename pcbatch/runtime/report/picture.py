@@ -15,6 +15,7 @@ from pcbatch.errors import Span, needed
 from pcbatch.ir import values
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.machine.outcome import Standing
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.report import listing
@@ -178,8 +179,9 @@ def columns_of(standing: Standing) -> dict[str, list[Column]]:
         _newest([*(labels[int(call)] for call in calls[lane] if live[lane]), labels.get(int(counters[lane]), "failed")])
         for lane in lanes
     ]
+    records = {name for site in layout.program.faults if site.status is LaneStatus.OK for name in site.arguments}
     for name, storage in layout.program.storage.items():
-        if storage != "example" and not name.startswith(layout.shown):
+        if storage != "example" and name not in records:  # not what `pcbatch.debug` keeps
             rows[name] = [_newest(_entries(layout, state, name, lane)) if live[lane] else [] for lane in lanes]
     return rows
 

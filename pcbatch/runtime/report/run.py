@@ -186,7 +186,8 @@ class Run:
         last = self.trips
         if isinstance(step, bool) or not isinstance(step, int | np.integer) or not 0 <= step <= last:
             raise UsageError("PCB579", f"this run of {self.program.name} has steps 0 to {last}, and not {step!r}")
-        figure = stacks_picture(standing(int(step)), f"{self.program.name}, after step {step} of {last}")
+        found = standing(int(step))
+        figure = stacks_picture(found, f"{self.program.name}, after step {found.steps} of {last}")
         if path is not None:
             figure.savefig(path, dpi=120)
         return figure

@@ -159,9 +159,9 @@ class LocalMachine:
         count = len(self.layout.inputs)
         shared, capacity = arrays[count:], self.limits.first_capacity
         state = self.legs.begin(arrays[:count], Pool.of(lanes), capacity).state
-        pc = np.zeros(lanes, np.int32)
+        pc, done = np.zeros(lanes, np.int32), 0
         frames = [np.ones(lanes, bool)]
-        yield 0, frames[0], Standing(self.layout, state, (*frames,))
+        yield 0, frames[0], Standing(0, self.layout, state, (*frames,))
         while frames:
             here = frames[-1] & (pc < start)
             if not here.any():
@@ -183,7 +183,8 @@ class LocalMachine:
                     frames[-1] = frames[-1] & ~going
                 case PushJump():
                     frames.append(going & (pc < start))
-            yield number, going, Standing(self.layout, state, (*frames,))
+            done += 1
+            yield number, going, Standing(done, self.layout, state, (*frames,))
 
     def _lack_room(self, number: int, going: np.ndarray, state: State, depth: int, capacity: int) -> bool:
         """Tell whether a lane of `going` lacks room for what the block pushes; all have `depth` program counters."""
