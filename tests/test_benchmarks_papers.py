@@ -79,7 +79,13 @@ def test_a_budget_ends_timed_calls():
 def test_pictures_are_drawn(tmp_path):
     cells = curves.measured(task(**{OURS: slow(0.1), "by hand": slow(0.01)}), OPTIONS)
     pictures.save_panels(tmp_path / "panels.png", [curves.panel(task(), cells)] * 3)
-    pictures.save_bars(tmp_path / "bars.png", {"one": {"forward": 1.0, "update": 2.0}, "two": {}}, title="", xlabel="")
+    pictures.save_bars(
+        tmp_path / "bars.png",
+        {"one": {"forward": 1.0, "update": 2.0}, "two": {}},
+        ["forward", "update"],
+        title="",
+        xlabel="",
+    )
     assert all(path.stat().st_size > 1000 for path in tmp_path.iterdir())
 
 
@@ -165,6 +171,8 @@ def test_a_model_of_a_peer_is_that_of_the_example():
 
 COMMANDS = {
     "stacks": [],
+    "utilization": [],
+    "throughput": [],
     "fold": ["--tables", "1", "3"],
     "pfor": ["--tasks", "layer", "LSTM", "TreeLSTM"],
     "dynet": ["--tasks", "phases", "TreeLSTM"],
@@ -174,7 +182,11 @@ COMMANDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_small_run_ends_and_its_contestants_agree(name, tmp_path):
-    repeats = [] if name == "stacks" else ["--repeats", "1", "--json", str(tmp_path / "figures.json")]
+    repeats = (
+        []
+        if name in ("stacks", "utilization", "throughput")
+        else ["--repeats", "1", "--json", str(tmp_path / "figures.json")]
+    )
     command = [sys.executable, "-m", f"benchmarks.figures.{name}", "--small", *repeats, "--folder", str(tmp_path)]
     done = subprocess.run(
         [*command, *COMMANDS[name]], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."}
@@ -183,4 +195,4 @@ def test_a_small_run_ends_and_its_contestants_agree(name, tmp_path):
     page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
     for picture in re.findall(r"\]\((\w+\.png)\)", page):
         assert (tmp_path / picture).stat().st_size > 1000
-    assert re.search(r"^\| pcbatch \| \d", page, re.MULTILINE) or name == "stacks"
+    assert re.search(r"^\| pcbatch \| \d", page, re.MULTILINE) or name in ("stacks", "throughput", "utilization")

@@ -181,13 +181,18 @@ def _against(cell: Cell, name: str, size: int) -> str:
     timing, ours = cell.get(name), cell.get(OURS)
     if not isinstance(timing, Timing):
         return "--"
-    beside = "" if name == OURS or not isinstance(ours, Timing) else f" ({timing.median / ours.median:.2f})"
-    return f"{shown(size / timing.median)}{beside}"
+    if name == OURS or not isinstance(ours, Timing):
+        return shown(size / timing.median)
+    ratio = timing.median / ours.median
+    return (
+        f"{shown(size / timing.median)} ({ratio:.2f})" if ratio < 10 else f"{shown(size / timing.median)} ({ratio:.0f})"
+    )
 
 
 def _first(cells: Cells, name: str) -> str:
     """The longest first call."""
-    return f"{max((t.first for cell in cells.values() if isinstance(t := cell.get(name), Timing)), default=0.0):.1f}"
+    firsts = [t.first for cell in cells.values() if isinstance(t := cell.get(name), Timing)]
+    return f"{max(firsts):.1f}" if firsts else "--"
 
 
 def standing(options: argparse.Namespace, before: float) -> str:
@@ -196,8 +201,8 @@ def standing(options: argparse.Namespace, before: float) -> str:
     if options.small:
         said += (
             " **This is a small run** (`--small`), which shows that the command works and who agrees. Sizes are small, "
-            "and other work was done on the machine. Take no ratio from it; without `--small` the command measures the "
-            "paper's sizes."
+            "and other work was done on the machine. Take no ratio from it: without `--small` the command measures "
+            "large ones."
         )
     return pages.paragraph(said)
 

@@ -77,15 +77,24 @@ def save_panels(path: Path, panels: Sequence[Panel]) -> None:
     _write(figure, path)
 
 
-def save_bars(path: Path, bars: Mapping[str, Mapping[str, float]], *, title: str, xlabel: str) -> None:
-    """Draw a bar for each name, the parts of which lie one behind the other, in the order of the first bar's."""
+def save_bars(
+    path: Path, bars: Mapping[str, Mapping[str, float]], parts: Sequence[str], *, title: str, xlabel: str
+) -> None:
+    """Draw a bar for each name, whose `parts` lie one behind the other, its sum at its end.
+
+    One that is far longer than all others is cut.
+    """
     figure = _figure((10, 1.2 + 0.5 * len(bars)))
     axes, ends = figure.subplots(), dict.fromkeys(bars, 0.0)
-    parts = dict.fromkeys(part for bar in bars.values() for part in bar)
-    for part, color in zip(parts, (GREY, ORANGE, BLUE, GREEN, RED, PURPLE, SKY), strict=False):
+    for part, color in zip(parts, (SKY, RED, BLUE, ORANGE, GREY, GREEN, PURPLE), strict=False):
         lengths = [bar.get(part, 0.0) for bar in bars.values()]
         axes.barh([*bars], lengths, left=[*ends.values()], color=color, label=part)
         ends = {name: ends[name] + length for name, length in zip(bars, lengths, strict=True)}
+    *others, longest = sorted(ends.values())
+    end = 1.3 * others[-1] if others and others[-1] and longest > 3 * others[-1] else 1.1 * longest
+    for name, length in ends.items():
+        axes.text(min(length, 0.9 * end), name, f" {length:.3g}", va="center")
+    axes.set_xlim(0, end or 1)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
     axes.set(title=title, xlabel=xlabel)
