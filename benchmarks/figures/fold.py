@@ -178,7 +178,10 @@ def gains(found: Mapping[str, Cells]) -> list[str]:
         both = zip(rates[DIFFERENT].values(), rates[SAME].values(), strict=False)
         rows["different over the same"] = [f"{one / other:.2f}" for one, other in both]
     heads = [f"{size:,}" for size in next(iter(rates.values()))]
-    return ["## Speed by batching", "The gain of batching: pcbatch's speed over that on one tree, and on different shapes over that on one shape.", pages.table(heads, rows, "trees")]
+    said = (
+        "The gain of batching: pcbatch's speed over that on one tree, and on different shapes over that on one shape."
+    )
+    return ["## Speed by batching", said, pages.table(heads, rows, "trees")]
 
 
 def main() -> None:
