@@ -72,7 +72,7 @@ bench: $(VENV)/.dev ## benchmarks, figures in out/
 	$(BIN)/python -m benchmarks.against --quick --scaling 1000 100000 --json out/against.json
 	$(BIN)/python -m benchmarks.nuts --quick --json out/nuts.json
 
-# The batching paper's figures into docs/figures, under ten minutes each on two cores that have nothing else to do, and
+# The papers' figures into docs/figures, ten minutes to half an hour each on two cores that have nothing else to do, and
 # the tables of cheap code into docs/ (an hour).
 figures: $(VENV)/.dev ## the figures and tables of docs/, measured again
 	$(BIN)/python -m benchmarks.against --page
@@ -81,6 +81,7 @@ figures: $(VENV)/.dev ## the figures and tables of docs/, measured again
 	$(BIN)/python -m tools.tables
 	$(BIN)/python -m benchmarks.figures.throughput
 	$(BIN)/python -m benchmarks.figures.utilization
+	for paper in stacks pfor dynet fold; do $(BIN)/python -m benchmarks.figures.$$paper || exit 1; done
 
 clean: ## remove what was built, and caches
 	rm -rf build dist out .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

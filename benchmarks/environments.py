@@ -1,4 +1,4 @@
-"""Where peers run: environments that `venv` and pip make once in `out/peers`, and flags of XLA."""
+"""Where peers run: environments that `venv` and pip make once in the user's cache, and flags of XLA."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path("out") / "peers"
+
+def cache() -> Path:
+    """The user's folder for caches: XDG_CACHE_HOME if that is set, else as the system has it."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"])
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+FOLDER = cache() / "pcbatch" / "peers"
+"""The folder of all environments, outside of the checkout."""
 
 
 class PeerUnavailableError(Exception):
@@ -33,7 +44,11 @@ class Environment:
             return python
         if shutil.which(self.interpreter) is None:
             raise PeerUnavailableError(f"{self.interpreter} is not installed")
-        print(f"installing {', '.join(self.requirements)} in {folder / self.name}", file=sys.stderr, flush=True)
+        print(
+            f"installing {', '.join(self.requirements)} in {folder / self.name}, once; XDG_CACHE_HOME moves it",
+            file=sys.stderr,
+            flush=True,
+        )
         for command in (
             [self.interpreter, "-m", "venv", str(place)],
             [str(python), "-m", "pip", "install", "--quiet", *self.requirements],

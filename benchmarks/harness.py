@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import re
@@ -15,7 +16,7 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,7 +38,14 @@ class Timing:
 
 
 def measure(
-    contestants: Mapping[str, Contestant], *, repeats: int = 7, rtol: float | None = 0.0, atol: float = 0.0
+    contestants: Mapping[str, Contestant],
+    *,
+    repeats: int = 7,
+    rtol: float | None = 0.0,
+    atol: float = 0.0,
+    budget: float = math.inf,
+    failed: dict[str, str] | None = None,
+    once: Collection[str] = (),
 ) -> dict[str, Timing]:
     """Time the contestants, interleaved; the first named is the baseline of the ratios.
 
@@ -47,22 +55,31 @@ def measure(
         rtol: relative tolerance within which all results must agree with the baseline's; None compares nothing, for
             contestants that compute different things.
         atol: absolute tolerance of that comparison.
+        budget: seconds of timed calls after which a contestant makes no more.
+        once: those that compile nothing and take long: their first call is the one that counts.
+        failed: where the reasons are put of those whose first call fails, which take no more part; None lets it fail.
 
     Raises:
         AssertionError: if two contestants disagree.
     """
-    names = list(contestants)
     first, results = {}, {}
-    for name in names:
-        first[name], results[name] = _timed(contestants[name])
+    for name, contestant in contestants.items():
+        try:
+            first[name], results[name] = _timed(contestant)
+        except Exception as error:
+            if failed is None:
+                raise
+            failed[name] = f"{type(error).__name__}: {error}".splitlines()[0].split(" {")[0][:200]
+    names = list(first)
     if rtol is not None:
         for name in names[1:]:
             _assert_same(results[names[0]], results[name], rtol, atol, f"{names[0]} and {name} disagree")
-    seconds: dict[str, list[float]] = {name: [] for name in names}
+    seconds: dict[str, list[float]] = {name: [first[name]] if name in once else [] for name in names}
     for repeat in range(repeats):
         start = repeat % len(names)
         for name in names[start:] + names[:start]:
-            seconds[name].append(_timed(contestants[name])[0])
+            if sum(seconds[name]) < budget and name not in once:
+                seconds[name].append(_timed(contestants[name])[0])
     medians = {name: statistics.median(seconds[name]) for name in names}
     return {
         name: Timing(first[name], tuple(seconds[name]), medians[name], medians[name] / medians[names[0]])
@@ -105,6 +122,21 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 def load() -> float:
     """How many threads want a core, in the mean of a minute: those of other programs, if asked before anything runs."""
     return os.getloadavg()[0]
+
+
+def device() -> str:
+    """The GPU that TensorFlow computes on, or the cores, by their names."""
+    import tensorflow as tf
+
+    for gpu in tf.config.list_physical_devices("GPU"):
+        return f"a GPU ({tf.config.experimental.get_device_details(gpu).get('device_name', 'of no name')})"
+    names = re.findall(r"^model name\s*:\s*(.*)$", _read(Path("/proc/cpuinfo")), re.MULTILINE)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} cores ({names[0] if names else platform.machine()})"
+
+
+def _read(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def origin(before: float, packages: tuple[str, ...] = ("pcbatch", "tensorflow")) -> str:

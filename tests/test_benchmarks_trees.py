@@ -1,8 +1,11 @@
 """The benchmark of trees: batches are what they say, who cannot take part has a reason, those who do agree."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from benchmarks import conversation, environments
 from benchmarks.conversation import ContestantError
 from benchmarks.environments import Environment, PeerUnavailableError
 from benchmarks.trees.crew import Contestant, Crew
@@ -127,3 +130,16 @@ def test_pages_say_pcbatchs_speed_over_the_others(pretenders):
 def test_an_interpreter_that_is_not_there_is_a_reason(tmp_path):
     with pytest.raises(PeerUnavailableError, match=r"python3\.1 is not installed"):
         Environment("old", ("numpy",), "python3.1").python(tmp_path)
+
+
+def test_peers_lie_in_the_users_cache(monkeypatch, tmp_path):
+    """A checkout stays as it is."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert environments.cache() == tmp_path
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    for platform, folder in (("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "AppData/Local")):
+        monkeypatch.delenv("LOCALAPPDATA", raising=False)
+        monkeypatch.setattr(environments.sys, "platform", platform)
+        assert environments.cache() == tmp_path / "home" / folder
+    assert not environments.FOLDER.is_relative_to(conversation.ROOT)

@@ -33,6 +33,7 @@ SAID = {
     "rejection": ["largest difference to a batch of ten: 0.0"],
     "rk45": [],
     "rnn": ["1 compilation"],
+    "stacks": ["local    135  [ 3 21  5  8]", "pc     93  [ 3 21  5  8]"],
     "tree_sum": [],
 }
 """What each example prints."""
@@ -61,7 +62,9 @@ def test_every_example_is_run_here():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("nqueens", "rejection") else name for name in SAID]
 )
-def test_example(name, capsys):
+def test_example(name, capsys, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(EXAMPLES)  # as for a script that runs there
+    monkeypatch.chdir(tmp_path)
     printed = printed_by(name, capsys)
     for line in SAID[name]:
         assert line in printed

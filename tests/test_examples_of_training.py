@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import pcbatch
+from benchmarks.figures.curves import each_of
 
 FOLDER = Path(__file__).parent.parent / "examples" / "training"
 
@@ -87,13 +87,6 @@ def small(name):
     if SMALL[name] and not (Path(os.environ.get("PCBATCH_DATA", "")) / SMALL[name]).is_file():
         pytest.skip(f"needs {SMALL[name]} in PCBATCH_DATA")
     return load(name)
-
-
-def each_of(argument, lane):
-    """One example of an argument: a tree, a row, an element."""
-    if isinstance(argument, pcbatch.Ragged):
-        return argument.values[lane][: argument.length[lane]]
-    return argument.of_lane(lane) if hasattr(argument, "of_lane") else argument[lane]
 
 
 def dense(gradient):

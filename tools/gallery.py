@@ -25,12 +25,13 @@ SMALL = (
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Loops of different lengths": ("collatz", "gcd", "implied_volatility", "bisection", "rejection", "rk45", "rnn"),
-    "Recursion": ("fibonacci", "ackermann", "mutual_recursion", "adaptive_simpson", "tree_sum"),
+    "Recursion": ("fibonacci", "stacks", "ackermann", "mutual_recursion", "adaptive_simpson", "tree_sum"),
     "Searches and tables": ("nqueens", "minimax", "quicksort", "edit_distance"),
     "Samplers": ("nuts/eight_schools", "nuts/trajectory_lengths", "nuts/breast_cancer"),
     "Models that train": ("training/tagger", "training/tree_sentiment", *(f"training/{name}" for name in SMALL)),
 }
 PICTURES = {
+    "stacks": "figures/stacks_pc.png",
     "training/tagger": "figures/tagger.png",
     "training/tree_sentiment": "figures/tree_sentiment.png",
     **{f"training/{name}": f"figures/training/{name}.png" for name in SMALL},

@@ -18,7 +18,7 @@ Contestants, by the names that `--peers` takes:
 
 Milliseconds are medians of the timed calls, which take turns: as the wall's clock has them, then of all cores together;
 in brackets stands the first call in seconds. Ratios are of both clocks. pcbatch gets NumPy's arrays. All give the same
-results, or this fails. Peers get environments of their own in out/peers, made by this script. Where one
+results, or this fails. Peers get environments of their own in the user's cache, made by this script. Where one
 cannot be made, or takes more than `--limit` seconds (thrice that to compile), the reason stands in place of the figure.
 
 `--page` measures how calls scale as well (`benchmarks.against.scaling`), keeps all figures in

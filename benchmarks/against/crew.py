@@ -10,12 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks import conversation
 from benchmarks.against.inputs import CHEAP, RECURSIONS
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import (
     DEVICES,
-    FOLDER,
     JAX,
     NUMBA,
     TENSORFLOW_PROBABILITY,
@@ -51,7 +49,7 @@ class Contestant:
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
-        python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
+        python = self.environment.python() if self.environment else sys.executable
         return Process(f"benchmarks.against.contestants.{self.script}", python, with_flags(self.flags), self.cores)
 
 

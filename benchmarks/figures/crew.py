@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import FOLDER, TENSORFLOW_PROBABILITY, Environment, PeerUnavailableError
 from benchmarks.figures.agreement import Moments
@@ -23,7 +22,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 STAN = Environment("stan", ("pystan==3.10.0", "httpstan==4.13.0", "setuptools"))
 """Wheels with Stan's compiler and headers; CmdStan itself is no package. A C++ compiler has to be there."""
-STAN_CACHE = conversation.ROOT / FOLDER / "stan-cache"
+STAN_CACHE = FOLDER / "stan-cache"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Contestant:
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
-        python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
+        python = self.environment.python() if self.environment else sys.executable
         return Process(f"benchmarks.figures.contestants.{self.script}", python, self.variables)
 
 

@@ -9,8 +9,8 @@ takes four leapfrog steps, as in the paper; Stan knows leaves of one only. A use
 chain needed by the sampler's own statistics. The first call, which compiles, is timed apart. Draws are compared with
 each other; a sampler that draws from something else is an error.
 
-Writes `throughput.md` and `throughput.png` into docs/figures. Peers get environments of their own in out/peers, made
-by this script; one that cannot be made is named in the page.
+Writes `throughput.md` and `throughput.png` into docs/figures. Peers get environments of their own in the user's cache,
+made by this script; one that cannot be made is named in the page.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ from benchmarks.nuts.targets import TARGETS
 TARGET = "logistic-large"
 CHAINS = (1, 8, 64, 512)
 TRAJECTORIES = 3
+SMALL = {
+    "chains": (1, 4),
+    "trajectories": 1,
+    "contestants": ["pc", "local", "eager"],
+    "target": "logistic-small",
+    "budget": 1.0,
+    "repeats": 1,
+}
+"""The options of a small run, which needs no other environment."""
 PACKAGES = ("tensorflow", "numpy")
 STYLES = {
     "pc": Style(pictures.BLUE, "o"),
@@ -56,7 +65,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=240, help="seconds after which a call is given up")
     parser.add_argument("--budget", type=float, default=4, help="seconds of timed calls of a contestant at each number")
     parser.add_argument("--folder", type=Path, default=pages.FOLDER, help="of the page and the picture")
+    parser.add_argument("--small", action="store_true", help="small sizes and no peers: to try the command")
     options = parser.parse_args()
+    vars(options).update(SMALL if options.small else {})
     sizes = paper.Sizes(TARGETS[options.target], options.trajectories, options.leapfrogs)
     target, cells, before = sizes.target, {}, load()
     with Crew(options.contestants) as crew:

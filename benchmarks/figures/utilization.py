@@ -1,6 +1,6 @@
 """The batching paper's figure 7: which share of the computed gradients is of use, by number of chains.
 
-    python -m benchmarks.figures.utilization [--chains 1 3 10 30 100 300 1000] [--json FILE]
+    python -m benchmarks.figures.utilization [--chains 1 3 10 30 100 300 1000] [--small] [--json FILE]
 
 The density is the AR(1) Gaussian of 100 dimensions, whose trajectories differ much in length. All machines are run, and
 counted by their own counters: the paper's program-counter machine (schedules "switch" and "earliest", every row masked,
@@ -9,18 +9,18 @@ all chains wait for the longest trajectory. A leaf takes four leapfrog steps, as
 leapfrog step by the sampler's statistics, or one that a chain computes where it starts.
 
 Writes `utilization.md` and `utilization.png` into docs/figures. TensorFlow Probability gets an environment of its own
-in out/peers, made by this script; if it cannot be made, the page says so.
+in the user's cache, made by this script; if it cannot be made, the page says so.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
-from benchmarks.environments import FOLDER, TENSORFLOW_PROBABILITY, PeerUnavailableError
+from benchmarks.environments import TENSORFLOW_PROBABILITY, PeerUnavailableError
 from benchmarks.figures import pages, paper, pictures
 from benchmarks.figures.pictures import Curve, Style
 from benchmarks.figures.sampler import Chains
@@ -31,6 +31,8 @@ from benchmarks.nuts.targets import TARGETS
 TARGET = "gaussian-short"
 CHAINS = (1, 3, 10, 30, 100, 300, 1000)
 TRAJECTORIES = 10
+SMALL = {"chains": (1, 4), "trajectories": 2}
+"""The options of a small run, which needs no other environment."""
 PACKAGES = ("tensorflow", "numpy")
 SEEDS, MOST_SEEDS = 32, 4
 """A few chains say little, and are run with several seeds: at most so many, until so many chains have been run."""
@@ -61,7 +63,7 @@ class Lockstep:
         self.missing: str | None = None
         self._process: Process | None = None
         try:
-            python = TENSORFLOW_PROBABILITY.python(conversation.ROOT / FOLDER)
+            python = TENSORFLOW_PROBABILITY.python()
             self._process = Process("benchmarks.figures.contestants.tfp_samplers", python)
         except PeerUnavailableError as why:
             self.missing = str(why)
@@ -99,14 +101,17 @@ def main() -> None:
     parser.add_argument("--leapfrogs", type=int, default=paper.LEAPFROGS, help="of each leaf")
     parser.add_argument("--target", choices=TARGETS, default=TARGET, help="another one, to try the program")
     parser.add_argument("--folder", type=Path, default=pages.FOLDER, help="of the page and the picture")
+    parser.add_argument("--small", action="store_true", help="small sizes and no peer: to try the command")
     options = parser.parse_args()
+    vars(options).update(SMALL if options.small else {})
     sizes = paper.Sizes(TARGETS[options.target], options.trajectories, options.leapfrogs)
     target, cells, before = sizes.target, {}, load()
-    with Lockstep() as lockstep:
+    with nullcontext() if options.small else Lockstep() as lockstep:
         for chains in sorted(options.chains):
             seeds = max(1, min(MOST_SEEDS, SEEDS // chains)) if chains > 1 else 1  # of which every row is of use
             cells[chains] = counted(sizes, chains, seeds)
-            cells[chains]["tfp"] = lockstep.counted(sizes, chains, seeds)
+            if lockstep:
+                cells[chains]["tfp"] = lockstep.counted(sizes, chains, seeds)
             print(f"{chains} chains: {printed(cells[chains])}", flush=True)
     if options.json:
         write_json(options.json, {c: {name: asdict(f) for name, f in cell.items()} for c, cell in cells.items()})

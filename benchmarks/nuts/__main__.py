@@ -15,7 +15,8 @@ contestant's own trajectories what that would be if all chains waited for the lo
 only for the one that has most to do in all ("at end"): the bound of any run in which all chains wait for each other.
 Ours run in groups, one on each core, where gradients are cheap, and can be above it.
 
-Peers get environments of their own in out/peers, made by this script. One that cannot be made is named and left out.
+Peers get environments of their own in the user's cache, made by this script. One that cannot be
+made is named and left out.
 """
 
 from __future__ import annotations

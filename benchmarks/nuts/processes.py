@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from benchmarks import conversation
-from benchmarks.environments import DEVICES, FOLDER, JAX, TENSORFLOW_PROBABILITY, Environment, with_flags
+from benchmarks.environments import DEVICES, JAX, TENSORFLOW_PROBABILITY, Environment, with_flags
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,6 @@ class Process(conversation.Process):
 
     def __init__(self, contestant: Contestant):
         environment = contestant.environment
-        python = environment.python(conversation.ROOT / FOLDER) if environment else sys.executable
+        python = environment.python() if environment else sys.executable
         module = f"benchmarks.nuts.contestants.{contestant.script}"
         super().__init__(module, python, with_flags(contestant.flags))

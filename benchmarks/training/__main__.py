@@ -8,7 +8,7 @@ Networks: a binary TreeLSTM of 128 on trees of 2 to 15 and of 2 to 100 leaves, a
 to 99 tokens, a BiLSTM tagger of 256 on sentences of 1 to 64. Figures are thousands of leaves or tokens per CPU second
 of one thread, of whole training steps: results, loss, gradients of all weights, which are the same in all, or this
 fails. Then what a step takes beside inference, and the memory of a step by length. DyNet and JAX get Python
-environments of their own in out/peers; DyNet wants a python3.8, else the reason stands in place of its figures.
+environments of their own in the user's cache; DyNet wants a python3.8, else the reason stands in place of its figures.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Networks: a binary TreeLSTM of 128 on trees of 2 to 15 and of 2 to 100 leaves, a
 to 64 tokens and one of 64 on those of Wikigold, a child-sum TreeLSTM of 128 on dependency trees (these two from
 PCBATCH_DATA). Figures are thousands of leaves or tokens per CPU second of one thread, of whole calls: from trees as
 arrays to results as arrays, so that DyNet builds its graph and the batches by hand their schedule in each. All give the
-same results, or this fails. DyNet gets a Python environment of its own in out/peers, if there is a python3.8; else the
-reason stands in place of its figures.
+same results, or this fails. DyNet gets a Python environment of its own in the user's cache, if there is a python3.8;
+else the reason stands in place of its figures.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
-from benchmarks.environments import DYNET, FOLDER, Environment, PeerUnavailableError
+from benchmarks.environments import DYNET, Environment, PeerUnavailableError
 from benchmarks.trees.networks import NETWORKS, Network, units
 
 LIMIT = 300.0
@@ -30,7 +29,7 @@ class Contestant:
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
-        python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
+        python = self.environment.python() if self.environment else sys.executable
         variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **self.variables}
         return Process(self.module, python, variables)
 

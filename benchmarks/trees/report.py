@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures.pictures import BLUE, GREEN, GREY, ORANGE, RED, SKY, Style
+from benchmarks.figures.pictures import BLUE, GREEN, GREY, ORANGE, RED, SKY, Curve, Panel, Style, save_panels
 from benchmarks.harness import table
 from benchmarks.trees.crew import Cell, Figures
 from benchmarks.trees.networks import NETWORKS, TRAINED
@@ -106,33 +106,16 @@ def failures(found: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> list[str]:
 
 def picture(path: Path, found: Mapping[str, Mapping[int, Mapping[str, Any]]], styles: Mapping[str, Style]) -> None:
     """Speed by number of examples, a panel for each network; both axes are logarithmic."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator
-
-    figure = Figure(figsize=(11, 3.2 * ((len(found) + 1) // 2)), layout="constrained")
-    panels = figure.subplots((len(found) + 1) // 2, 2, squeeze=False).ravel()
-    for panel, (network, cells) in zip(panels, found.items(), strict=False):
+    panels = []
+    for network, cells in found.items():
+        curves = []
         for name, style in styles.items():
-            points = [(n, cell[name].rate) for n, cell in cells.items() if name in cell and cell[name].rate]
+            points = {n: cell[name].rate for n, cell in cells.items() if name in cell and cell[name].rate}
             if points:
-                panel.plot(*zip(*points, strict=True), color=style.color, marker=style.marker, label=name)
-        ticks = sorted(cells)
-        panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
-        panel.set_xticks(ticks, [str(each) for each in ticks])
-        panel.minorticks_off()
-        panel.grid(color="0.9", linewidth=0.8)
-        panel.spines[["top", "right"]].set_visible(False)
+                curves.append(Curve(name, style, [*points], [*points.values()]))
         unit = {**NETWORKS, **TRAINED}[network].unit
-        panel.set(title=network, xlabel="examples in a batch", ylabel=f"{unit} per CPU second")
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter(lambda value, _: _thousands(value))
-    for panel in panels[len(found) :]:
-        panel.set_visible(False)
-    lines = {line.get_label(): line for panel in panels for line in panel.get_lines()}  # not all are in all panels
-    figure.legend(handles=list(lines.values()), loc="outside lower center", ncols=len(styles), frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120, metadata={"Software": None})
+        panels.append(Panel(network, "examples in a batch", f"{unit} per CPU second", curves, formatted=_thousands))
+    save_panels(path, panels)
 
 
 def _thousands(rate: float) -> str:

@@ -17,6 +17,9 @@ import pcbatch
 from examples.fibonacci import fibonacci
 from pcbatch import UsageError
 from pcbatch.commands.cli import main
+from pcbatch.function.executing import arrays_of
+from pcbatch.function.walking import REFERENCE
+from pcbatch.runtime.report import picture
 from tests.goldens import check_golden
 
 ROOT = Path(__file__).parent.parent.parent
@@ -349,3 +352,82 @@ def test_pictures_of_many_trips_and_of_none():
     axes = many.plot().axes[1]
     assert axes.images[0].get_array().shape[1] == 500
     fibonacci.options(trace=3).run(np.zeros([0], np.int32)).plot()
+
+
+def way_of(given, lane):
+    """The program counters and the values of `n` of a lane, block by block, as the reference walks it alone."""
+    arguments, pipeline, _ = fibonacci.options(**REFERENCE).session.pipeline((given,), {})
+    walk = pipeline.machine.walk(*arrays_of(pipeline.machine, pipeline.parameters(), arguments, {}), lane)
+    found = [walk.visit()]
+    while walk.go_on():
+        found.append(walk.visit())
+    return [([*visit.program_counters], [str(n) for n in visit.stacks["n"]]) for visit in found]
+
+
+@pytest.mark.parametrize("options", [{"trace": 99, "schedule": "switch", "jit": False}, {"strategy": "local"}])
+def test_pictures_of_stacks_show_what_each_lane_holds(options, tmp_path):
+    """Each lane is somewhere on its way, and never goes back."""
+    given = np.array([3, 5, 0, 4], np.int32)
+    run = fibonacci.options(**options).run(given)
+    ways, at = [way_of(given, lane) for lane in range(4)], [0] * 4
+    for step in [*range(0, run.trips, 7), run.trips]:
+        rows = picture.columns_of(run._concrete.standing(step))
+        for lane, way in enumerate(ways):
+            counters = rows[picture.COUNTER][lane]
+            if counters != ["end"]:
+                at[lane] += way[at[lane] :].index((counters, rows["n"][lane]))
+        frames = rows.get(picture.FRAMES, [])
+        assert all(len(column) == len(frames[0]) for column in frames)
+    assert rows[picture.COUNTER] == [["end"]] * 4
+    assert any(at)
+    (axes,) = run.plot_stacks(run.trips // 2, tmp_path / "stacks.png").axes
+    rows = picture.columns_of(run._concrete.standing(run.trips // 2))
+    shown = sorted(text.get_text() for text in axes.texts)
+    assert shown == sorted(text for columns in rows.values() for column in columns for text in column)
+    assert (tmp_path / "stacks.png").stat().st_size > 1000
+
+
+@pcbatch.autobatch(jit=False, trace=50)
+def halved(x, n):
+    assert n < 3, f"{n} is too many"
+    return x / 2 if n == 0 else halved(x / 2, n - 1) + x
+
+
+def test_pictures_of_stacks_of_arrays_failed_lanes_and_deep_calls():
+    run = halved.run(np.ones([18, 2], np.float32), np.array([3, 1, *[0] * 16], np.int32))
+    rows = picture.columns_of(run._concrete.standing(run.trips))
+    assert rows[picture.COUNTER] == [["failed"], *[["end"]] * 15], "the first 16 lanes"
+    beginning = picture.columns_of(run._concrete.standing(0))
+    assert [*map(len, beginning[picture.COUNTER])] == [2] * 16
+    assert "n" in rows, "a message shows it, and so does the picture"
+    entries = [picture.columns_of(run._concrete.standing(step))["x"][1] for step in range(run.trips)]
+    assert ["[1. 1.]", "[0.5 0.5]"] in entries
+
+
+@pcbatch.autobatch(jit=False, trace=50, schedule="earliest")
+def counted(n):
+    return 0 if n == 0 else n + counted(n - 1)
+
+
+def test_pictures_of_stacks_that_grow_in_the_run():
+    """What is drawn of a deep recursion is its newest calls."""
+    run = counted.run(np.array([100, 1], np.int32))
+    rows = picture.columns_of(run._concrete.standing(90))
+    assert rows[picture.COUNTER][1] == ["end"] or rows["n"][1]
+    assert rows["n"][0][0] == picture.MORE
+    newest = [*map(int, rows["n"][0][1:])]
+    assert newest == list(range(newest[0], newest[0] - len(newest), -1))
+    assert int(run.value[0]) == 5050
+
+
+def test_stacks_that_nobody_recorded():
+    given = np.array([2], np.int32)
+    with pytest.raises(UsageError, match=r"PCB561: the stacks .*trace=1000.*strategy=\"local\""):
+        fibonacci.run(given).plot_stacks(0)
+    with pytest.raises(UsageError, match="PCB561"):
+        fibonacci.options(strategy="agenda").run(given).plot_stacks(0)
+    run = fibonacci.options(strategy="local").run(given)
+    for step in (-1, run.trips + 1, 1.0, True, "1"):
+        with pytest.raises(UsageError, match=f"PCB579: .* has steps 0 to {run.trips}, and not"):
+            run.plot_stacks(step)
+    run.plot_stacks(np.int64(run.trips))

@@ -168,3 +168,22 @@ def test_what_is_not_less_may_be_nan():
         tape.watch(floats := tf.constant(x))
         taped = program.options(form="lockstep", jit=False)(floats, y)
     np.testing.assert_array_equal(np.stack(taped, 1), wanted)
+
+
+@pytest.mark.parametrize("lanes", [0, 1, 2])
+@pytest.mark.parametrize("how", ["by depth", "in a graph"])
+def test_a_squeeze_keeps_the_axis_of_lanes_however_many_there_are(lanes, how):
+    """Code that is traced for any number of lanes: Keras's `add` squeezes biases in it."""
+
+    @pcbatch.autobatch(jit=False)
+    def squeezed(x, y):
+        return tf.squeeze(x) + tf.nn.bias_add(y, tf.squeeze(x)), tf.squeeze(y, 0), tf.reshape(y, [2, 1])
+
+    given = [np.arange(2 * lanes, dtype=np.float32).reshape(lanes, 1, 2)] * 2
+    if how == "by depth":
+        found = squeezed.options(strategy="depth", jit=True)(*given)
+    else:
+        found = tf.function(squeezed, input_signature=[tf.TensorSpec([None, 1, 2])] * 2)(*given)
+    np.testing.assert_array_equal(found[0], 3 * given[0])
+    np.testing.assert_array_equal(found[1], given[0][:, 0])
+    np.testing.assert_array_equal(found[2], given[0].transpose(0, 2, 1))

@@ -10,8 +10,8 @@ are enough. Means and standard deviations of every run are compared with the ref
 draws that are too far off are a failure.
 
 Cold is the first run of a new process once all is imported: tracing, compiling, warm-up, draws. Warm are later runs
-with other seeds and starting points, in turns. Peers use all cores, and get environments of their own in out/peers,
-made by this script.
+with other seeds and starting points, in turns. Peers use all cores, and get environments of their own in the user's
+cache, made by this script.
 """
 
 from __future__ import annotations

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import conversation
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import (
     DEVICES,
-    FOLDER,
     JAX,
     TENSORFLOW_PROBABILITY,
     Environment,
@@ -46,7 +44,7 @@ class Contestant:
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""
-        python = self.environment.python(conversation.ROOT / FOLDER) if self.environment else sys.executable
+        python = self.environment.python() if self.environment else sys.executable
         module = f"benchmarks.nuts.end_to_end.contestants.{self.script}"
         return Process(module, python, {**with_flags(self.flags), "PCBATCH_CACHE": ""})
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pcbatch.errors import Span, UsageError
@@ -31,7 +32,7 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Standing, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.programs import NO_BUDGET, Programs
 from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
@@ -162,7 +163,20 @@ class Machine:
             outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples), counting)
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
                 self._grew(pool, capacity, int(found[0]), outcome, legs.counts)
-        return outcome
+        return replace(outcome, standing=partial(self._standing, arrays, lanes)) if self.context.trace else outcome
+
+    def _standing(self, arrays: Sequence[Array], lanes: int, trips: int) -> Standing:
+        """The lanes after so many trips of a run on these arrays."""
+        count = len(self.legs.layout.inputs)
+        snapshot, done = self.begin(arrays[:count], lanes), 0
+        while done < trips:
+            arrived, _ = self.leg(snapshot, arrays[count:], trips - done)
+            snapshot, done = arrived.snapshot, int(arrived.snapshot.counters["trips"])
+            larger = self.grown(snapshot) if bool(arrived.paused) else None
+            if larger is None:
+                break
+            snapshot = larger
+        return Standing(done, self.legs.layout, snapshot.state)
 
     def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
         """Return a function that counts a run of `legs` by repeating it, or None if `legs` counts: pieces are pure."""
@@ -208,7 +222,7 @@ class Machine:
         """
         pool = self.pool_for(lanes)
         legs = self._versions.usual
-        if not (legs.limits.roomy and pool.whole):
+        if self.context.trace or not (legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
         returned, room, count = self.programs.returned(legs, pool), pool.examples, self._count(lanes)
         whole_run = self.programs.whole_run(legs, pool, returned)

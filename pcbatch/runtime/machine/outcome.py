@@ -16,6 +16,7 @@ from pcbatch import notice
 from pcbatch.errors import Span
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine.state import Layout
 
 
 class Saveable(Protocol):
@@ -45,6 +46,19 @@ class Counts:
 
 Counting = Callable[[], Counts]
 """A function that returns the counts of a run, perhaps by another run."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The lanes after so many steps of a run: their `state`, by the keys of its `layout`.
+
+    `frames`, bool `[lanes]` each, are the calls on the host's stack, where they lie there.
+    """
+
+    steps: int
+    layout: Layout
+    state: Mapping[str, Array]
+    frames: Sequence[np.ndarray] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,8 @@ class Outcome:
     """The bytes that a taped run has kept of each row of a block, by the source that they come from."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """The seconds of building graphs, scheduling and executing, of a run that was batched on the fly."""
+    standing: Callable[[int], Standing] | None = None
+    """A function that runs so many steps again, where runs can be looked at: trips, or launches of frames."""
 
     @property
     def arrays(self) -> list[Array]:

@@ -1,4 +1,4 @@
-"""A picture of a run: which blocks ran for how many lanes, trip by trip, and how much of the work was of use.
+"""Pictures of a run: which blocks ran for how many lanes, trip by trip; and all stacks after a step.
 
 Drawn with matplotlib, which is imported when it is asked for.
 """
@@ -6,15 +6,20 @@ Drawn with matplotlib, which is imported when it is asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import Span, needed
+from pcbatch.ir import values
 from pcbatch.ir.analysis import places
 from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.runtime.machine.outcome import Standing
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.report import listing
+from pcbatch.runtime.report.shown import written
 from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
 
@@ -24,6 +29,9 @@ COLUMNS = 500
 """The largest number of columns for the trips; a column of several trips has the mean of them."""
 TEXT = 40
 """The number of characters of a source line that stand beside its block."""
+LANES, ENTRIES, LETTERS = 16, 10, 12
+"""The numbers of lanes whose stacks are drawn, of their newest entries, and of characters of a value."""
+COUNTER, FRAMES, MORE = "program counter", "frames", ".."
 
 
 def picture(program: Program, trace: Trace, used: Utilization, lanes: int, title: str) -> Any:
@@ -111,3 +119,85 @@ def _bars(axes: Any, used: Utilization, shown: Sequence[str]) -> None:
     axes.tick_params(labelleft=False)
     axes.set(xlabel="rows", title=f"{used.overall:.0%} of the rows of use")
     axes.legend(fontsize=8)
+
+
+Column = list[str]
+"""The entries of one lane's stack as text, the top last."""
+
+
+def stacks_picture(standing: Standing, title: str) -> Any:
+    """A figure of the lanes' program counters and stacks, one lane beside the other; PCB564 without matplotlib.
+
+    Lanes that wait at the same block have the same colour. The frames of a host's stack are rows above them.
+    """
+    figure = _figure()
+    rows = columns_of(standing)
+    lanes = max((len(columns) for columns in rows.values()), default=0)
+    letters = max((len(text) for columns in rows.values() for column in columns for text in column), default=1)
+    heights = {name: max(1, *map(len, columns), 1) for name, columns in rows.items()}
+    figure.set_size_inches(
+        2.2 + max(lanes, 1) * max(0.5, 0.1 * letters), 1.0 + 0.3 * (sum(heights.values()) + len(rows))
+    )
+    axes = figure.add_subplot()
+    colors: dict[str, str] = {}
+    bottom, places = 0.0, {}
+    for name, columns in reversed(rows.items()):
+        places[name] = bottom + heights[name] / 2
+        for lane, column in enumerate(columns):
+            for entry, text in enumerate(column):
+                is_top = entry == len(column) - 1
+                color = "lightsteelblue" if is_top else "whitesmoke"
+                if name == COUNTER and is_top:
+                    color = colors.setdefault(text, f"C{len(colors) % 10}")
+                if name == FRAMES:
+                    color = "tab:olive" if text else "white"
+                box = {"facecolor": color, "edgecolor": "grey", "linewidth": 0.6, "alpha": 0.7}
+                axes.bar(lane, 0.9, width=0.9, bottom=bottom + entry, **box)
+                axes.text(lane, bottom + entry + 0.45, text, ha="center", va="center", family="monospace", fontsize=8)
+        bottom += heights[name] + 0.7
+    axes.set_yticks([*places.values()], [*places], family="monospace", fontsize=8)
+    axes.set_xticks(range(lanes), [f"lane {lane}" for lane in range(lanes)], fontsize=8)
+    axes.set(title=title, xlim=(-0.6, max(lanes, 1) - 0.4), ylim=(-0.3, max(bottom, 1)))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def columns_of(standing: Standing) -> dict[str, list[Column]]:
+    """The rows of a picture of stacks: by name, the entries of each lane that is drawn."""
+    layout, state = standing.layout, {key: np.asarray(array) for key, array in standing.state.items()}
+    counters = state["pc"][:LANES]
+    lanes, live = range(len(counters)), counters <= layout.finish
+    labels = {**dict(enumerate(block.label for block in layout.program.blocks)), layout.start: "start"}
+    labels |= {layout.finish: "end", layout.free: "end"}
+    rows: dict[str, list[Column]] = {}
+    if standing.frames:
+        rows[FRAMES] = [["*" if frame[lane] else "" for frame in standing.frames[-ENTRIES:]] for lane in lanes]
+    none = np.zeros(0, np.int32)
+    calls = [state["calls"][lane, : state["depth"][lane]] if layout.has_calls else none for lane in lanes]
+    rows[COUNTER] = [
+        _newest([*(labels[int(call)] for call in calls[lane] if live[lane]), labels.get(int(counters[lane]), "failed")])
+        for lane in lanes
+    ]
+    records = {name for site in layout.program.faults if site.status is LaneStatus.OK for name in site.arguments}
+    for name, storage in layout.program.storage.items():
+        if storage != "example" and name not in records:  # not what `pcbatch.debug` keeps
+            rows[name] = [_newest(_entries(layout, state, name, lane)) if live[lane] else [] for lane in lanes]
+    return rows
+
+
+def _entries(layout: Layout, state: Mapping[str, np.ndarray], name: str, lane: int) -> Column:
+    """The values of a variable of a lane, the top last."""
+    tops, stacks, type_ = layout.tops(name), layout.stacks(name), layout.program.types[name]
+    below = int(state[layout.pointer(name)][lane]) + (not tops) if stacks else 0
+    found = [[state[key][lane, entry] for key in stacks] for entry in range(below)]
+    found += [[state[key][lane] for key in tops]] if tops else []
+    return [
+        written(values.pack(type_, [*map(np.asarray, entry)])).replace("\n", "")[:LETTERS].replace("$", r"\$")
+        for entry in found
+    ]
+
+
+def _newest(column: Column) -> Column:
+    """The newest entries, and a mark where there are more below."""
+    return column if len(column) <= ENTRIES else [MORE, *column[1 - ENTRIES :]]

@@ -20,12 +20,12 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import arrived, html
 from pcbatch.runtime.report.faults import SHOWN_LANES, Faults, LaneFault, alike, drawn, lanes_of
-from pcbatch.runtime.report.picture import picture
+from pcbatch.runtime.report.picture import picture, stacks_picture
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.results import delivered, packed
 from pcbatch.runtime.report.shown import listed, written
 from pcbatch.runtime.report.statuses import Statuses
-from pcbatch.runtime.report.trace import Trace
+from pcbatch.runtime.report.trace import Trace, not_recorded
 from pcbatch.runtime.report.utilization import Utilization
 
 SHOWN_RESULTS = 20
@@ -158,6 +158,36 @@ class Run:
         """
         title = f"{self.program.name}: {self._counts()}"
         figure = picture(self.program, self.trace, self.utilization, len(self.status), title)
+        if path is not None:
+            figure.savefig(path, dpi=120)
+        return figure
+
+    def plot_stacks(self, step: int, path: str | os.PathLike[str] | None = None) -> Any:
+        """A picture of all lanes after `step` steps of the run: their program counters, variables and stacks.
+
+        Entries lie one above another, the top above all. Lanes that wait at the same block have the same colour. A step
+        is a trip; under `strategy="local"` or `"hybrid"` it is a launch, and the calls on the host's stack are drawn as
+        frames. The run is made again, up to this step. The first 16 lanes are drawn.
+
+        Args:
+            step: from 0, the beginning, to `trips`, the end.
+            path: where the picture is saved, if anywhere.
+
+        Returns:
+            A `matplotlib.figure.Figure`, which notebooks show.
+
+        Raises:
+            UsageError: PCB561 for a run that was made without the option `trace`, in slices, or in another process, or
+                that has no stacks; PCB579 for a step that the run does not have; PCB564 without matplotlib.
+        """
+        standing = self._concrete.standing
+        if standing is None:
+            raise not_recorded(self.program.name, "stacks")
+        last = self.trips
+        if isinstance(step, bool) or not isinstance(step, int | np.integer) or not 0 <= step <= last:
+            raise UsageError("PCB579", f"this run of {self.program.name} has steps 0 to {last}, and not {step!r}")
+        found = standing(int(step))
+        figure = stacks_picture(found, f"{self.program.name}, after step {found.steps} of {last}")
         if path is not None:
             figure.savefig(path, dpi=120)
         return figure

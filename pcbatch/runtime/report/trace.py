@@ -52,11 +52,7 @@ class Trace:
     def of(cls, program: Program, outcome: Outcome) -> Trace:
         """The trace of a run of `program`; UsageError PCB561 if none was recorded."""
         if outcome.trace is None:
-            raise UsageError(
-                "PCB561",
-                f"the schedule of this run of {program.name} was not recorded; run it under "
-                f"{program.name}.options(trace=1000), which records the first 1000 trips",
-            )
+            raise not_recorded(program.name, "schedule")
         trips, blocks = int(outcome.trips), program.blocks
         record = np.asarray(outcome.trace)[:-1]
         rows = record[:trips]
@@ -91,6 +87,16 @@ class Trace:
         return (
             f"<pcbatch.Trace: {len(self.block_runs)} block runs in {self.trips - self.left_out} of {self.trips} trips>"
         )
+
+
+def not_recorded(name: str, what: str) -> UsageError:
+    """The error for a request of what a run did not record: its "schedule", or its "stacks"."""
+    others = "" if what == "schedule" else ', or with strategy="local" for frames'
+    return UsageError(
+        "PCB561",
+        f"the {what} of this run of {name} {'was' if what == 'schedule' else 'were'} not recorded; run it under "
+        f"{name}.options(trace=1000), which records the first 1000 trips{others}",
+    )
 
 
 def _where(run: BlockRun) -> str:

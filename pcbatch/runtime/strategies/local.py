@@ -15,6 +15,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -32,7 +35,7 @@ from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH, Limits
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Standing, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import Layout
@@ -124,15 +127,41 @@ class LocalMachine:
     # -- Algorithm 1 ---------------------------------------------------------------------------------------------------
 
     def _frames(self, arrays: Sequence[Array], lanes: int) -> Outcome:
-        """Run all lanes to their ends: one frame in the beginning, of all of them, at the first block."""
+        """Run all lanes to their ends, and count."""
+        executions, active = (np.zeros(len(self.program.blocks), np.int64) for _ in range(2))
+        launches = self._launched(arrays, lanes)
+        _, _, standing = next(launches)
+        for number, going, standing in launches:  # noqa: B007 -- the last one is the end
+            self.watch(number, going)
+            executions[number] += 1
+            active[number] += np.count_nonzero(going)
+        pool, state = Pool.of(lanes), {**standing.state}
+        _, outputs = ends.finish(self.backend, self.layout, pool, state, {})
+        counters = {
+            "executions": executions,
+            "active": active,
+            "rows": executions * lanes,  # lanes that take no part are masked away
+            "trips": np.int64(executions.sum()),
+        }
+        capacity = self.layout.capacity(self.backend, state)
+        return replace(self.legs.outcome(counters, outputs, capacity), standing=partial(self._standing, arrays, lanes))
+
+    def _standing(self, arrays: Sequence[Array], lanes: int, launches: int) -> Standing:
+        """The lanes, and the frames, after so many launches of a run on these arrays."""
+        return next(islice(self._launched(arrays, lanes), launches, None))[2]
+
+    def _launched(self, arrays: Sequence[Array], lanes: int) -> Iterator[tuple[int, np.ndarray, Standing]]:
+        """The beginning, and then each launch: its block's number, the lanes that it was for, and all lanes after it.
+
+        There is one frame in the beginning, of all lanes, at the first block.
+        """
         launches, blocks, start = self._blocks(lanes), self.program.blocks, self.layout.start
-        count, pool = len(self.layout.inputs), Pool.of(lanes)
-        arguments, shared = arrays[:count], arrays[count:]
-        capacity = self.limits.first_capacity
-        state = self.legs.begin(arguments, pool, capacity).state
-        executions, active = np.zeros(len(blocks), np.int64), np.zeros(len(blocks), np.int64)
-        pc = np.zeros(lanes, np.int32)
+        count = len(self.layout.inputs)
+        shared, capacity = arrays[count:], self.limits.first_capacity
+        state = self.legs.begin(arrays[:count], Pool.of(lanes), capacity).state
+        pc, done = np.zeros(lanes, np.int32), 0
         frames = [np.ones(lanes, bool)]
+        yield 0, frames[0], Standing(0, self.layout, state, (*frames,))
         while frames:
             here = frames[-1] & (pc < start)
             if not here.any():
@@ -148,23 +177,14 @@ class LocalMachine:
             with self._timed(number, lanes, capacity):
                 after = launch(*given)
             state = {**state, **dict(zip(self._changed(number), after, strict=True))}
-            self.watch(number, going)
-            executions[number] += 1
-            active[number] += np.count_nonzero(going)
             pc = np.asarray(state["pc"])
             match blocks[number].terminator:
                 case Return():
                     frames[-1] = frames[-1] & ~going
                 case PushJump():
                     frames.append(going & (pc < start))
-        _, outputs = ends.finish(self.backend, self.layout, pool, state, {})
-        counters = {
-            "executions": executions,
-            "active": active,
-            "rows": executions * lanes,  # lanes that take no part are masked away
-            "trips": np.int64(executions.sum()),
-        }
-        return self.legs.outcome(counters, outputs, capacity)
+            done += 1
+            yield number, going, Standing(done, self.layout, state, (*frames,))
 
     def _lack_room(self, number: int, going: np.ndarray, state: State, depth: int, capacity: int) -> bool:
         """Tell whether a lane of `going` lacks room for what the block pushes; all have `depth` program counters."""

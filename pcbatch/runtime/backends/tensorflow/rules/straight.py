@@ -101,11 +101,14 @@ def _elementwise(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor:
 
 
 def _rearranged(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
-    """Reshape, Squeeze, ExpandDims: the elements in their order, in another shape."""
+    """Reshape, Squeeze, ExpandDims: the elements in their order, in another shape.
+
+    TensorFlow's rule for a Squeeze of all axes of length 1 loses that of the lanes, if there is one lane.
+    """
     lanes, shape = inputs[0].t.shape[0], operation.outputs[0].shape
-    if lanes is None or not shape.is_fully_defined() or _varies(inputs[1:]):
+    if not shape.is_fully_defined() or _varies(inputs[1:]) or (lanes is None and 0 in shape):
         return None
-    return ready.reshape(inputs[0].t, (lanes, *shape))
+    return ready.reshape(inputs[0].t, (-1 if lanes is None else lanes, *shape))
 
 
 def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
