@@ -29,7 +29,7 @@ from pcbatch.ir.machine import Return
 from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.costs.device import CPU, Device
 from pcbatch.runtime.costs.estimate import dear_pieces
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -90,10 +90,13 @@ class Forking:
         It is 0 where blocks run in loops, for all lanes on their lists. Without guards there is one chunk of rows in a
         trip, whoever waits: as many as the device takes at once.
         """
-        merging = self.context.merging
-        if merging is None or not isinstance(self.lists.lanes, int) or not self.can_be_empty:
-            return 0
-        return 0 if self.context.is_deterministic or self.context.spread_live else merging.device.trips_together
+        guarded = self.context.is_deterministic or self.context.spread_live or not self.can_be_empty
+        return 0 if guarded or not isinstance(self.lists.lanes, int) else self.device.trips_together
+
+    @property
+    def device(self) -> Device:
+        """The device that it runs on."""
+        return CPU if self.context.compaction is None else self.context.compaction.device
 
     @property
     def can_be_empty(self) -> bool:
@@ -108,8 +111,7 @@ class Forking:
 
     def _at_once(self, cost: float) -> int:
         """The number of rows that a device of many processors computes at a time: no more than there are lanes."""
-        assert self.context.merging is not None
-        return min(Compaction(device=self.context.merging.device).size(Row(cost)), self.lists.lanes)
+        return min(Compaction(device=self.device).size(Row(cost)), self.lists.lanes)
 
     def size(self, number: int) -> int:
         """Return the number of rows that a block computes at a time."""
@@ -367,9 +369,7 @@ class Forking:
 
     def _dear(self, number: int, size: int) -> frozenset[int]:
         """The pieces of a block, by their places in its body, that so many rows do not compute for nobody."""
-        assert self.context.merging is not None
-        prices = Prices(self.costs, size, self.context.merging.device)
-        return dear_pieces(self.context.program, number, prices, self.backend)
+        return dear_pieces(self.context.program, number, Prices(self.costs, size, self.device), self.backend)
 
     def _place(self, number: int, target: Array) -> Array:
         """The lists of lanes that go to these places, if they have not failed."""
