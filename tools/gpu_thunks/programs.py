@@ -73,12 +73,12 @@ def insertion_sort() -> None:
     insertion_sort(np.random.default_rng(1).integers(0, 1000, (4096, 32), dtype=np.int32))
 
 
-def trees(*, training: bool) -> None:
+def trees(*, training: bool, forked: bool = False) -> None:
     """A TreeLSTM of 128 cells over 64 binary trees: the states of the roots, or a training step."""
     network = NETWORKS["small trees"]
     weights = {name: tf.Variable(each) for name, each in network.weights().items()}
     given = list(network.batch(TREES, 1).values())
-    function = pcbatch_batched.binary(weights)
+    function = pcbatch_batched.binary(weights).options(fork=forked)
     if not training:
         function(*given)
         return
@@ -110,6 +110,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     "sort": insertion_sort,
     "tree": lambda: trees(training=False),
     "step": lambda: trees(training=True),
+    "forks": lambda: trees(training=False, forked=True),
     "dear": lambda: layers(64, 8192),
     "chunks": lambda: layers(4096, 1024),
 }

@@ -47,6 +47,8 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 GIVEN_UP = "given up"
 """The key of which examples are given up: int32 `[examples]`, 0 or 1."""
 OWN = (LISTS, LENGTHS, GIVEN_UP)
+MOST_ROWS = 1024
+"""Maximal number of rows of a chunk: each finds its place on a list by comparing itself with all others of it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Forking:
 
     def _at_once(self, cost: float) -> int:
         """The number of rows that a device of many processors computes at a time: no more than there are lanes."""
-        return min(Compaction(device=self.device).size(Row(cost)), self.lists.lanes)
+        return min(Compaction(device=self.device).size(Row(cost)), self.lists.lanes, MOST_ROWS)
 
     def size(self, number: int) -> int:
         """Return the number of rows that a block computes at a time."""
