@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import itertools
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from pcbatch import UsageError
+from pcbatch.function import executing
 from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
+from pcbatch.runtime.costs.device import CPU, GPU
+from tests import harness
 from tests.harness import (
     AUTO,
     BATCH,
@@ -117,12 +122,27 @@ PLAIN_RUNS = tuple((name, XLA[place % len(XLA)]) for place, name in enumerate(NA
 dearest are slow."""
 ON_GPU = (AUTO, *(mode for mode in (*REFILL, *TAPED) if mode.schedule == "auto"))
 """The modes that leave the form open, which on a GPU is one without guards."""
-GPU_RUNS = tuple(
-    (name, ON_GPU[place % len(ON_GPU)], (BATCH, *SIZES)[place // len(ON_GPU) % 4])
-    for place, name in enumerate(OTHERS[2::10])
-)
+FORKED_ON_GPU = tuple(replace(mode, forks=True) for mode in (Mode("xla", "auto"), *ON_GPU[1:]))
+_CHUNKS = dict.fromkeys(("gathered", "gathered_sync", "gathered_share", "moved_array", "moved_element"), 0.0)
+CARDS = {
+    "card": GPU,
+    "dear": replace(GPU, guard=0.0, gathered=1e30),
+    "chunks": replace(GPU, chunk_shared=2, chunk_least=2, chunk_most=2, **_CHUNKS),
+}
+"""A GPU, one on which looks cost nothing, so that all pieces are dear, and one on which few rows fill a chunk."""
+
+
+def on_gpu(names: Sequence[str], modes: Sequence[Mode]) -> tuple[tuple[str, Mode, int, str], ...]:
+    """Each of these programs in each mode, sizes and cards in turn."""
+    cards = in_turn(names, modes, tuple(CARDS))
+    return tuple((*run, card) for run, (_, _, card) in zip(in_turn(names, modes, (BATCH, *SIZES)), cards, strict=True))
+
+
+GPU_RUNS = (*on_gpu(OTHERS[2::10], ON_GPU)[:: len(ON_GPU) + 1], *on_gpu(("fibonacci", "tree_sum"), FORKED_ON_GPU)[::5])
 """Some programs as a GPU would run them, run on the CPU."""
-LONG_GPU_RUNS = tuple(run for run in in_turn(NAMES, ON_GPU, (BATCH, *SIZES)) if run not in set(GPU_RUNS))
+LONG_GPU_RUNS = tuple(
+    run for run in (*on_gpu(NAMES, ON_GPU), *on_gpu(WITH_GROUPS, FORKED_ON_GPU)) if run not in set(GPU_RUNS)
+)
 OTHER_RUNS = tuple(run for run in in_turn(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
 STRATEGY_RUNS = tuple(
     (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
@@ -243,17 +263,40 @@ def test_programs_that_are_not_tuned(name: str, mode: Mode) -> None:
         check(name, mode, BATCH)
 
 
-@pytest.mark.parametrize(("name", "mode", "lanes"), GPU_RUNS, ids=str)
-def test_programs_in_the_form_for_a_gpu(name: str, mode: Mode, lanes: int) -> None:
+def check_on(card: str, name: str, mode: Mode, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` of a program that no other card has compiled."""
+    monkeypatch.setattr(executing, "device_of", lambda place: CARDS[card] if place == "GPU" else CPU)
+    monkeypatch.delitem(sys.modules, f"tests.corpus.{name}", raising=False)
+    monkeypatch.setattr(harness, "load", load.__wrapped__)
     with graphs.targeting("GPU"):
         check(name, mode, lanes)
+
+
+@pytest.mark.parametrize(("name", "mode", "lanes", "card"), GPU_RUNS, ids=str)
+def test_programs_in_the_form_for_a_gpu(
+    name: str, mode: Mode, lanes: int, card: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_on(card, name, mode, lanes, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "mode", "lanes"), LONG_GPU_RUNS, ids=str)
-def test_more_programs_in_the_form_for_a_gpu(name: str, mode: Mode, lanes: int) -> None:
-    with graphs.targeting("GPU"):
-        check(name, mode, lanes)
+@pytest.mark.parametrize(("name", "mode", "lanes", "card"), LONG_GPU_RUNS, ids=str)
+def test_more_programs_in_the_form_for_a_gpu(
+    name: str, mode: Mode, lanes: int, card: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_on(card, name, mode, lanes, monkeypatch)
+
+
+def test_programs_modes_sizes_and_cards_meet_in_the_form_for_a_gpu() -> None:
+    """All pairs of them, in all tests; each card and each mode in the quick ones."""
+    runs = (*GPU_RUNS, *LONG_GPU_RUNS)
+    assert {run[:2] for run in runs} >= {*itertools.product(NAMES, ON_GPU)}
+    assert {run[:2] for run in runs} >= {*itertools.product(WITH_GROUPS, FORKED_ON_GPU)}
+    columns = {1: (*ON_GPU, *FORKED_ON_GPU), 2: (BATCH, *SIZES), 3: tuple(CARDS)}
+    for one, other in itertools.combinations(columns, 2):
+        assert {(run[one], run[other]) for run in runs} >= {*itertools.product(columns[one], columns[other])}
+    assert {run[3] for run in GPU_RUNS} == {*CARDS}
+    assert {run[1] for run in GPU_RUNS} >= {*ON_GPU}
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), STRATEGY_RUNS, ids=str)
@@ -373,11 +416,10 @@ def test_small_batches_cover_all_pairs() -> None:
     ("runs", "modes", "sizes"),
     [
         (OTHER_RUNS + SMALL_RUNS, MACHINES, SIZES),
-        (LONG_GPU_RUNS + GPU_RUNS, ON_GPU, (BATCH, *SIZES)),
         (LONG_REFILL_RUNS + REFILL_RUNS, REFILL, (BATCH, *SIZES)),
         (LONG_STRATEGY_RUNS + STRATEGY_RUNS, OTHER_STRATEGIES, (BATCH, *SIZES)),
     ],
-    ids=["small batches", "gpu", "refilled", "strategies"],
+    ids=["small batches", "refilled", "strategies"],
 )
 def test_runs_cover_all_pairs(
     runs: tuple[tuple[str, Mode, int], ...], modes: tuple[Mode, ...], sizes: tuple[int, ...]

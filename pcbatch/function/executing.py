@@ -181,8 +181,9 @@ def called_within(program: Program, backend: Backend) -> list[str]:
 
 
 def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compaction:
-    """Return the rule by which blocks run on gathered lanes."""
-    return replace(DETERMINISTIC if options.deterministic else usual, device=device_of(backend.place()))
+    """Return the rule by which blocks run on gathered lanes: in pairs of chunks only where another loop is cheap."""
+    rule, device = DETERMINISTIC if options.deterministic else usual, device_of(backend.place())
+    return replace(rule, device=device, pairs=rule.pairs and not device.trips_together)
 
 
 def _unguarded(options: Options, backend: Backend) -> Merging | None:

@@ -46,8 +46,8 @@ def test_another_device_has_other_prices_and_chunks():
     assert Prices([2.0, 3.0], 4, slow).trip == 21.0
     assert Prices([2.0, 3.0], 4, slow).executions == [108.0, 112.0]
     two = dataclasses.replace(CPU, chunk_least=8, chunk_most=64, chunk_work=1e6, gathered=1e9)
-    assert [Compaction(device=each)._size(Row(1e6)) for each in (CPU, two)] == [4, 8]
-    assert [Compaction(device=each)._size(Row(1e3)) for each in (CPU, two)] == [32, 64]
+    assert [Compaction(device=each).size(Row(1e6)) for each in (CPU, two)] == [4, 8]
+    assert [Compaction(device=each).size(Row(1e3)) for each in (CPU, two)] == [32, 64]
     blocks = Block("b0", (), Jump(1)), Block("b1", (), Return())
     program, rows = Program("two", (), (), {}, {}, blocks), [Row(1.0), Row(1e6)]
     assert Compaction().chunks(program, rows, 64)[1] == Chunks(4, 52)

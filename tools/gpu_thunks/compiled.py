@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.gpu_thunks.thunks import Counts, Executed, Trip, names_of, parsed
+from tools.gpu_thunks.titles import GRADIENTS
 from tools.gpu_thunks.traffic import Traffic
 
 PLUGIN = "jax_plugins.xla_cuda13"
@@ -34,11 +35,15 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True)
 class Compiled:
-    """One compiled program: all that is executed, its loops taken once, and a trip of each of the machine's loops."""
+    """One compiled program: all that is executed, its loops taken once, and a trip of each of the machine's loops.
+
+    `gradient` are the bytes that the gradient of a trip moves where it is a program of its own.
+    """
 
     name: str
     whole: Counts
     trips: list[Trip]
+    gradient: float = 0
 
 
 def _run(module: str, arguments: Sequence[str], flags: Sequence[str]) -> None:
@@ -84,8 +89,16 @@ def compiled(files: Sequence[Path], folder: Path, flags: Sequence[str], turns: i
     return found
 
 
-def counted(program: str, flags: Sequence[str], turns: int = 1, keep: Path | None = None) -> list[Compiled]:
-    """The parts that XLA makes of one of `PROGRAMS`; all files stay in `keep`, where it is given."""
+def counted(
+    program: str, flags: Mapping[str, Sequence[str]], turns: int = 1, keep: Path | None = None
+) -> dict[str, list[Compiled]]:
+    """The parts that XLA makes of one of `PROGRAMS`, by the name of the flags; all files stay in `keep`, if given."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
-        return compiled(traced(program, folder / "traced"), folder / "compiled", flags, turns)
+        files = {name: traced(name, folder / name / "traced") for name in (program, GRADIENTS.get(program, program))}
+        found: dict[str, list[Compiled]] = {}
+        for number, (name, given) in enumerate(flags.items()):
+            of = {each: compiled(files[each], folder / each / f"compiled-{number}", given, turns) for each in files}
+            moved = sum(each.whole.bytes for each in of[GRADIENTS[program]]) if program in GRADIENTS else 0
+            found[name] = [replace(each, gradient=moved) for each in of[program]]
+        return found

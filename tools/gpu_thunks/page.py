@@ -23,7 +23,7 @@ HEAD = (
     "loops",
     "looks per 16 trips",
     "KiB moved",
-    "of the state",
+    "of state and gradient",
     "largest copy, KiB",
 )
 
@@ -35,7 +35,7 @@ Figures = dict[str, list[Row]]
 def rows(programs: Sequence[Compiled]) -> list[Row]:
     """The figures of all loops of these programs, one trip of each."""
     found = []
-    for trip in (trip for program in programs for trip in program.trips):
+    for gradient, trip in ((each.gradient, trip) for each in programs for trip in each.trips):
         counts = trip.counts
         found.append(
             {
@@ -45,7 +45,8 @@ def rows(programs: Sequence[Compiled]) -> list[Row]:
                 "loops": counts.loops,
                 "looks": 16 * counts.looks,
                 "bytes": counts.bytes,
-                "carried": trip.carried,
+                "state": trip.state,
+                "gradient": gradient,
                 "largest copy": counts.largest_copy,
             }
         )
@@ -60,10 +61,21 @@ def table(figures: Figures) -> str:
         for number, row in enumerate(found):
             which = f", loop {number + 1}" if len(found) > 1 else ""
             cells = [f"{row[each]:.3g}" for each in ("kernels", "copies", "conditionals", "loops", "looks")]
-            share = row["bytes"] / (2 * row["carried"])
-            sizes = [f"{row['bytes'] / 1024:,.0f}", f"{share:.2f}", f"{row['largest copy'] / 1024:,.1f}"]
+            sizes = [f"{row['bytes'] / 1024:,.0f}", f"{share(row):.2f}", f"{row['largest copy'] / 1024:,.1f}"]
             lines.append(f"| {' | '.join([TITLES[name] + which, flags, *cells, *sizes])} |")
     return "\n".join(lines)
+
+
+def share(row: Row) -> float:
+    """The bytes that a trip moves, as a share of the state, read and written once, and of what the gradient moves."""
+    return row["bytes"] / (2 * row["state"] + row["gradient"])
+
+
+def dearest(programs: Sequence[Compiled], number: int) -> str:
+    """The kernels and copies of a trip of each loop that move most, with bytes and types."""
+    trips = (trip for program in programs for trip in program.trips)
+    lines = [[f"{each.bytes:12,.0f} {each.kind} {each.name} {each.type}" for each in trip.moved] for trip in trips]
+    return "\n\n".join("\n".join(each[:number]) for each in lines)
 
 
 def drawn(text: str, figures: Figures) -> str:

@@ -64,11 +64,25 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Bytes that a kernel or a copy moves, and the type of its result."""
+
+    bytes: float
+    kind: str
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
 class Trip:
-    """One trip of one of the machine's loops: what is executed, and the bytes of what the loop carries."""
+    """One trip of one of the machine's loops: what is executed, and what of it moves most, first.
+
+    `state` are the bytes of the arrays that its turns change.
+    """
 
     counts: Counts
-    carried: int
+    state: int
+    moved: Sequence[Moved] = ()
 
 
 def parsed(text: str, names: Mapping[int, str]) -> list[Thunk]:
@@ -145,12 +159,24 @@ class Executed:
             if thunk.kind == "While" and f"/{TRIPS}/" in f"/{self.traffic.scope(thunk.name)}":
                 whole = self.of(thunk.parts.get("body", []), in_graph=inside)
                 whole += self.of(thunk.parts.get("condition", []), in_graph=inside) + Counts(looks=0 if inside else 1)
-                number = max([self._together(each) for each in thunk.all()])
-                found.append(Trip(whole.times(1 / number), self.traffic.carried(thunk.name)))
+                inner = max(thunk.all(), key=self._together)
+                number = self._together(inner)
+                moved = sorted(self._moved(inner, 1), key=lambda each: -each.bytes)
+                found.append(Trip(whole.times(1 / number), self.traffic.changed(inner.name), moved))
             else:
                 for part in thunk.parts.values():
                     found += self.trips(part, in_graph=inside)
         return found
+
+    def _moved(self, loop: Thunk, turns: float) -> Iterator[Moved]:
+        """The kernels and copies of one turn of a loop, those of loops inside times their turns; of all arms."""
+        for thunk in (each for part in loop.parts.values() for each in part):
+            known = (self.traffic.turns(thunk.name) or self.turns) if thunk.kind == "While" else 1
+            if any(thunk.parts.values()):
+                yield from self._moved(thunk, turns * known)
+            else:
+                size = self._one(thunk, True).bytes * turns
+                yield Moved(size, thunk.kind, thunk.name, self.traffic.type_of(thunk.name))
 
     def _together(self, thunk: Thunk) -> int:
         """The number of trips that a loop makes between two looks: 1 for what is no loop over trips."""

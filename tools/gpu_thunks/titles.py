@@ -8,3 +8,6 @@ TITLES = {
     "tree": "TreeLSTM of 128 cells, 64 trees",
     "step": "its training step",
 }
+
+GRADIENTS = {"sampler-64": "gradient-64", "sampler-1024": "gradient-1024"}
+"""The programs of the gradients that a trip computes, by the program; see `programs`."""

@@ -7,7 +7,7 @@ of one into which it scatters or writes a slice, it reads and writes that part.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 SIZES = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2, "s32": 4, "u32": 4, "f32": 4}
@@ -78,9 +78,27 @@ class Traffic:
         found = re.search(r'op_name="([^"]*)"', self._rest(name))
         return found[1] if found else ""
 
-    def carried(self, name: str) -> int:
-        """The bytes of all arrays that a loop carries."""
-        return self._found[name].bytes if name in self._found else 0
+    def changed(self, name: str) -> int:
+        """The bytes of the arrays that a loop carries and its turns change: not of those that they only read."""
+        loop = self._found.get(name)
+        body = loop and re.search(r"body=%([\w.-]+)", loop.rest)
+        if loop is None or not body or body[1] not in self._computations:
+            return 0 if loop is None else loop.bytes
+        inside = {each.name: each for each in self._computations[body[1]]}
+        root = next(each for each in inside.values() if each.is_root)
+        if root.code != "tuple":
+            return loop.bytes
+        after = enumerate(inside[name] for name in root.operands)
+        return sum(each.bytes for place, each in after if not self._is_carried(each, place, inside))
+
+    def _is_carried(self, found: Instruction, place: int, inside: Mapping[str, Instruction]) -> bool:
+        """Return whether it is the loop's own array at this place, as the turn was given it."""
+        is_part = found.code == "get-tuple-element" and re.search(rf"\bindex={place}\b", found.rest) is not None
+        return is_part and inside[found.operands[0]].code == "parameter"
+
+    def type_of(self, name: str) -> str:
+        """The type of the result of an instruction."""
+        return self._found[name].type if name in self._found else ""
 
     def copied(self, name: str) -> int:
         """The bytes of an array that is copied."""

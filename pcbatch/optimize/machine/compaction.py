@@ -83,7 +83,7 @@ class Compaction:
     def chunks(self, program: Program, rows: Sequence[Row], lanes: int) -> list[Chunks | None]:
         """The chunks of each block in a batch of `lanes`; None where it computes a row for every lane."""
         if self.always:
-            return [Chunks(self._size(row)) if row.rounds else None for row in rows]
+            return [Chunks(self.size(row)) if row.rounds else None for row in rows]
         comes_back = any(0 in places for places in effects.successors(program))
         beside = self.device.gathered_share * max(row.cost for row in rows) * lanes
         return [
@@ -93,7 +93,7 @@ class Compaction:
 
     def _chunks(self, program: Program, block: Block, row: Row, lanes: int, beside: float) -> Chunks | None:
         """See `chunks`. Whole batches stand beside: what gathering saves must not be lost beside `beside`."""
-        size = self._size(row)
+        size = self.size(row)
         while self.rows is None and size > self.device.chunk_least and 2 * size > lanes:
             size //= 2
         if size >= lanes:
@@ -115,8 +115,8 @@ class Compaction:
             return max(beside, self.device.gathered_sync) / self.device.gathered_tail
         return max(beside, self.device.gathered)
 
-    def _size(self, row: Row) -> int:
-        """The number of rows of a chunk: a power of two."""
+    def size(self, row: Row) -> int:
+        """Return the number of rows of a chunk: a power of two."""
         if self.rows is not None:
             return self.rows
         least = self.device.chunk_shared if row.shares else self.device.chunk_least

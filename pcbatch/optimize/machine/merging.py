@@ -46,12 +46,6 @@ class Merging:
 
         return replace(program, merged=tuple(chosen(nest(program))))
 
-    def does_without_guards(self, rows: Sequence[Row], lanes: int | None) -> bool:
-        """Return whether all blocks of a program of these `rows` are better run in every trip than guarded."""
-        if lanes is None or not self.device.trips_together or len(rows) > self.device.unguarded_blocks:
-            return False
-        return lanes * sum(row.cost for row in rows) <= self.device.unguarded_work
-
     def _pays(
         self, program: Program, rows: Sequence[Row], loop: Loop, members: Sequence[int], lanes: int | None
     ) -> bool:

@@ -7,7 +7,7 @@ all rows together is done when all is undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +34,8 @@ Chunked = Callable[[Any], Program]
 class Replay:
     """Undoes segments of the runs of one program; gradients by shared operands are sums of all lanes, or of each.
 
-    For so many lanes as many trips as `together` says are undone between two looks, every block in each, unguarded.
+    For so many lanes as many trips as `together` says are undone between two looks, every block in each, unguarded but
+    for those that run in chunks, and those with pieces that are `dear` for so many.
     With `sums` those by tables that are looked up in are sums, too. `order` is that of blocks in a trip, if it is not
     the program's.
     """
@@ -48,8 +49,10 @@ class Replay:
         sums: bool = False,
         order: Sequence[int] | None = None,
         together: Callable[[Any], int] = lambda lanes: 0,
+        dear: Callable[[Any], Sequence[Collection[int]]] = lambda lanes: (),
     ):
         self.chunked, self.by_lane, self.sums, self.together_for = chunked, by_lane, sums, together
+        self.dear = dear
         self.tapes, self.backend, self.program = tapes, tapes.backend, tapes.program
         order = order or self.program.order or range(len(self.program.blocks))
         self.order = [number for number in reversed(order) if number in tapes.blocks]
@@ -109,10 +112,13 @@ class Replay:
         chunks = [block.chunks for block in self.chunked(lanes).blocks]
 
         together = self.together_for(lanes)
+        if together:  # what is dear runs in a loop of its own, which carries gradients in place, for all lanes at once
+            dear = self.dear(lanes)
+            chunks = [Chunks(lanes) if pieces and not each else each for each, pieces in zip(chunks, dear, strict=True)]
 
         def turn(state: State) -> State:
             for number in self.order:
-                if together:
+                if together and chunks[number] is None:
                     is_next = backend.equal(state[NEXT], number)
                     state = self._undone(number, state, tape, sound, shared, lanes, is_next)
                 else:

@@ -144,7 +144,14 @@ class Way:
     def replay(self) -> Replay:
         """Undoes them."""
         loop = self.segments.legs.loop
-        return Replay(self.tapes, loop.chunked, by_lane=self.by_lane, sums=self.is_fixed, together=loop.trips_together)
+        return Replay(
+            self.tapes,
+            loop.chunked,
+            by_lane=self.by_lane,
+            sums=self.is_fixed,
+            together=loop.trips_together,
+            dear=loop.dear,
+        )
 
     @cached_property
     def flow(self) -> Flow:

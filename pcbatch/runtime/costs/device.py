@@ -26,7 +26,8 @@ class Device:
     """"cpu" or "gpu"."""
 
     guard: float
-    """Work: to look whether a block runs, in every trip. CPU: 0.6 to 1.3 us."""
+    """Work: to look whether a block runs, in every trip. CPU: 0.6 to 1.3 us. GPU: the host waits 20 to 50 us for the
+    answer, in which, by estimate, the card would do 1e9."""
     trip: float
     """Work: a turn of the machine's loop, counting the waiting lanes. CPU: 3 us."""
     execution: float
@@ -97,16 +98,11 @@ class Device:
     """Work of a row of all of them at most. One of 5 blocks takes 0.80 of the time so at 64 lanes with 2 operations in
     each inner loop, 0.84 with 40, 0.86 with 80. More was not measured."""
 
-    unguarded_work: float
-    """Work of all lanes, a row of every block, up to which a program's blocks run in every trip, whoever waits: no
-    guard asks. On a GPU the host waits for each answer, 20 to 50 us, in which, by estimate, it would do 1e9; of
-    Fibonacci (10,000 lanes, 70,000) and insertion sort (4,096 x 32, 180,000) guards take 1.9 and 5.6 times as long. A
-    CPU's guards cost less than the blocks that they keep from running."""
-    unguarded_blocks: int
-    """Maximal number of these blocks: XLA takes long to compile many blocks without guards."""
     trips_together: int
-    """Number of such trips, a loop, before the host looks whether there is to be another. It is 0 where all blocks have
-    guards. The last trips may find no lane that waits. Not measured on a card."""
+    """Number of trips in which all blocks run, whoever waits, before the host looks whether there is to be another. It
+    is 0 where all blocks have guards. The last trips may find no lane that waits. Of Fibonacci (10,000 lanes) and
+    insertion sort (4,096 x 32) guards take 1.9 and 5.6 times as long on a GPU. A CPU's guards cost less than the blocks
+    that they keep from running. The number was not measured on a card."""
 
     quantile: float
     """Work: an element of the normal distribution's quantiles (`erfinv`, `ndtri`) in float32, by a polynomial."""
@@ -324,8 +320,6 @@ CPU = Device(
     merged_storing=1024,
     merged_blocks=8,
     merged_work=100.0,
-    unguarded_work=0.0,
-    unguarded_blocks=0,
     trips_together=0,
     quantile=30.0,
     quantile_double=200.0,
@@ -413,9 +407,12 @@ GPU = like_the_cpu(
         **dict.fromkeys(MEASURED),
         "gathered": 1e9,
         "gathered_sync": 1e9,
-        "unguarded_work": 1e9,
-        "unguarded_blocks": 64,
+        "guard": 1e9,
         "trips_together": 16,
+        "chunk_work": 1e9,
+        "chunk_shared": 128,
+        "chunk_least": 128,
+        "chunk_most": 4096,
     },
 )
 """Measurements of an NVIDIA H200, TensorFlow 2.21 (docs/gpu.md); the rest reads as the CPU's. What is tuned to XLA's
@@ -423,7 +420,8 @@ CPU compiler is off there.
 
 A run of a block takes 20 to 50 us there, whatever is in it. In chunks, as on a CPU, a sampler's call (10,000 x 100, 64
 chains, 2.6e8 of work in a gradient of all) took 152 ms, on all lanes 20, with blocks merged, too; 1,024 small TreeLSTMs
-of 128 cells took 214 and 91: beside other programs. More work than that was not measured."""
+of 128 cells took 214 and 91: beside other programs. More work than that was not measured, nor were chunks of more rows:
+theirs are multiples of the 128 that the card's 132 processors take one each, up to the work that covers a look."""
 
 
 def device_of(place: str) -> Device:

@@ -16,6 +16,7 @@ from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import elements, leaves
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.prices import Prices
 
 LEAST = 1.0
 """A row of the cheapest block: jumping somewhere is work as well."""
@@ -32,18 +33,32 @@ def block_cost(program: Program, block: Block, backend: Backend) -> float:
 
 
 def _row_cost(program: Program, block: Block, backend: Backend) -> float:
-    if block.cost is not None:
-        return block.cost
-    total = 0.0
+    return sum(item_costs(program, block, backend)) if block.cost is None else block.cost
+
+
+def item_costs(program: Program, block: Block, backend: Backend) -> list[float]:
+    """The estimated work of one row of each item of a block's body, whatever the block's own `cost` says."""
+    found: list[float] = []
     with backend.scope(block.label):  # what is traced here may be what runs
         for item in block.body:
             match item:
                 case Piece(reads=reads, shared=shared):
                     types = [program.types[name] for name in reads]
-                    total += backend.cost(item, types, [program.shared_types[name] for name in shared])
+                    found.append(backend.cost(item, types, [program.shared_types[name] for name in shared]))
                 case Store():
-                    total += stored(program, item)
-    return total
+                    found.append(stored(program, item))
+    return found
+
+
+def dear_pieces(program: Program, number: int, prices: Prices, backend: Backend) -> frozenset[int]:
+    """The pieces of a block, by their places in its body, that are better computed only if a lane takes part."""
+    block, cost = program.blocks[number], prices.row_costs[number]
+    if not prices.is_dear(cost):
+        return frozenset()
+    costs = item_costs(program, block, backend)
+    share = cost / max(sum(costs), LEAST)  # of what the user says that the block costs
+    pieces = (place for place, item in enumerate(block.body) if isinstance(item, Piece))
+    return frozenset(place for place in pieces if prices.is_dear(share * costs[place]))
 
 
 def block_row(program: Program, block: Block, backend: Backend) -> Row:

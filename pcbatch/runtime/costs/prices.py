@@ -38,6 +38,13 @@ class Prices:
         """The cost of one execution of each block."""
         return [self.device.execution + rows for rows in self.rows]
 
+    def is_dear(self, cost: float) -> bool:
+        """Return whether to compute a row of such a cost for all lanes costs more than to look whether one waits.
+
+        As if in every other trip none did: a guard costs a look in every trip, and saves the rows in those.
+        """
+        return self.lanes * cost > 2 * self.device.guard
+
     def whole_run(self, trips: int, executions: Sequence[int]) -> float:
         """A whole run of so many trips in which the blocks ran so often."""
         return trips * self.trip + sum(n * price for n, price in zip(executions, self.executions, strict=True))

@@ -86,7 +86,8 @@ class Execution(Values):
             return self.computed(piece, signature, self.fed(leaves, taking_part), shared, taking_part)
 
         run = partial(self.apart, vectorized, piece) if self.is_apart else vectorized
-        if self.spread_live and (self.failed_before or piece.predicate is not None):
+        may_be_none = self.spread_live and (self.failed_before or piece.predicate is not None)
+        if may_be_none or self.item in self.rows.dear:
             outputs, site = self.if_any(taking_part, run, piece)
         else:
             outputs, site = run()

@@ -109,8 +109,11 @@ class Family:
             after = lists.put(after, group.join, lanes, idle, backend.counted(idle) - 1, backend.sum(idle))
         return after, total
 
-    def hand_over(self, state: State) -> State:
-        """Report the results of lanes that have run forked calls; a waiting lane goes on with the last of its calls."""
+    def hand_over(self, state: State, go: Array | None = None) -> State:
+        """Report the results of lanes that have run forked calls; a waiting lane goes on with the last of its calls.
+
+        Given the scalar `go`, of so many lanes at most, of none unless it holds, without a loop.
+        """
         backend, lists, layout, size = self.backend, self.lists, self.layout, self.size
         arrivals = [f"arrived {slot}" for slot in range(layout.slots)]
         keys = [LISTS, LENGTHS, *arrivals]
@@ -135,5 +138,9 @@ class Family:
             return todo > 0, [todo, *(now[key] for key in keys)]
 
         todo = lists.length(state, lists.handed)
-        _, *after = backend.repeated(todo > 0, turn, [todo, *(state[key] for key in keys)])
+        before = [state[key] for key in keys]
+        if go is None:
+            _, *after = backend.repeated(todo > 0, turn, [todo, *before])
+        else:
+            _, (_, *after) = turn(go, [backend.where(go, todo, backend.constant(0)), *before])
         return {**state, **dict(zip(keys, after, strict=True))}

@@ -26,15 +26,18 @@ from typing import Any
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Return
+from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.costs.device import CPU, Device
+from pcbatch.runtime.costs.estimate import dear_pieces
+from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.ends import given_by
 from pcbatch.runtime.machine.family import Family
 from pcbatch.runtime.machine.forked_execution import ForkedExecution
-from pcbatch.runtime.machine.loop import Counters
+from pcbatch.runtime.machine.loop import TRIPS, Counters
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.routes import Routes
 from pcbatch.runtime.machine.rows import Rows
@@ -44,6 +47,8 @@ from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 GIVEN_UP = "given up"
 """The key of which examples are given up: int32 `[examples]`, 0 or 1."""
 OWN = (LISTS, LENGTHS, GIVEN_UP)
+MOST_ROWS = 1024
+"""Maximal number of rows of a chunk: each finds its place on a list by comparing itself with all others of it."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +78,47 @@ class Forking:
         self.blocks, self.examples = context.program.blocks, pool.examples
         self.lists = Worklists(self.backend, len(self.blocks), pool.lanes)
         self.groups = {group.block: group for group in self.layout.groups}
+        self.costs = costs
         self.expensive = [number for number, cost in enumerate(costs) if cost > CPU.native_work]
         self.routes = Routes(context.program, self.groups, self.expensive)
         self.few = few
-        cheap = CPU.cheap_chunk_of_few if few else CPU.cheap_chunk
-        self.family = Family(self.backend, self.layout, self.lists, cheap)
+        self.family = Family(self.backend, self.layout, self.lists, self._cheap)
         self.runners = {number: BlockRunner(context, number) for number in context.program.order}
+
+    @property
+    def together(self) -> int:
+        """The number of trips between two looks whether there is to be another: without guards.
+
+        It is 0 where blocks run in loops, for all lanes on their lists. Without guards there is one chunk of rows in a
+        trip, whoever waits: as many as the device takes at once.
+        """
+        guarded = self.context.is_deterministic or self.context.spread_live or not self.can_be_empty
+        return 0 if guarded or not isinstance(self.lists.lanes, int) else self.device.trips_together
+
+    @property
+    def device(self) -> Device:
+        """The device that it runs on."""
+        return CPU if self.context.compaction is None else self.context.compaction.device
+
+    @property
+    def can_be_empty(self) -> bool:
+        """True if a chunk of no lane changes nothing, whatever is full."""
+        return True
+
+    @property
+    def _cheap(self) -> int:
+        if self.together:
+            return self._at_once(0.0)
+        return CPU.cheap_chunk_of_few if self.few else CPU.cheap_chunk
+
+    def _at_once(self, cost: float) -> int:
+        """The number of rows that a device of many processors computes at a time: no more than there are lanes."""
+        return min(Compaction(device=self.device).size(Row(cost)), self.lists.lanes, MOST_ROWS)
 
     def size(self, number: int) -> int:
         """Return the number of rows that a block computes at a time."""
+        if self.together:
+            return self._at_once(self.costs[number])
         if number not in self.expensive:
             return self.family.size
         if self.few:
@@ -121,13 +158,14 @@ class Forking:
         def goes_on(carried: dict[str, Any]) -> Array:
             return self.goes_on(carried["state"]) & (carried["counters"]["trips"] < until)
 
-        def turn(carried: dict[str, Any]) -> dict[str, Any]:
-            state, lanes, chunks, calls = self.trip(carried["state"], by_example, shared)
+        def turn(carried: dict[str, Any], go: Array | None = None) -> dict[str, Any]:
+            state, lanes, chunks, calls = self.trip(carried["state"], by_example, shared, go)
             ran, several = (backend.cast(backend.stack(each), "int64") for each in (lanes, chunks))
             before = carried["counters"]
             used = lists.lanes - lists.length(state, lists.free)
             most = backend.where(used > carried["most"], used, carried["most"])
             lacks = self.can_run(state) < self._waiting(state)
+            once = 1 if go is None else backend.cast(go, "int64")
             return {
                 "state": state,
                 "counters": {
@@ -135,16 +173,27 @@ class Forking:
                     "executions": before["executions"] + backend.cast(several > 0, "int64"),
                     "active": before["active"] + ran,
                     "rows": before["rows"] + several * sizes,
-                    "trips": before["trips"] + 1,
+                    "trips": before["trips"] + once,
                 },
                 "forked": carried["forked"] + calls,
                 "most": most,
-                "short": carried["short"] + backend.cast(lacks, "int32"),
+                "short": carried["short"] + backend.cast(lacks if go is None else lacks & go, "int32"),
             }
+
+        def look(carried: dict[str, Any]) -> dict[str, Any]:
+            with backend.scope(f"{TRIPS}_{self.together}"):
+                _, after = backend.while_loop(
+                    lambda each: each[0] < self.together,
+                    lambda each: (each[0] + 1, turn(each[1], goes_on(each[1]))),
+                    (backend.constant(0), carried),
+                )
+            found: dict[str, Any] = after
+            return found
 
         nobody = backend.constant(0)
         start = {"state": state, "counters": counters, "forked": nobody, "most": nobody, "short": nobody}
-        end = backend.while_loop(goes_on, turn, start, stops=True)
+        with backend.scope(TRIPS):
+            end = backend.while_loop(goes_on, look if self.together else turn, start, stops=True)
         after = end["state"]
         stand = [self.can_run(after), self._waiting(after), lists.length(after, lists.paused)]
         return after, end["counters"], backend.stack([end["forked"], end["most"], end["short"], *stand])
@@ -200,16 +249,19 @@ class Forking:
         return sorted(found)
 
     def trip(
-        self, state: State, inputs: State, shared: Mapping[str, Leaves]
+        self, state: State, inputs: State, shared: Mapping[str, Leaves], go: Array | None = None
     ) -> tuple[State, list[Array], list[Array], Array]:
-        """The state after a trip, for each block for how many lanes it ran, in how many chunks; and calls forked."""
+        """The state after a trip, for each block for how many lanes it ran, in how many chunks; and calls forked.
+
+        Without guards nothing is changed unless the scalar `go` holds.
+        """
         nobody = self.backend.constant(0)
         lanes, chunks = [nobody] * len(self.blocks), [nobody] * len(self.blocks)
         calls = nobody
         for number in self.routes.order:
-            state, lanes[number], chunks[number], forked = self._visit(number, state, inputs, shared)
+            state, lanes[number], chunks[number], forked = self._visit(number, state, inputs, shared, go)
             calls = calls + forked
-        return self.family.hand_over(state), lanes, chunks, calls
+        return self.family.hand_over(state, go), lanes, chunks, calls
 
     def can_run(self, state: State, numbers: Sequence[int] | None = None) -> Array:
         """Count the lanes that could go on at some blocks; None stands for all blocks and for HANDED lanes."""
@@ -224,9 +276,12 @@ class Forking:
         return functools.reduce(operator.add, found)
 
     def _visit(
-        self, number: int, state: State, inputs: State, shared: Mapping[str, Leaves]
+        self, number: int, state: State, inputs: State, shared: Mapping[str, Leaves], go: Array | None
     ) -> tuple[State, Array, Array, Array]:
-        """Run a block for all lanes on its list, a chunk of them at a time: for how many, chunks, calls forked."""
+        """Run a block for all lanes on its list, a chunk of them at a time: for how many, chunks, calls forked.
+
+        Without guards for one chunk, of no lane unless the scalar `go` holds.
+        """
         backend, lists, size, keys = self.backend, self.lists, self.size(number), self.keys(number)
         group = self.groups.get(number)
 
@@ -253,6 +308,10 @@ class Forking:
         todo = lists.length(state, number)
         if before := self.routes.before(number):
             todo = backend.where(self.can_run(state, before) > 0, nobody, todo)
+        if go is not None:
+            count = fitting(state, backend.where(go, todo, nobody))
+            now, forked = self._chunk(number, state, inputs, shared, count, size)
+            return now, count, backend.cast(count > 0, "int32"), forked
         start = [todo, nobody, nobody, nobody, *(state[key] for key in keys)]
         _, done, chunks, calls, *after = backend.repeated(fitting(state, todo) > 0, turn, start)
         return {**state, **dict(zip(keys, after, strict=True))}, done, chunks, calls
@@ -270,7 +329,8 @@ class Forking:
         runs = lives
         if runner.can_lack_room:
             runs = lives & runner.room(_Taken(self, now, lanes))
-        execution = self.execution(number, {**now, **inputs}, shared, Rows(backend, lanes, runs), count)
+        dear = self._dear(number, size) if self.together else frozenset()
+        execution = self.execution(number, {**now, **inputs}, shared, Rows(backend, lanes, runs, dear=dear), count)
         with backend.scope(self.blocks[number].label):
             execution.execute()
         moving = execution.moving
@@ -308,6 +368,10 @@ class Forking:
             return now, backend.constant(0)
         now, calls = self.family.fork(group, now, lanes, examples, moving, makes, depth, values)
         return self.have_begun(execution, now), calls
+
+    def _dear(self, number: int, size: int) -> frozenset[int]:
+        """The pieces of a block, by their places in its body, that so many rows do not compute for nobody."""
+        return dear_pieces(self.context.program, number, Prices(self.costs, size, self.device), self.backend)
 
     def _place(self, number: int, target: Array) -> Array:
         """The lists of lanes that go to these places, if they have not failed."""

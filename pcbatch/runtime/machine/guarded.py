@@ -123,15 +123,17 @@ class GuardedBlocks:
         results = self.backend.guarded(predicate, block, before, places)
         return {**state, **dict(zip(keys, results, strict=False))}, None if counter is None else results[-1]
 
-    def unguarded(self, number: int, state: State, shared: Mapping[str, Leaves], go: Array) -> tuple[State, Array]:
+    def unguarded(self, visit: Visit, state: State, go: Array, dear: frozenset[int]) -> tuple[State, Array]:
         """The state after the block has run, whoever waits there, if the scalar `go` holds, and for which lanes it has.
 
-        A row is computed for every lane; those of lanes that do not wait there are junk.
+        A row is computed for every lane; those of lanes that do not wait there are junk. `dear` pieces, by their places
+        in its body, are computed only if there is one that does: their results alone go through a conditional. Where
+        lanes are gathered, there are no more chunks of rows than it takes, perhaps none.
         """
-        ready = self.runners[number].ready(state, go)
-        after, _ = self._run(
-            Visit(number, self.backend.constant(0), (), shared), state, Rows.of_all(self.backend, ready)
-        )
+        if visit.chunks is not None:
+            return self._in_chunks(visit.chunks, visit, state, go)
+        ready = self.runners[visit.number].ready(state, go)
+        after, _ = self._run(visit, state, Rows.of_all(self.backend, ready, dear))
         return after, ready
 
     def repeated(

@@ -15,7 +15,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.costs.estimate import block_costs, block_rows
+from pcbatch.runtime.costs.estimate import block_costs, block_rows, dear_pieces
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
@@ -222,16 +222,20 @@ class Loop:
         """`run_trips` where every block runs in every trip, whoever waits: nobody is counted to decide about blocks.
 
         Whether there is a further trip is asked once for so many `together`; those that find no lane change nothing.
-        Lanes do not gather, nor wait for each other at sync blocks: rows are computed for all of them in any case.
+        Lanes do not wait for each other at sync blocks.
         """
         backend = self.backend
+        every = backend.lanes_of(state["pc"])
+        chunks = [block.chunks for block in self.chunked(every).blocks]
+        dear = self.dear(every)
 
         def trip(carried: tuple[Array, State, Counters]) -> tuple[Array, State, Counters]:
             made, now, counts = carried
             go, masks = counts["trips"] < until, {}
             for number in self.flow.order:
-                now, masks[number] = self.guarded.unguarded(number, now, shared, go)
-            return made + 1, now, self._with_trip(counts, masks, go, lanes)
+                visit = Visit(number, backend.constant(0), (), shared, chunks[number])
+                now, masks[number] = self.guarded.unguarded(visit, now, go, dear[number])
+            return made + 1, now, self._with_trip(counts, masks, go, lanes, chunks)
 
         def look(carried: Carried) -> Carried:
             turned = (backend.constant(0), carried["state"], carried["counters"])
@@ -254,7 +258,14 @@ class Loop:
             end = backend.while_loop(goes_on, look, start, stops=True)
         return end["state"], end["counters"], end["ready"]
 
-    def _with_trip(self, before: Counters, masks: Mapping[int, Array], go: Array, lanes: Array | int) -> Counters:
+    def _with_trip(
+        self,
+        before: Counters,
+        masks: Mapping[int, Array],
+        go: Array,
+        lanes: Array | int,
+        chunks: Sequence[Chunks | None],
+    ) -> Counters:
         """The counters after a trip without guards, in which blocks have run for the lanes of `masks`, by number."""
         backend = self.backend
         if not self.context.counts:
@@ -264,6 +275,11 @@ class Loop:
         active = backend.sum_rows(backend.cast(backend.beside(every), "int32"), every[0] == every[0])
         moved = backend.any(active > 0)
         rows = backend.cast(moved, "int64") * backend.cast(backend.constant(0) + lanes, "int64")
+        if any(chunks):
+            size = backend.array([each.rows if each else 1 for each in chunks], "int32")
+            gathers = backend.array([each is not None for each in chunks], "bool")
+            gathered = (active + size - 1) // size * size
+            rows = backend.where(gathers, backend.cast(gathered, "int64"), rows)
         return {
             **before,
             "trips": before["trips"] + backend.cast(moved, "int64"),
@@ -275,10 +291,17 @@ class Loop:
     def trips_together(self, lanes: Array | int) -> int:
         """The number of trips between two looks whether there is to be another; 0 where blocks are guarded."""
         merging = self.context.merging
-        known = lanes if isinstance(lanes, int) else None
-        if merging is None or not merging.does_without_guards(self.rows, known):
+        if merging is None or not isinstance(lanes, int) or any(block.deferred is not None for block in self.blocks):
             return 0
-        return 0 if any(block.chunks for block in self.chunked(lanes).blocks) else merging.device.trips_together
+        return merging.device.trips_together
+
+    def dear(self, lanes: Array | int) -> list[frozenset[int]]:
+        """The pieces of each block, by their places in its body, that so many lanes do not compute for nobody."""
+        merging = self.context.merging
+        if merging is None or not isinstance(lanes, int):
+            return [frozenset()] * len(self.blocks)
+        prices, program = Prices(self.row_costs, lanes, merging.device), self.layout.program
+        return [dear_pieces(program, number, prices, self.backend) for number in range(len(self.blocks))]
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
         """Run the blocks that are not run here."""

@@ -22,11 +22,13 @@ class Rows:
     all_take_part: bool = False
     turns: Array | None = None
     """The turn of a deferred block for each row, int32 `[rows]`; several rows may then be of one lane."""
+    dear: frozenset[int] = frozenset()
+    """The places, in the block's body, of pieces that are computed only if a row takes part."""
 
     @classmethod
-    def of_all(cls, backend: Backend, mask: Array) -> Rows:
+    def of_all(cls, backend: Backend, mask: Array, dear: frozenset[int] = frozenset()) -> Rows:
         """A row for every lane; those of `mask` (bool `[lanes]`) take part."""
-        return cls(backend, None, mask)
+        return cls(backend, None, mask, dear=dear)
 
     @classmethod
     def everyone(cls, backend: Backend, mask: Array) -> Rows:

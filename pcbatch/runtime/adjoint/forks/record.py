@@ -75,6 +75,11 @@ class TapedForking(Forking):
         super().__init__(context, costs, pool)
         self.tapes = tapes
 
+    @property
+    def can_be_empty(self) -> bool:
+        """False: a chunk writes all of its rows onto a tape that may have no room for them."""
+        return False
+
     def _tape(self, number: int) -> BlockTape | None:
         return self.tapes.blocks.get(number)
 

@@ -25,7 +25,8 @@ def apply(*, seldom: bool = False) -> bool:
     """Return whether conditionals and loops can be made here directly; in plain graphs only those that `seldom` run.
 
     Not in plain graphs where there is a GPU: gradients in a `tf.function` ended in a segmentation fault there. By its
-    sources TensorFlow has int32 numbers that `If` hands on in the GPU's memory, what functions take in the host's.
+    sources TensorFlow has int32 numbers that `If` hands on in the GPU's memory, what functions take in the host's. Two
+    attributes name those numbers in graphs that are made without a GPU, and may be saved and run beside one.
     """
     in_graph = seldom and not graphs.has_gpu()
     return ready.in_program() and (graphs.in_outer_xla() or in_graph) and private.makes_functions()
@@ -210,4 +211,8 @@ def _made(
     kind: str, bodies: Sequence[Any], inputs: Sequence[tf.Tensor], dtypes: Sequence[tf.DType], attributes: Any
 ) -> list[tf.Tensor]:
     kind = kind if any(map(private.is_stateful, bodies)) else f"Stateless{kind}"
+    if not graphs.in_outer_xla():  # on another machine, such a graph may run on a GPU
+        ints = (("_input_hostmem", [tensor.dtype for tensor in inputs]), ("_output_hostmem", dtypes))
+        found = {name: [place for place, dtype in enumerate(each) if dtype == tf.int32] for name, each in ints}
+        attributes |= {name: ready.integers_attribute(places) for name, places in found.items() if places}
     return list(private.operation(tf.compat.v1.get_default_graph(), kind, inputs, dtypes, attributes))

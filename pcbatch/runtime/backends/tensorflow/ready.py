@@ -270,6 +270,11 @@ def integer_attribute(value: int) -> Any:
     return tf.compat.v1.AttrValue(i=value)
 
 
+def integers_attribute(values: Sequence[int]) -> Any:
+    """An attribute that is a list of numbers."""
+    return tf.compat.v1.AttrValue(list=tf.compat.v1.AttrValue.ListValue(i=values))
+
+
 @functools.cache
 def _shape(shape: tuple[int | None, ...]) -> Any:
     return tf.TensorShape(shape).as_proto()
