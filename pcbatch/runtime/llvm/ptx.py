@@ -1,0 +1,181 @@
+"""Kernels for a target: as PTX, the assembly of NVIDIA's GPUs, or as a handler of XLA's on a CPU, for tests.
+
+Of mathematical functions a GPU has approximations only. The others are those of NVIDIA's `libdevice`, a library as
+LLVM's bitcode, which CUDA and the wheels of TensorFlow, JAX and Triton for GPUs bring along.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from pcbatch.runtime.llvm import compiler, frame_text
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.interface import NAME
+from pcbatch.runtime.llvm.kernel import THREAD, THREADS, Kernel
+from pcbatch.runtime.llvm.types import by_dtype
+
+TRIPLE = "nvptx64-nvidia-cuda"
+CARD, FEATURES = "sm_70", "+ptx70"
+"""The oldest card and version of PTX: drivers translate it for all newer ones. They are those of CUDA 11.0."""
+LIBDEVICE = "libdevice.10.bc"
+FOLDERS = (
+    *("nvidia/cuda_nvcc/nvvm/libdevice", "nvidia/cu13/nvvm/libdevice", "nvidia/cu12/nvvm/libdevice"),
+    *("triton/backends/nvidia/lib", "jax_plugins/nvidia/cuda_nvcc/nvvm/libdevice"),
+)
+"""Where wheels have it."""
+FUNCTIONS = (
+    *("atan2", "cbrt", "cos", "erf", "exp", "expm1", "fmod", "hypot", "log", "log1p", "pow", "sin", "tan", "tanh"),
+)
+"""The functions that are called there."""
+_DECLARED = re.compile(r'^declare (?:\w+ )?\S+ @"(?P<name>[^"]+)"', re.MULTILINE)
+_KNOWN = re.compile(
+    r"llvm\.(fabs|copysign|sqrt|floor|ceil|round|rint|ctpop|ctlz|fptosi\.sat|fptoui\.sat|memcpy|smax|smin)\..*"
+)
+_THREAD = f"""
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+define internal i64 @"{THREAD}"() alwaysinline {{
+  %own = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %before = mul i32 %block, %size
+  %all = add i32 %before, %own
+  %wide = zext i32 %all to i64
+  ret i64 %wide
+}}
+define internal i64 @"{THREADS}"() alwaysinline {{
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %blocks = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+  %all = mul i32 %blocks, %size
+  %wide = zext i32 %all to i64
+  ret i64 %wide
+}}
+"""
+_ALONE = f"""
+define internal i64 @"{THREAD}"() {{
+  ret i64 0
+}}
+define internal i64 @"{THREADS}"() {{
+  ret i64 1
+}}
+"""
+
+
+@functools.cache
+def obstacle() -> str | None:
+    """The reason why no PTX can be made here; None where it can."""
+    try:
+        _target()
+    except RuntimeError:
+        return "this llvmlite has no compiler for NVIDIA's GPUs"
+    return None
+
+
+@functools.cache
+def _target() -> llvm.Target:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(TRIPLE)
+
+
+@functools.cache
+def libdevice() -> bytes | None:
+    """NVIDIA's library of mathematical functions; None where it is not found."""
+    for folder in _folders():
+        if (folder / LIBDEVICE).is_file():
+            return (folder / LIBDEVICE).read_bytes()
+    return None
+
+
+def _folders() -> Iterator[Path]:
+    flags = re.search(r"--xla_gpu_cuda_data_dir=(\S+)", os.environ.get("XLA_FLAGS", ""))
+    told = [flags[1] if flags else None, os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    for base in filter(None, told):
+        yield Path(base) / "nvvm" / "libdevice"
+    for each in FOLDERS:
+        package, _, rest = each.partition("/")
+        found = importlib.util.find_spec(package)
+        for location in (found and found.submodule_search_locations) or ():
+            yield Path(location) / rest
+    yield from sorted(Path("/usr/local").glob("cuda-*/nvvm/libdevice"), reverse=True)
+
+
+def ptx(kernel: Kernel) -> str:
+    """The text of a kernel for GPUs. UnsupportedError where there is something in it that these have not."""
+    text, needed = _with_libdevice(kernel.text)
+    text = _without_declarations(text).replace(f'define void @"{NAME}"(', f'define ptx_kernel void @"{NAME}"(')
+    found: str = compiler.assembly(text + _THREAD, _target(), TRIPLE, CARD, FEATURES, libdevice() if needed else None)
+    return found
+
+
+def _with_libdevice(text: str) -> tuple[str, bool]:
+    """The text with the names of the library's functions, and whether there are any."""
+    names: dict[str, str] = {}
+    for name in {found["name"] for found in _DECLARED.finditer(text)} - {THREAD, THREADS}:
+        plain, _, kind = name.removeprefix("llvm.").partition(".")
+        if not kind and plain.endswith("f") and plain[:-1] in FUNCTIONS:
+            plain, kind = plain[:-1], "f32"
+        if plain in FUNCTIONS and kind in ("", "f32", "f64"):
+            names[name] = f"__nv_{plain}{'f' if kind == 'f32' else ''}"
+        elif not _KNOWN.fullmatch(name):
+            raise UnsupportedError(f"the function {name}, which GPUs do not have")
+    if names and libdevice() is None:
+        raise UnsupportedError(
+            f"{sorted(names)[0].removeprefix('llvm.').partition('.')[0]}, which is in NVIDIA's {LIBDEVICE}: it was not "
+            "found; it comes with tensorflow[and-cuda], or set CUDA_HOME"
+        )
+    return re.sub(r'@"([^"]+)"', lambda found: f'@"{names.get(found[1], found[1])}"', text), bool(names)
+
+
+def _without_declarations(text: str) -> str:
+    """The text without the declarations of what a target defines."""
+    return "\n".join(line for line in text.split("\n") if not line.startswith((_of(THREAD), _of(THREADS))))
+
+
+def _of(name: str) -> str:
+    return f'declare i64 @"{name}"('
+
+
+# -- on a CPU ----------------------------------------------------------------------------------------------------------
+
+
+def handler(kernel: Kernel, version: tuple[int, int]) -> str:
+    """The text of a handler of XLA's that does on a CPU what the kernel does, one lane after the other.
+
+    `version` is that of XLA's interface, which it has to tell.
+    """
+    return "\n".join([_without_declarations(kernel.text), _ALONE, *_handler(kernel, version), "}", ""])
+
+
+def _handler(kernel: Kernel, version: tuple[int, int]) -> Iterator[str]:
+    outputs = kernel.outputs(1, 0)
+    count = kernel.reads + len(outputs)
+    yield "declare ptr @memcpy(ptr, ptr, i64)"
+    yield f"define ptr @{frame_text.NAME}(ptr %frame) {{"
+    yield from frame_text.about(version)
+    yield "run:"
+    yield from frame_text.buffers(kernel.reads, count)
+    yield frame_text.length("lanes", kernel.reads, 0)
+    yield frame_text.length("room", count - 1, 1)
+    for number, (dtype, (_, *sizes)) in enumerate(outputs if kernel.again else ()):
+        source, target = f"%array{kernel.reads - len(outputs) + number}", f"%array{kernel.reads + number}"
+        size = "%room" if number == len(outputs) - 1 else str(by_dtype(dtype).bytes * math.prod(sizes))
+        yield f"%there{number} = icmp eq ptr {source}, {target}"
+        yield f"br i1 %there{number}, label %ready{number}, label %apart{number}"
+        yield f"apart{number}:"
+        yield f"%bytes{number} = mul i64 %lanes, {size}"
+        yield f"%copied{number} = call ptr @memcpy(ptr {target}, ptr {source}, i64 %bytes{number})"
+        yield f"br label %ready{number}"
+        yield f"ready{number}:"
+    yield f'call void @"{NAME}"({", ".join(f"ptr %array{number}" for number in range(count))})'
+    yield "ret ptr null"
