@@ -1,6 +1,6 @@
 """The kernel of a program: a thread runs a lane, with the code that a CPU has for one.
 
-    run(control, parameters.., shared.., [outputs ..,] failures, steps, results.., shown.., status, memory)
+    run(parameters.., shared.., control, [outputs ..,] failures, steps, results.., shown.., status, memory)
 
 takes the addresses of arrays. A lane that has used up its budget of steps writes down where it is, and is `STOPPED`.
 The kernel that goes on `again` reads that; it takes the outputs so far besides, which lie where it writes them. All
@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import llvmlite.ir as ir
-import numpy as np
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Branch, Jump, PushJump
@@ -62,9 +61,9 @@ class Layout:
         stacks = sum(rounded((capacity + SLACK) * each) for each in self.entries)
         return max(stacks + rounded(self.arena_bytes) + rounded(self.record_bytes), ALIGNED)
 
-    def control(self, lanes: int, capacity: int, budget: int) -> np.ndarray:
-        """The array of this name."""
-        return np.array([lanes, capacity, budget, rounded(self.arena_bytes), rounded(self.record_bytes)], np.int64)
+    def control(self, capacity: int, budget: int) -> list[int]:
+        """The numbers of `control` behind that of the lanes."""
+        return [capacity, budget, rounded(self.arena_bytes), rounded(self.record_bytes)]
 
 
 def rounded(count: int) -> int:
@@ -84,12 +83,12 @@ class Kernel:
     def reads(self) -> int:
         """The number of arrays that it takes."""
         interface = self.layout.interface
-        return 1 + len(interface.given) + len(interface.shared) + self.changed
+        return 1 + len(interface.given) + len(interface.shared) + len(self.outputs(1, 0)) * self.again
 
     @property
-    def changed(self) -> int:
-        """The number of outputs that lie where they came in."""
-        return len(self.outputs(1, 0)) if self.again else 0
+    def changed(self) -> range:
+        """The places of the arrays where outputs lie that came in."""
+        return range(self.reads - len(self.outputs(1, 0)), self.reads) if self.again else range(0)
 
     def outputs(self, lanes: int | None, capacity: int) -> list[Spec]:
         """The dtypes and shapes of what it writes."""
@@ -123,7 +122,8 @@ class KernelBuilder(Builder):
         thread, threads = (self._declared(name, INT64) for name in (THREAD, THREADS))
         builder = ir.IRBuilder(run.append_basic_block("entry"))
         first, stride = (builder.call(each, []) for each in (thread, threads))
-        lanes = builder.load(place(builder, run.args[0], LANES), typ=INT64)
+        control = run.args[len(self.interface.given) + len(self.interface.shared)]
+        lanes = _number(builder, control, LANES)
         entry, (head, body, end) = builder.block, (run.append_basic_block(name) for name in ("head", "body", "end"))
         builder.branch(head)
         builder.position_at_end(head)
@@ -147,7 +147,7 @@ class _LaneCode:
         self.number = function.args[-1]
         self._append = function.append_basic_block
         given, status, memory = self._arguments(function)
-        control = [builder_load(self.builder, given.control, at) for at in range(RECORD + 1)]
+        control = [_number(self.builder, given.control, at) for at in range(RECORD + 1)]
         self.lanes, capacity, self.budget, arena, record = control
         empty = Layout(self.interface, 0, 0)
         calls, *stacks, rest = self._parts(memory, capacity, empty.entries)
@@ -175,10 +175,11 @@ class _LaneCode:
     def _arguments(self, function: Any) -> tuple[Arguments, Any, Any]:
         """The function's arguments; the status of its lanes, and their memory."""
         interface = self.interface
-        control, *arrays = function.args[:-1]
+        arrays = function.args[:-1]
         inputs, outputs = iter(arrays), 2 + len(interface.results) + len(interface.shown) + 2
         given = [(*each, next(inputs)) for each in interface.given]
         shared = [(*each, next(inputs)) for each in interface.shared]
+        control = next(inputs)
         failures, steps, *written, status, memory = arrays[-outputs:]
         results, shown = written[: len(interface.results)], written[len(interface.results) :]
         nothing = (None,) * 4
@@ -249,7 +250,7 @@ class _LaneCode:
         return found
 
 
-def builder_load(builder: Any, control: Any, at: int) -> Any:
+def _number(builder: Any, control: Any, at: int) -> Any:
     """Return a number of `control`."""
     return builder.load(place(builder, control, at), typ=INT64)
 

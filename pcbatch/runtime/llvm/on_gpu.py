@@ -1,0 +1,220 @@
+"""The native form of a program on a GPU: one kernel, in which a thread runs a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pcbatch.ir.status import LaneStatus
+from pcbatch.once import once
+from pcbatch.runtime.backends.protocol import Array, Launch
+from pcbatch.runtime.llvm import compiler, frame_text, ptx
+from pcbatch.runtime.llvm.handler import named
+from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
+from pcbatch.runtime.llvm.interface import NAME, NEEDS_ROOM, STOPPED, Interface
+from pcbatch.runtime.llvm.kernel import Kernel
+from pcbatch.runtime.llvm.program import LlvmProgram
+from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.limits import GROWTH
+from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
+
+BUDGET = 1 << 18
+"""Steps of a lane, of 10 to 1,000 ns each, after which the host may handle Ctrl-C."""
+THREADS, BLOCKS = 128, 2048
+"""Threads of a block, and blocks of a launch at most: a thread runs several lanes where there are more."""
+FEW = 32
+"""Threads of a block where few lanes are to spread over all of the card: less than one block for each of its parts."""
+PARTS = 132
+
+
+class Kernels:
+    """The kernels of a program, and calls of them within compiled programs."""
+
+    def __init__(self, owner: KernelProgram):
+        self.owner, self.backend = owner, owner.backend
+        self.place = self.backend.kernels_on()
+        self._calls: dict[bool, Any] = {}
+        self.first = self._made(again=False)
+
+    @once
+    def again(self) -> Kernel:
+        """The kernel that goes on with lanes that were stopped."""
+        return self._made(again=True)
+
+    def _made(self, again: bool) -> Kernel:
+        kernel = self.owner.translation.kernel(again)
+        if self.place == "CPU":
+            ptx.ptx(kernel)  # what cannot be had on a GPU is refused there, too
+        self._calls[again] = ptx.ptx(kernel) if self.place == "GPU" else self._handler(kernel)
+        return kernel
+
+    def _handler(self, kernel: Kernel) -> str:
+        with self.backend.targeting("CPU"):
+            version = self.backend.handler_version()
+        if version is None:
+            raise UnsupportedError("kernels, which run nowhere here")
+        name, text = named(self.owner.program.name), ptx.handler(kernel, version)
+        (address,), engine = compiler.addresses(compiler.object_code(text), (frame_text.NAME,))
+        _for_good.append(engine)
+        self.backend.register_handler(name, address)
+        return name
+
+    def called(
+        self, count: Array, arrays: Sequence[Array], lanes: int | None, capacity: int, before: Sequence[Array] = ()
+    ) -> list[Array]:
+        """What a kernel writes: for `count` of `lanes` lanes, after `before`; and the greatest status of a lane."""
+        backend, kernel = self.backend, self.again if before else self.first
+        control = kernel.layout.control(capacity, self.owner.budget)
+        numbers = [backend.cast(count, "int64"), *(backend.array(each, "int64") for each in control)]
+        made = self._calls[kernel.again]
+        if self.place == "GPU":
+            made = Launch(NAME, made, *_grid(lanes))
+        inputs = [*arrays, backend.stack(numbers), *before]
+        found = backend.call_handler(made, inputs, kernel.outputs(lanes, capacity), kernel.changed)
+        status = found[-2]
+        own = backend.lane_numbers(backend.lanes_of(status) if lanes is None else lanes) < count
+        return [*found, backend.max(backend.where(own, status, backend.constant(0)))]
+
+
+_for_good: list[Any] = []
+"""XLA forgets no handler."""
+
+
+def _grid(lanes: int | None) -> tuple[int, int]:
+    """The blocks of a launch, and the threads of each."""
+    if lanes is None:
+        return BLOCKS, THREADS
+    threads = FEW if lanes <= FEW * PARTS else THREADS
+    return min(-(-lanes // threads), BLOCKS), threads
+
+
+class KernelProgram(LlvmProgram):
+    """Runs the program of a machine as a kernel. The host sees how lanes have ended, and gives them larger stacks."""
+
+    form = "native: one kernel"
+    is_numpys = any_lanes = False
+    budget = BUDGET
+
+    def __init__(self, machine: Machine):
+        super().__init__(machine)
+        limits = machine.context.limits
+        self.capacity = 0 if not self._interface.storage.has_calls else min(limits.first_capacity, self.most)
+
+    def _translate(self) -> None:
+        self._interface = Interface(self.program, counts=False)
+        with self.statistics.tracing(counts=False):
+            self._kernels = Kernels(self)
+        self._programs: dict[Any, Callable[..., Sequence[Array]]] = {}
+
+    @property
+    def most(self) -> int:
+        """The capacity that no lane exceeds."""
+        return self.limits.max_depth if self._interface.storage.has_calls else 0
+
+    @property
+    def stack_entries(self) -> int:
+        return self.capacity + 1 if self._interface.storage.has_calls else 0
+
+    @property
+    def text(self) -> str:
+        """The first kernel as LLVM is given it."""
+        return self._kernels.first.text
+
+    def _check(self, lanes: int) -> None:
+        """Nothing is left: the kernel is made, and what XLA compiles beside it are a few operations."""
+
+    def _compile(self, arrays: Sequence[Array], lanes: int) -> None:
+        self._run_arrays(arrays, lanes, idle=True)
+
+    @once
+    def _in_graphs(self) -> InGraphs:
+        return _InGraphs(self.machine, self._interface, self._kernels, self.most)
+
+    def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        return lambda given: Finished.of(self._run_arrays(given, lanes))
+
+    def _run_arrays(self, arrays: Sequence[Array], lanes: int, idle: bool = False) -> Outcome:
+        """A whole run; where a lane lacks room, one more on larger stacks. In an `idle` one no lane has an example."""
+        room, backend, first = self._room(lanes), self.backend, self.capacity
+        flat = [backend.constant(0 if idle else lanes), *self.machine.extended(arrays, lanes, room)]
+        sealed = backend.forbid_gradients(Traced(partial(self._whole, room)), self.program.name)
+        failures, steps, *rest = sealed(*flat)
+        failures = np.asarray(failures)[:lanes]
+        if room != lanes:
+            steps, *rest = (backend.first(each, lanes) for each in (steps, *rest))
+        count = len(self._interface.results)
+        found = self._ended(
+            np.zeros_like(failures) if idle else failures,
+            *(steps, rest[:count], rest[count:]),
+            lambda: self._run(self._counting, [*map(np.asarray, arrays)], lanes).of(self._counting.interface.executions),
+        )
+        if self.capacity > first and np.any(np.asarray(found.status) == LaneStatus.MAX_DEPTH):
+            self.capacity = first  # maybe of a recursion without end, for which no other run is to pay
+        return found
+
+    def _whole(self, room: int, *flat: Array) -> list[Array]:
+        """What lanes write that have ended all: leg by leg, and again from the start on larger stacks."""
+        while True:
+            with self.statistics.timed(), explaining(self.program, self.backend, jit=True):
+                *found, worst = self._leg(room, False)(*flat)
+                while (state := int(worst)) == STOPPED:
+                    *found, worst = self._leg(room, True)(*flat, *found)
+            if state != NEEDS_ROOM:
+                return found[:-2]
+            self.capacity = min(self.capacity * GROWTH, self.most)
+
+    def _leg(self, room: int, again: bool) -> Callable[..., Sequence[Array]]:
+        """The compiled program of one launch: of a count of examples, all arrays, and what was written before."""
+        key, capacity = (room, again, self.capacity), self.capacity
+        inputs = len(self._interface.given) + len(self._interface.shared)
+
+        def program(count: Array, *arrays: Array) -> list[Array]:
+            with self.statistics.tracing(counts=True):
+                return self._kernels.called(count, arrays[:inputs], room, capacity, arrays[inputs:])
+
+        if key not in self._programs:
+            self._programs[key] = self.backend.compile(program, jit=True)
+        return self._programs[key]
+
+
+class _InGraphs(InGraphs):
+    """Runs in callers' graphs: all launches are one program; lanes without room are left to the machine."""
+
+    def __init__(self, machine: Machine, interface: Interface, kernels: Kernels, most: int):
+        super().__init__(machine, interface, _no_handler)
+        self._kernels, self._most, self._says_depth = kernels, most, machine.says_depth
+        self._capacity = min(machine.context.limits.first_capacity * GROWTH, most)
+
+    def _is_possible(self) -> bool:
+        return not (self._most and self._backend.inside_fixed_program()) or self._says_depth
+
+    def _inside(self, lanes: int | None) -> Callable[..., list[Array]]:
+        return partial(self._run, lanes, self._most)
+
+    def _native(self, lanes: int | None, *arrays: Array) -> list[Array]:
+        return self._run(lanes, self._capacity, *arrays)
+
+    def _run(self, lanes: int | None, capacity: int, *arrays: Array) -> list[Array]:
+        """Return the `_parts` of a run on stacks of so much room, and the worst status of a lane."""
+        backend = self._backend
+        count = backend.lanes_of(arrays[0]) if lanes is None else backend.constant(lanes)
+        called = partial(self._kernels.called, count, arrays, lanes, capacity)
+        *found, worst = backend.while_loop(
+            lambda state: backend.equal(state[-1], STOPPED), lambda state: called(state[:-1]), called()
+        )
+        return [*self._ended(*found[:-2]), worst]
+
+    def _finished(self, found: list[Array], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        *parts, worst = found
+        if self._capacity >= self._most or self._backend.inside_fixed_program():
+            return parts
+        return list(self._backend.either(self._backend.equal(worst, NEEDS_ROOM), otherwise, lambda: parts))
+
+
+def _no_handler(version: tuple[int, int]) -> Any:
+    raise AssertionError("kernels need none")
