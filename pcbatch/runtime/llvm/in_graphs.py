@@ -64,7 +64,7 @@ class InGraphs:
                 return [*self._parts(self._machine.run(arrays[:count], arrays[count:], lanes))]
 
             native = self._inside(known) if backend.inside_fixed_program() else self._compiled(known)
-            return backend.here(lambda: self._finished(list(native(*arrays)), otherwise), otherwise)
+            return self._here(lambda: list(native(*arrays)), otherwise)
 
         arrays = self._machine.arrays_given(arguments, shared, lanes)
         return self._outcome(backend.forbid_gradients(Traced(run), self._program.name)(*arrays))
@@ -76,9 +76,9 @@ class InGraphs:
         """The same as a part of a caller's compiled program, where nothing can grow."""
         return partial(self._native, lanes)
 
-    def _finished(self, found: list[Array], otherwise: Callable[[], list[Array]]) -> list[Array]:
-        """Return the `_parts` of what `_native` gives: it, unless that says that lanes are left."""
-        return found
+    def _here(self, native: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        """The `_parts` of a run by native code, where the graph runs in this process."""
+        return self._backend.here(native, otherwise)
 
     def _compiled(self, lanes: int | None) -> Callable[..., Sequence[Array]]:
         """The program of a run of so many lanes, or of any number."""

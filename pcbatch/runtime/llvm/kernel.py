@@ -212,6 +212,7 @@ class _LaneCode:
         builder.position_at_end(resume)
         if again:
             self.record.read()
+            builder.store(ir.Constant(INT32, 0), exits.code)
             steps = builder.load(exits.steps, typ=INT64)
             builder.store(builder.add(steps, self.budget), exits.limit)
             onward = builder.switch(builder.load(self.counter, typ=INT64), start)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.types import TensorType
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Launch
 from pcbatch.runtime.llvm import compiler, frame_text, ptx
@@ -209,11 +210,18 @@ class _InGraphs(InGraphs):
         )
         return [*self._ended(*found[:-2]), worst]
 
-    def _finished(self, found: list[Array], otherwise: Callable[[], list[Array]]) -> list[Array]:
-        *parts, worst = found
-        if self._capacity >= self._most or self._backend.inside_fixed_program():
-            return parts
-        return list(self._backend.either(self._backend.equal(worst, NEEDS_ROOM), otherwise, lambda: parts))
+    def _here(self, native: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        backend = self._backend
+        if self._capacity >= self._most or backend.inside_fixed_program():
+            return backend.here(lambda: native()[:-1], otherwise)
+        *parts, worst = backend.here(native, self._nothing)
+        return list(backend.either(backend.equal(worst, NEEDS_ROOM), otherwise, lambda: parts))
+
+    def _nothing(self) -> list[Array]:
+        """What a run gives that has no room: the machine is to make it."""
+        written = [*self._interface.results, *self._interface.shown]
+        types = [TensorType("int32")] * 4 + [TensorType(each.number.dtype, each.sizes) for each in written]
+        return [*(self._backend.zeros(1, type_) for type_ in types), self._backend.constant(NEEDS_ROOM)]
 
 
 def _no_handler(version: tuple[int, int]) -> Any:
