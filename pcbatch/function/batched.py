@@ -205,7 +205,9 @@ class Batched(Calls[P, R]):
         if stage == "adjoint" or stage == "llvm" or stage == "ptx":
             if not (args or kwargs) and self.__signature__.parameters:
                 raise UsageError("PCB506", f"{_DEPENDS}: give ir({stage!r}, ..) arguments")
-            return Text(self.session.adjoint(args, kwargs) if stage == "adjoint" else self.session.native(stage, args, kwargs))
+            return Text(
+                self.session.adjoint(args, kwargs) if stage == "adjoint" else self.session.native(stage, args, kwargs)
+            )
         _check_stage(stage, (*STAGES, "adjoint", "llvm", "ptx"))
         program = self.program(stage, *args, **kwargs)
         return Text(print_program(program) if isinstance(program, Program) else print_machine(program))

@@ -224,7 +224,13 @@ def _of_options(options: Options, backend: Backend) -> str | None:
         return "jit=False"
     why = _of_trips(options)
     if why is None and backend.place() == "GPU":
-        why = _WITHOUT_KERNELS if backend.kernels_on() is None else "max_lanes" if options.max_lanes else None
+        why = (
+            _WITHOUT_KERNELS
+            if backend.kernels_on() is None
+            else "max_lanes is for lanes in lockstep"
+            if options.max_lanes
+            else None
+        )
     return why
 
 

@@ -39,7 +39,10 @@ class NativeBlocks:
         arrays += [leaf for name in extent.shared for leaf in shared[name]]
         lanes = self.backend.lanes_of(state["pc"])
         found = self.backend.call_handler(
-            self._name, arrays, [self._spec(key, state, lanes) for key in extent.changed], changed=range(len(extent.changed))
+            self._name,
+            arrays,
+            [self._spec(key, state, lanes) for key in extent.changed],
+            changed=range(len(extent.changed)),
         )
         after = dict(zip(extent.changed, found, strict=True))
         executions = after.pop(EXECUTIONS)

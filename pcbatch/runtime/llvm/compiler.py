@@ -89,6 +89,9 @@ def assembly(text: str, target: Any, triple: str, cpu: str, features: str, libra
             for function in module.functions:
                 if not function.is_declaration and function.name != NAME:
                     function.linkage = "internal"
+            unused = llvm.create_new_module_pass_manager()
+            unused.add_global_dead_code_eliminate_pass()
+            unused.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
         _run_passes(module, machine, level, vectors=False)
         found: str = machine.emit_assembly(module)
         return found

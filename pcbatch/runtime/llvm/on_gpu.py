@@ -49,8 +49,7 @@ class Kernels:
 
     def _made(self, again: bool) -> Kernel:
         kernel = self.owner.translation.kernel(again)
-        if self.place == "CPU":
-            ptx.ptx(kernel)  # what cannot be had on a GPU is refused there, too
+        ptx.renamed(kernel.text)  # what a GPU does not have is refused on a CPU in its stead, too
         self._calls[again] = ptx.ptx(kernel) if self.place == "GPU" else self._handler(kernel)
         return kernel
 
@@ -152,7 +151,9 @@ class KernelProgram(LlvmProgram):
         found = self._ended(
             np.zeros_like(failures) if idle else failures,
             *(steps, rest[:count], rest[count:]),
-            lambda: self._run(self._counting, [*map(np.asarray, arrays)], lanes).of(self._counting.interface.executions),
+            lambda: self._run(self._counting, [*map(np.asarray, arrays)], lanes).of(
+                self._counting.interface.executions
+            ),
         )
         if self.capacity > first and np.any(np.asarray(found.status) == LaneStatus.MAX_DEPTH):
             self.capacity = first  # maybe of a recursion without end, for which no other run is to pay
@@ -160,18 +161,20 @@ class KernelProgram(LlvmProgram):
 
     def _whole(self, room: int, *flat: Array) -> list[Array]:
         """What lanes write that have ended all: leg by leg, and again from the start on larger stacks."""
+        capacity = self.capacity
         while True:
             with self.statistics.timed(), explaining(self.program, self.backend, jit=True):
-                *found, worst = self._leg(room, False)(*flat)
+                *found, worst = self._leg(room, capacity, again=False)(*flat)
                 while (state := int(worst)) == STOPPED:
-                    *found, worst = self._leg(room, True)(*flat, *found)
+                    *found, worst = self._leg(room, capacity, again=True)(*flat, *found)
             if state != NEEDS_ROOM:
                 return found[:-2]
-            self.capacity = min(self.capacity * GROWTH, self.most)
+            capacity = min(capacity * GROWTH, self.most)
+            self.capacity = max(self.capacity, capacity)
 
-    def _leg(self, room: int, again: bool) -> Callable[..., Sequence[Array]]:
+    def _leg(self, room: int, capacity: int, again: bool) -> Callable[..., Sequence[Array]]:
         """The compiled program of one launch: of a count of examples, all arrays, and what was written before."""
-        key, capacity = (room, again, self.capacity), self.capacity
+        key = room, capacity, again
         inputs = len(self._interface.given) + len(self._interface.shared)
 
         def program(count: Array, *arrays: Array) -> list[Array]:

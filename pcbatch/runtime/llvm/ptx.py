@@ -72,20 +72,13 @@ define internal i64 @"{THREADS}"() {{
 
 
 @functools.cache
-def obstacle() -> str | None:
-    """The reason why no PTX can be made here; None where it can."""
-    try:
-        _target()
-    except RuntimeError:
-        return "this llvmlite has no compiler for NVIDIA's GPUs"
-    return None
-
-
-@functools.cache
 def _target() -> llvm.Target:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(TRIPLE)
+    try:
+        return llvm.Target.from_triple(TRIPLE)
+    except RuntimeError:
+        raise UnsupportedError("anything: this llvmlite has no compiler for NVIDIA's GPUs") from None
 
 
 @functools.cache
@@ -112,14 +105,24 @@ def _folders() -> Iterator[Path]:
 
 def ptx(kernel: Kernel) -> str:
     """The text of a kernel for GPUs. UnsupportedError where there is something in it that these have not."""
-    text, needed = _with_libdevice(kernel.text)
+    text, functions = renamed(kernel.text)
+    if functions and libdevice() is None:
+        raise UnsupportedError(
+            f"{functions[0]}: it is a function of NVIDIA's {LIBDEVICE}, which was not found; tensorflow[and-cuda] brings "
+            "it, or set CUDA_HOME"
+        )
     text = _without_declarations(text).replace(f'define void @"{NAME}"(', f'define ptx_kernel void @"{NAME}"(')
-    found: str = compiler.assembly(text + _THREAD, _target(), TRIPLE, CARD, FEATURES, libdevice() if needed else None)
+    found: str = compiler.assembly(
+        text + _THREAD, _target(), TRIPLE, CARD, FEATURES, libdevice() if functions else None
+    )
     return found
 
 
-def _with_libdevice(text: str) -> tuple[str, bool]:
-    """The text with the names of the library's functions, and whether there are any."""
+def renamed(text: str) -> tuple[str, list[str]]:
+    """The text with the library's names of functions, and those by their usual names.
+
+    UnsupportedError for a function that GPUs do not have.
+    """
     names: dict[str, str] = {}
     for name in {found["name"] for found in _DECLARED.finditer(text)} - {THREAD, THREADS}:
         plain, _, kind = name.removeprefix("llvm.").partition(".")
@@ -129,12 +132,8 @@ def _with_libdevice(text: str) -> tuple[str, bool]:
             names[name] = f"__nv_{plain}{'f' if kind == 'f32' else ''}"
         elif not _KNOWN.fullmatch(name):
             raise UnsupportedError(f"the function {name}, which GPUs do not have")
-    if names and libdevice() is None:
-        raise UnsupportedError(
-            f"{sorted(names)[0].removeprefix('llvm.').partition('.')[0]}, which is in NVIDIA's {LIBDEVICE}: it was not "
-            "found; it comes with tensorflow[and-cuda], or set CUDA_HOME"
-        )
-    return re.sub(r'@"([^"]+)"', lambda found: f'@"{names.get(found[1], found[1])}"', text), bool(names)
+    usual = sorted(name.removeprefix("llvm.").partition(".")[0] for name in names)
+    return re.sub(r'@"([^"]+)"', lambda found: f'@"{names.get(found[1], found[1])}"', text), usual
 
 
 def _without_declarations(text: str) -> str:
