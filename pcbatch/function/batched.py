@@ -199,8 +199,8 @@ class Batched(Calls[P, R]):
 
         At stage "machine", which needs them, it is what the machine executes for so many lanes; at "adjoint" what a run
         that a gradient tape watches keeps of each row, and how gradients come back through it; at "llvm" the native
-        code of a program that runs as such, before LLVM's own passes. It is a str, which prompts and notebooks show
-        as text and not quoted.
+        code of a program that runs as such, before LLVM's own passes; at "ptx" its kernel for a GPU. It is a str, which
+        prompts and notebooks show as text and not quoted.
         """
         if stage == "adjoint" or stage == "llvm" or stage == "ptx":
             if not (args or kwargs) and self.__signature__.parameters:

@@ -26,7 +26,7 @@ from pcbatch.runtime.backends.protocol import Spec
 from pcbatch.runtime.llvm import block
 from pcbatch.runtime.llvm.block import BlockCode
 from pcbatch.runtime.llvm.code import Array, Code, Index
-from pcbatch.runtime.llvm.function import Builder, hand_out, row_of
+from pcbatch.runtime.llvm.function import Builder, row_of
 from pcbatch.runtime.llvm.interface import ENDED, NAME, NEEDS_ROOM, POINTER, STOPPED, Arguments, Interface, place
 from pcbatch.runtime.llvm.lane import Exits, Lane, Setting
 from pcbatch.runtime.llvm.memory import SLACK
@@ -271,7 +271,7 @@ def _targets(target: int | Branch) -> set[int]:
 
 
 class _Record:
-    """What a lane writes down that is stopped: its next block, and all that is in registers and in a thread's arrays."""
+    """The state that a stopped lane writes down: its next block, its registers and its arrays in a thread's memory."""
 
     def __init__(self, lane: Lane, counter: Any, base: Any):
         self.lane, self.code, self.base = lane, lane.code, base

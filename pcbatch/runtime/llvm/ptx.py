@@ -108,8 +108,8 @@ def ptx(kernel: Kernel) -> str:
     text, functions = renamed(kernel.text)
     if functions and libdevice() is None:
         raise UnsupportedError(
-            f"{functions[0]}: it is a function of NVIDIA's {LIBDEVICE}, which was not found; tensorflow[and-cuda] brings "
-            "it, or set CUDA_HOME"
+            f"{functions[0]}: it is a function of NVIDIA's {LIBDEVICE}, which was not found; tensorflow[and-cuda] "
+            "brings it, or set CUDA_HOME"
         )
     text = _without_declarations(text).replace(f'define void @"{NAME}"(', f'define ptx_kernel void @"{NAME}"(')
     found: str = compiler.assembly(

@@ -1,8 +1,8 @@
 """Machine code of this process as an operation in a caller's graph: XLA calls a handler, its foreign function.
 
 `XlaCallModule` takes a module of StableHLO, in which one custom call names the handler. Outside of XLA it lies in a
-function with `jit_compile=True`, which XLA compiles for each number of lanes. On a GPU the call has the text of a kernel
-in its place: XLA launches that as one of its own.
+function with `jit_compile=True`, which XLA compiles for each number of lanes. On a GPU the call has a kernel's text in
+its place: XLA launches that as one of its own.
 
 Another process has no such handler: one that loads a SavedModel, a worker of `tf.data`'s service or of `tf.distribute`.
 So `here` asks, whenever the graph runs, for a variable that only this process has; XLA has no such question.
