@@ -22,10 +22,9 @@ from typing import Any
 from benchmarks.conversation import ContestantError, Process
 from benchmarks.device import page
 from benchmarks.device.plan import PROGRAMS, WAYS, Row, name_of, planned
-from benchmarks.environments import Environment, PeerUnavailableError
+from benchmarks.environments import JAX_ON_GPU, PeerUnavailableError
 from benchmarks.harness import load, origin
 
-NUMPYRO = Environment("jax-gpu", ("jax[cuda13]==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
 RIGHT = 75.0
 """Seconds for the first part: the programs that are left then are named."""
 START = 60.0
@@ -98,7 +97,7 @@ class Session:
     def _peer(self) -> None:
         """NumPyro on the same card."""
         try:
-            python = self._numpyro or NUMPYRO.python()
+            python = self._numpyro or JAX_ON_GPU.python()
             process = Process("benchmarks.nuts.contestants.numpyro_sampler", python)
         except PeerUnavailableError as why:
             self.found["missing"]["NumPyro"] = str(why)
