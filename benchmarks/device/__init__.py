@@ -1,1 +1,1 @@
-"""What a GPU makes of programs, in five minutes: right results first, then times of each form."""
+"""Measurements of programs on a GPU, in five minutes: right results first, then times of each form."""

@@ -1,4 +1,4 @@
-"""What is measured on a card: programs, sizes and ways to run them, in the order of what matters."""
+"""The plan of what is measured on a card: programs, sizes and ways to run them, in the order of what matters."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Kernels:
     def called(
         self, count: Array, arrays: Sequence[Array], lanes: int | None, capacity: int, before: Sequence[Array] = ()
     ) -> list[Array]:
-        """What a kernel writes: for `count` of `lanes` lanes, after `before`; and the greatest status of a lane."""
+        """The outputs of a kernel for `count` of `lanes` lanes, after those `before`; and the greatest status of a lane."""
         backend, kernel = self.backend, self.again if before else self.first
         control = kernel.layout.control(capacity, self.owner.budget)
         numbers = [backend.cast(count, "int64"), *(backend.array(each, "int64") for each in control)]
@@ -160,7 +160,7 @@ class KernelProgram(LlvmProgram):
         return found
 
     def _whole(self, room: int, *flat: Array) -> list[Array]:
-        """What lanes write that have ended all: leg by leg, and again from the start on larger stacks."""
+        """The outputs once all lanes have ended: launch after launch, and again from the start on larger stacks."""
         capacity = self.capacity
         while True:
             with self.statistics.timed(), explaining(self.program, self.backend, jit=True):
@@ -221,7 +221,7 @@ class _InGraphs(InGraphs):
         return list(backend.either(backend.equal(worst, NEEDS_ROOM), otherwise, lambda: parts))
 
     def _nothing(self) -> list[Array]:
-        """What a run gives that has no room: the machine is to make it."""
+        """The results in place of those of a run without room, which the machine is to make."""
         written = [*self._interface.results, *self._interface.shown]
         types = [TensorType("int32")] * 4 + [TensorType(each.number.dtype, each.sizes) for each in written]
         return [*(self._backend.zeros(1, type_) for type_ in types), self._backend.constant(NEEDS_ROOM)]

@@ -30,7 +30,7 @@ FOLDERS = (
     *("nvidia/cuda_nvcc/nvvm/libdevice", "nvidia/cu13/nvvm/libdevice", "nvidia/cu12/nvvm/libdevice"),
     *("triton/backends/nvidia/lib", "jax_plugins/nvidia/cuda_nvcc/nvvm/libdevice"),
 )
-"""Where wheels have it."""
+"""The places of the library in wheels."""
 FUNCTIONS = (
     *("atan2", "cbrt", "cos", "erf", "exp", "expm1", "fmod", "hypot", "log", "log1p", "pow", "sin", "tan", "tanh"),
 )
