@@ -98,7 +98,7 @@ class InGraphs:
     def _ended(self, failures: Array, steps: Array, *rest: Array) -> list[Array]:
         """Return the `_parts` of what native code writes."""
         interface, legs = self._interface, self._machine.legs
-        values, shown = rest[: len(interface.results)], rest[len(interface.results) :]
+        values, shown = [*rest[: len(interface.results)]], rest[len(interface.results) :]
         number = len(self._program.faults) + 1
         codes, blocks = failures % number, failures // number
         statuses = [LaneStatus.OK, *(site.status for site in self._program.faults)]

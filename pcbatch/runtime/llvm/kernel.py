@@ -154,11 +154,9 @@ class _LaneCode:
         rest = self._moved(rest, self.builder.mul(self.number, self.builder.add(arena, record)))
         self.code = code = Code(self.builder, rest, on_stack=ON_STACK, stack=STACK)
         self.counter = code.variable(INT64)
-        exits = Exits(
-            *(self._append(name) for name in ("ended", "room", "stopped")),
-            code.variable(INT32),
-            *(code.variable(INT64) for _ in range(2)),
-        )
+        ended, room, stopped = (self._append(name) for name in ("ended", "room", "stopped"))
+        steps, limit = code.variable(INT64), code.variable(INT64)
+        exits = Exits(ended, room, stopped, code.variable(INT32), steps, limit)
         setting = Setting(
             *(code, self.storage, make.hlo, make.pieces, make.limits),
             *(given.shared(code), make.captured_in(code)),

@@ -67,7 +67,7 @@ class Kernels:
     def called(
         self, count: Array, arrays: Sequence[Array], lanes: int | None, capacity: int, before: Sequence[Array] = ()
     ) -> list[Array]:
-        """The outputs of a kernel for `count` of `lanes` lanes, after those `before`; and the greatest status of a lane."""
+        """The outputs of a kernel for `count` of `lanes` lanes, after those `before`; and the worst status of one."""
         backend, kernel = self.backend, self.again if before else self.first
         control = kernel.layout.control(capacity, self.owner.budget)
         numbers = [backend.cast(count, "int64"), *(backend.array(each, "int64") for each in control)]

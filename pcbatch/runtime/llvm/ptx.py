@@ -167,8 +167,9 @@ def _handler(kernel: Kernel, version: tuple[int, int]) -> Iterator[str]:
     yield frame_text.length("lanes", kernel.reads, 0)
     yield frame_text.length("room", count - 1, 1)
     for number, (dtype, (_, *sizes)) in enumerate(outputs if kernel.again else ()):
+        elements = math.prod(each or 0 for each in sizes)
         source, target = f"%array{kernel.reads - len(outputs) + number}", f"%array{kernel.reads + number}"
-        size = "%room" if number == len(outputs) - 1 else str(by_dtype(dtype).bytes * math.prod(sizes))
+        size = "%room" if number == len(outputs) - 1 else str(by_dtype(dtype).bytes * elements)
         yield f"%there{number} = icmp eq ptr {source}, {target}"
         yield f"br i1 %there{number}, label %ready{number}, label %apart{number}"
         yield f"apart{number}:"
