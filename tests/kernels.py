@@ -42,7 +42,7 @@ def forced(budget: int = BUDGET, capacity: int = CAPACITY) -> Iterator[list[Kern
         yield made
     if can_translate():
         for kernel in made:
-            assert translated(ptx.ptx(kernel)) == ""
+            assert translated(ptx.ptx(kernel.text)) == ""
 
 
 def can_translate() -> bool:

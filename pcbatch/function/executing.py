@@ -196,7 +196,7 @@ def _unguarded(options: Options, backend: Backend) -> Merging | None:
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
     """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
-    if options.max_lanes is not None or backend.handler_version() is None:
+    if options.max_lanes is not None or (backend.handler_version() is None and backend.kernels_on() is None):
         return machine.because(why)
     lockstep = mixture(program, backend, costs)
     if lockstep is None:

@@ -20,7 +20,7 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.control import Launch
 from pcbatch.runtime.backends.tensorflow import graphs, handlers
-from pcbatch.runtime.llvm import compiler, on_gpu, ptx
+from pcbatch.runtime.llvm import compiler, ptx
 from pcbatch.runtime.llvm.interface import NAME
 from tests.kernels import can_translate, forced, translated
 from tests.runtime.test_gpu import functional
@@ -280,12 +280,12 @@ def test_explain_names_the_kernel():
 
 
 def test_a_launch_covers_the_lanes():
-    assert on_gpu._grid(None) == (on_gpu.BLOCKS, on_gpu.THREADS)
+    assert ptx.grid(None) == (ptx.BLOCKS, ptx.THREADS_OF_BLOCK)
     for lanes in (1, 32, 64, 4224, 4225, 10_000, 10_000_000):
-        blocks, threads = on_gpu._grid(lanes)
-        assert blocks * threads >= min(lanes, on_gpu.BLOCKS * on_gpu.THREADS)
-        assert blocks <= on_gpu.BLOCKS
-    assert on_gpu._grid(64) == (2, 32), "few lanes spread over the card"
+        blocks, threads = ptx.grid(lanes)
+        assert blocks * threads >= min(lanes, ptx.BLOCKS * ptx.THREADS_OF_BLOCK)
+        assert blocks <= ptx.BLOCKS
+    assert ptx.grid(64) == (2, 32), "few lanes spread over the card"
 
 
 def test_the_text_of_a_kernel_is_a_string_in_a_string():

@@ -11,12 +11,10 @@ import numpy as np
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.once import once
-from pcbatch.runtime.backends.protocol import Array, Launch
-from pcbatch.runtime.llvm import compiler, frame_text, ptx
-from pcbatch.runtime.llvm.handler import named
-from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.backends.protocol import Array
+from pcbatch.runtime.llvm import ptx
 from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
-from pcbatch.runtime.llvm.interface import NAME, NEEDS_ROOM, STOPPED, Interface
+from pcbatch.runtime.llvm.interface import NEEDS_ROOM, STOPPED, Interface
 from pcbatch.runtime.llvm.kernel import Kernel
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.explaining import explaining
@@ -26,11 +24,6 @@ from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 
 BUDGET = 1 << 18
 """Steps of a lane, of 10 to 1,000 ns each, after which the host may handle Ctrl-C."""
-THREADS, BLOCKS = 128, 2048
-"""Threads of a block, and blocks of a launch at most: a thread runs several lanes where there are more."""
-FEW = 32
-"""Threads of a block where few lanes are to spread over all of the card: less than one block for each of its parts."""
-PARTS = 132
 
 
 class Kernels:
@@ -38,8 +31,7 @@ class Kernels:
 
     def __init__(self, owner: KernelProgram):
         self.owner, self.backend = owner, owner.backend
-        self.place = self.backend.kernels_on()
-        self._calls: dict[bool, Any] = {}
+        self._calls: dict[bool, ptx.Kernel] = {}
         self.first = self._made(again=False)
 
     @once
@@ -48,21 +40,10 @@ class Kernels:
         return self._made(again=True)
 
     def _made(self, again: bool) -> Kernel:
-        kernel = self.owner.translation.kernel(again)
-        ptx.renamed(kernel.text)  # what a GPU does not have is refused on a CPU in its stead, too
-        self._calls[again] = ptx.ptx(kernel) if self.place == "GPU" else self._handler(kernel)
+        kernel, owner = self.owner.translation.kernel(again), self.owner
+        parts = kernel.text, kernel.reads, kernel.outputs(1, 0), kernel.changed
+        self._calls[again] = ptx.Kernel(self.backend, *parts, owner.program.name)
         return kernel
-
-    def _handler(self, kernel: Kernel) -> str:
-        with self.backend.targeting("CPU"):
-            version = self.backend.handler_version()
-        if version is None:
-            raise UnsupportedError("kernels, which run nowhere here")
-        name, text = named(self.owner.program.name), ptx.handler(kernel, version)
-        (address,), engine = compiler.addresses(compiler.object_code(text), (frame_text.NAME,))
-        _for_good.append(engine)
-        self.backend.register_handler(name, address)
-        return name
 
     def called(
         self, count: Array, arrays: Sequence[Array], lanes: int | None, capacity: int, before: Sequence[Array] = ()
@@ -71,26 +52,11 @@ class Kernels:
         backend, kernel = self.backend, self.again if before else self.first
         control = kernel.layout.control(capacity, self.owner.budget)
         numbers = [backend.cast(count, "int64"), *(backend.array(each, "int64") for each in control)]
-        made = self._calls[kernel.again]
-        if self.place == "GPU":
-            made = Launch(NAME, made, *_grid(lanes))
         inputs = [*arrays, backend.stack(numbers), *before]
-        found = backend.call_handler(made, inputs, kernel.outputs(lanes, capacity), kernel.changed)
+        found = self._calls[kernel.again].call(inputs, kernel.outputs(lanes, capacity), lanes)
         status = found[-2]
         own = backend.lane_numbers(backend.lanes_of(status) if lanes is None else lanes) < count
         return [*found, backend.max(backend.where(own, status, backend.constant(0)))]
-
-
-_for_good: list[Any] = []
-"""XLA forgets no handler."""
-
-
-def _grid(lanes: int | None) -> tuple[int, int]:
-    """The blocks of a launch, and the threads of each."""
-    if lanes is None:
-        return BLOCKS, THREADS
-    threads = FEW if lanes <= FEW * PARTS else THREADS
-    return min(-(-lanes // threads), BLOCKS), threads
 
 
 class KernelProgram(LlvmProgram):

@@ -91,7 +91,7 @@ class LlvmProgram(WholeRuns):
     @cached_property
     def ptx(self) -> str:
         """The program as a kernel for GPUs. UnsupportedError where there is something in it that these have not."""
-        return ptx(self.translation.kernel(again=False))
+        return ptx(self.translation.kernel(again=False).text)
 
     @once
     def _whole(self) -> NativeCode:

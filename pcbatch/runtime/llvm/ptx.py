@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 
+from pcbatch.runtime.backends.protocol import Backend, Launch, Spec
 from pcbatch.runtime.llvm import compiler, frame_text
+from pcbatch.runtime.llvm.handler import named
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.interface import NAME
-from pcbatch.runtime.llvm.kernel import THREAD, THREADS, Kernel
+from pcbatch.runtime.llvm.kernel import THREAD, THREADS
 from pcbatch.runtime.llvm.types import by_dtype
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -103,9 +105,9 @@ def _folders() -> Iterator[Path]:
     yield from sorted(Path("/usr/local").glob("cuda-*/nvvm/libdevice"), reverse=True)
 
 
-def ptx(kernel: Kernel) -> str:
+def ptx(text: str) -> str:
     """The text of a kernel for GPUs. UnsupportedError where there is something in it that these have not."""
-    text, functions = renamed(kernel.text)
+    text, functions = renamed(text)
     if functions and libdevice() is None:
         raise UnsupportedError(
             f"{functions[0]}: it is a function of NVIDIA's {LIBDEVICE}, which was not found; tensorflow[and-cuda] "
@@ -145,36 +147,87 @@ def _of(name: str) -> str:
     return f'declare i64 @"{name}"('
 
 
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+THREADS_OF_BLOCK, BLOCKS = 128, 2048
+"""Threads of a block, and blocks of a launch at most: a thread runs several lanes where there are more."""
+FEW = 32
+"""Threads of a block where few lanes are to spread over all of the card: less than one block for each of its parts."""
+PARTS = 132
+_for_good: list[Any] = []
+"""XLA forgets no handler."""
+
+
+def grid(lanes: int | None) -> tuple[int, int]:
+    """The blocks of a launch for so many lanes, and the threads of each."""
+    if lanes is None:
+        return BLOCKS, THREADS_OF_BLOCK
+    threads = FEW if lanes <= FEW * PARTS else THREADS_OF_BLOCK
+    return min(-(-lanes // threads), BLOCKS), threads
+
+
+class Kernel:
+    """A kernel as the programs of a backend call it: on the card, or on a CPU in its stead.
+
+    `reads`, `outputs` and `changed` are those of `Control.call_handler`; of the outputs only the ranks count.
+    """
+
+    def __init__(
+        self, backend: Backend, text: str, reads: int, outputs: Sequence[Spec], changed: Sequence[int], name: str
+    ):
+        self._backend, self._changed = backend, changed
+        renamed(text)  # what a GPU does not have is refused on a CPU in its stead, too
+        self._ptx = self._name = ""
+        if backend.kernels_on() == "GPU":
+            self._ptx = ptx(text)
+            return
+        with backend.targeting("CPU"):
+            version = backend.handler_version()
+        if version is None:
+            raise UnsupportedError("kernels, which run nowhere here")
+        self._name, code = named(name), compiler.object_code(handler(text, reads, outputs, changed, version))
+        (address,), engine = compiler.addresses(code, (frame_text.NAME,))
+        _for_good.append(engine)
+        backend.register_handler(self._name, address)
+
+    def call(self, arrays: Sequence[Any], specs: Sequence[Spec], lanes: int | None) -> list[Any]:
+        """The outputs, within a compiled program."""
+        made = Launch(NAME, self._ptx, *grid(lanes)) if self._ptx else self._name
+        return self._backend.call_handler(made, arrays, specs, self._changed)
+
+
 # -- on a CPU ----------------------------------------------------------------------------------------------------------
 
 
-def handler(kernel: Kernel, version: tuple[int, int]) -> str:
-    """The text of a handler of XLA's that does on a CPU what the kernel does, one lane after the other.
+def handler(text: str, reads: int, outputs: Sequence[Spec], changed: Sequence[int], version: tuple[int, int]) -> str:
+    """The text of a handler of XLA's that does on a CPU what a kernel does, one lane after the other.
 
-    `version` is that of XLA's interface, which it has to tell.
+    `reads`, `outputs` and `changed` are those of `Control.call_handler`. `version` is that of XLA's interface, which it
+    has to tell.
     """
-    return "\n".join([_without_declarations(kernel.text), _ALONE, *_handler(kernel, version), "}", ""])
+    parts = _handler(reads, outputs, changed, version)
+    return "\n".join([_without_declarations(text), _ALONE, *parts, "}", ""])
 
 
-def _handler(kernel: Kernel, version: tuple[int, int]) -> Iterator[str]:
-    outputs = kernel.outputs(1, 0)
-    count = kernel.reads + len(outputs)
+def _handler(reads: int, outputs: Sequence[Spec], changed: Sequence[int], version: tuple[int, int]) -> Iterator[str]:
+    count = reads + len(outputs)
     yield "declare ptr @memcpy(ptr, ptr, i64)"
     yield f"define ptr @{frame_text.NAME}(ptr %frame) {{"
     yield from frame_text.about(version)
     yield "run:"
-    yield from frame_text.buffers(kernel.reads, count)
-    yield frame_text.length("lanes", kernel.reads, 0)
-    yield frame_text.length("room", count - 1, 1)
-    for number, (dtype, (_, *sizes)) in enumerate(outputs if kernel.again else ()):
-        elements = math.prod(each or 0 for each in sizes)
-        source, target = f"%array{kernel.reads - len(outputs) + number}", f"%array{kernel.reads + number}"
-        size = "%room" if number == len(outputs) - 1 else str(by_dtype(dtype).bytes * elements)
-        yield f"%there{number} = icmp eq ptr {source}, {target}"
+    yield from frame_text.buffers(reads, count)
+    for number, source in enumerate(changed):
+        dtype, shape = outputs[number]
+        target, size = f"%array{reads + number}", str(by_dtype(dtype).bytes)
+        yield f"%there{number} = icmp eq ptr %array{source}, {target}"
         yield f"br i1 %there{number}, label %ready{number}, label %apart{number}"
         yield f"apart{number}:"
-        yield f"%bytes{number} = mul i64 %lanes, {size}"
-        yield f"%copied{number} = call ptr @memcpy(ptr {target}, ptr {source}, i64 %bytes{number})"
+        for axis, _ in enumerate(shape):
+            yield frame_text.length(f"length{number}.{axis}", reads + number, axis)
+            yield f"%size{number}.{axis} = mul i64 {size}, %length{number}.{axis}"
+            size = f"%size{number}.{axis}"
+        yield f"%copied{number} = call ptr @memcpy(ptr {target}, ptr %array{source}, i64 {size})"
         yield f"br label %ready{number}"
         yield f"ready{number}:"
     yield f'call void @"{NAME}"({", ".join(f"ptr %array{number}" for number in range(count))})'

@@ -231,7 +231,8 @@ class Loop:
             go, masks = counts["trips"] < until, {}
             for number in self.flow.order:
                 now, masks[number] = self.guarded.unguarded(number, now, shared, go)
-            return made + 1, now, self._with_trip(counts, masks, go, lanes)
+            now, counts = self._elsewhere(now, self._with_trip(counts, masks, go, lanes), shared)
+            return made + 1, now, counts
 
         def look(carried: Carried) -> Carried:
             turned = (backend.constant(0), carried["state"], carried["counters"])
@@ -252,7 +253,7 @@ class Loop:
             start["stop"] = until < until
         with backend.scope(TRIPS):
             end = backend.while_loop(goes_on, look, start, stops=True)
-        return end["state"], end["counters"], end["ready"]
+        return end["state"], self._of_one_lane(end["counters"]), end["ready"]
 
     def _with_trip(self, before: Counters, masks: Mapping[int, Array], go: Array, lanes: Array | int) -> Counters:
         """The counters after a trip without guards, in which blocks have run for the lanes of `masks`, by number."""
