@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from pcbatch.runtime.backends.tensorflow import graphs
@@ -27,22 +28,28 @@ def forced(budget: int = BUDGET, capacity: int = CAPACITY) -> Iterator[list[Kern
     Their PTX is translated, too, where there is a translator.
     """
     made: list[Kernel] = []
-    make = Kernels._made
+    texts: list[str] = []
+    make, begin = Kernels._made, ptx.Kernel.__init__
 
     def noted(kernels: Kernels, again: bool) -> Kernel:
         made.append(make(kernels, again))
         return made[-1]
+
+    def called(kernel: ptx.Kernel, backend: Any, text: str, *rest: Any) -> None:
+        texts.append(text)
+        begin(kernel, backend, text, *rest)
 
     with (
         graphs.targeting("GPU", kernels=True),
         mock.patch.object(KernelProgram, "budget", budget),
         mock.patch.object(limits, "FIRST_CAPACITY", capacity),
         mock.patch.object(Kernels, "_made", noted),
+        mock.patch.object(ptx.Kernel, "__init__", called),
     ):
         yield made
     if can_translate():
-        for kernel in made:
-            assert translated(ptx.ptx(kernel.text)) == ""
+        for text in texts:
+            assert translated(ptx.ptx(text)) == ""
 
 
 def can_translate() -> bool:

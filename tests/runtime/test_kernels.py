@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from benchmarks.nuts.contestants import pcbatch_sampler
+from benchmarks.nuts.contestants.worker import Job as SamplerJob
+from benchmarks.nuts.targets import TARGETS
 from pcbatch import LaneError
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends import backend_named
@@ -22,9 +26,13 @@ from pcbatch.runtime.backends.control import Launch
 from pcbatch.runtime.backends.tensorflow import graphs, handlers
 from pcbatch.runtime.llvm import compiler, ptx
 from pcbatch.runtime.llvm.interface import NAME
+from pcbatch.runtime.llvm.mixed import MixedProgram
+from tests.harness import BATCH, MIXED, check
 from tests.kernels import can_translate, forced, translated
 from tests.runtime.test_gpu import functional
 from tools.gpu_thunks.compiled import is_installed
+from tools.gpu_thunks.thunks import Executed, names_of, parsed
+from tools.gpu_thunks.traffic import Traffic
 
 ROOT = Path(__file__).parent.parent.parent
 FORM = "native: one kernel"
@@ -243,6 +251,44 @@ def test_a_graph_leaves_deep_lanes_to_the_machine():
         np.testing.assert_array_equal(limited(np.array([50, 2], np.int32)), [50, 2])
 
 
+# -- between expensive blocks ------------------------------------------------------------------------------------------
+
+SLOW_MIXED = ("assert_fails", "depth_limit", "fibonacci", "insertion_sort", "random_walk", "rnn", "step_limit")
+
+
+@pytest.mark.parametrize("name", ["collatz", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_MIXED)])
+def test_native_code_between_blocks_is_a_kernel(name):
+    with forced():
+        check(name, MIXED, BATCH)
+
+
+def sampled(chains):
+    """Draws of a logistic regression, and the leapfrogs of each trajectory."""
+    target = replace(TARGETS["logistic-small"], trajectories=3)
+    outcome = pcbatch_sampler.prepare(SamplerJob(target, chains, 3))(1, False)
+    return outcome.draws, outcome.leapfrogs
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")
+def test_the_sampler_with_a_kernel_between_gradients(monkeypatch):
+    forms, begin = [], MixedProgram.__init__
+
+    def noted(program, *given):
+        begin(program, *given)
+        forms.append((program.form, program.legs.loop.trips_together(8)))
+
+    monkeypatch.setattr(MixedProgram, "__init__", noted)
+    with forced():
+        draws, leapfrogs = sampled(8)
+    assert len(forms) == 1
+    assert forms[0][0].startswith("mixed: ")
+    assert forms[0][1] == 16, "the gradient runs in every trip"
+    on_cpu, same = sampled(8)
+    np.testing.assert_allclose(draws, on_cpu, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(leapfrogs, same)
+
+
 # -- choice ------------------------------------------------------------------------------------------------------------
 
 
@@ -348,17 +394,58 @@ def test_xla_compiles_a_run_for_a_card(name, tmp_path, monkeypatch):
     function = function.options(max_steps=10**6)  # a program of its own, for a card
     program = program_of(function, given)
     assert program.form == FORM
-    spec = (str(given.dtype), given.shape)
-    lowering = backend_named("tensorflow").lowering(lambda x: program._in_graphs._native(len(given), x), [spec])
+    specs = [(str(given.dtype), given.shape)]
+    sequence = compiled(lambda x: program._in_graphs._native(len(given), x), specs, tmp_path).read_text()
+    assert sequence.count(" run grid: [1, 1, 1] threads: [32, 1, 1]") == 2
+    assert sequence.count("kWhile") == 1
+    assert "kCopy" not in sequence
+
+
+def compiled(function, specs, tmp_path):
+    """The file with the thunks that XLA makes of a function of arrays, for a card."""
     file = tmp_path / "program.mlir"
-    file.write_text(lowering.text([given.shape], "GPU"))
+    file.write_text(backend_named("tensorflow").lowering(function, specs).text([shape for _, shape in specs], "GPU"))
     dump = ["--xla_dump_hlo_as_text", "--xla_gpu_autotune_level=0", f"--xla_dump_to={tmp_path}"]
     environment = {**os.environ, "XLA_FLAGS": " ".join(dump), "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", COMPILING, str(file)]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     (sequence,) = tmp_path.glob("*.thunk_sequence.txt")
-    text = sequence.read_text()
-    assert text.count(" run grid: [1, 1, 1] threads: [32, 1, 1]") == 2
-    assert text.count("kWhile") == 1
-    assert "kCopy" not in text
+    return sequence
+
+
+class LoweredError(Exception):
+    """The program is lowered; there is nothing to run it."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed(), reason="XLA for CUDA is not installed")
+@pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")
+def test_a_trip_of_the_sampler_is_twenty_kernels(tmp_path, monkeypatch):
+    """In lockstep it is fifty, and eleven copies (docs/gpu.md)."""
+    monkeypatch.setattr(graphs, "has_gpu", lambda: True)
+    monkeypatch.setattr(handlers, "_kernels_are_called", lambda: True)
+    found = []
+
+    def lowered(program, arrays, lanes):
+        room = program._room(lanes)
+        flat = [tf.convert_to_tensor(each) for each in (*program.machine.extended(arrays, lanes, room), lanes)]
+        whole = program._whole(room)
+        specs = [(each.dtype.name, tuple(each.shape)) for each in flat]
+        found.append(compiled(lambda *given: list(whole(*given)), specs, tmp_path))
+        raise LoweredError
+
+    monkeypatch.setattr(MixedProgram, "_run_arrays", lowered)
+    monkeypatch.setattr(
+        MixedProgram, "_ready", lambda program, arrays, lanes: lambda given: lowered(program, given, lanes)
+    )
+    with pytest.raises(LoweredError):
+        sampled(64)
+    (text,) = tmp_path.glob("*gpu_after_optimizations.txt")
+    (metadata,) = tmp_path.glob("*.thunk_metadata.txt")
+    thunks = parsed(found[0].read_text(), names_of(metadata.read_text()))
+    (trip,) = Executed(Traffic(text.read_text())).trips(thunks)
+    assert trip.counts.conditionals == 0
+    assert 16 * trip.counts.looks <= 2
+    assert trip.counts.kernels <= 24
+    assert trip.counts.copies <= 4
