@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,9 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from benchmarks.nuts.contestants import pcbatch_sampler
-from benchmarks.nuts.contestants.worker import Job as SamplerJob
+from benchmarks.nuts.contestants.in_tensorflow import ONE
 from benchmarks.nuts.targets import TARGETS
-from pcbatch import LaneError
+from pcbatch import LaneError, nuts
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.control import Launch
@@ -262,11 +260,28 @@ def test_native_code_between_blocks_is_a_kernel(name):
         check(name, MIXED, BATCH)
 
 
-def sampled(chains):
-    """Draws of a logistic regression, and the leapfrogs of each trajectory."""
-    target = replace(TARGETS["logistic-small"], trajectories=3)
-    outcome = pcbatch_sampler.prepare(SamplerJob(target, chains, 3))(1, False)
-    return outcome.draws, outcome.leapfrogs
+def sampled(chains, constant):
+    """Draws of a logistic regression, and the leapfrogs of each trajectory; its program is one for each `constant`."""
+    target = TARGETS["logistic-small"]
+    one, starts = ONE[target.family], target.starts(chains)
+
+    def density(q, data):
+        return one(q, data) + constant
+
+    found = nuts.sample(
+        density,
+        starts[0],
+        data=target.data(),
+        initial_per_chain=starts,
+        chains=chains,
+        warmup=0,
+        draws=3,
+        seed=1,
+        step_size=target.step_size,
+        adapt=None,
+        progress=False,
+    )
+    return found["x"], found.sample_stats["n_steps"]
 
 
 @pytest.mark.slow
@@ -280,11 +295,11 @@ def test_the_sampler_with_a_kernel_between_gradients(monkeypatch):
 
     monkeypatch.setattr(MixedProgram, "__init__", noted)
     with forced():
-        draws, leapfrogs = sampled(8)
+        draws, leapfrogs = sampled(8, 0.0)
     assert len(forms) == 1
     assert forms[0][0].startswith("mixed: ")
     assert forms[0][1] == 16, "the gradient runs in every trip"
-    on_cpu, same = sampled(8)
+    on_cpu, same = sampled(8, 0.0)
     np.testing.assert_allclose(draws, on_cpu, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(leapfrogs, same)
 
@@ -440,7 +455,7 @@ def test_a_trip_of_the_sampler_is_twenty_kernels(tmp_path, monkeypatch):
         MixedProgram, "_ready", lambda program, arrays, lanes: lambda given: lowered(program, given, lanes)
     )
     with pytest.raises(LoweredError):
-        sampled(64)
+        sampled(64, 1.0)
     (text,) = tmp_path.glob("*gpu_after_optimizations.txt")
     (metadata,) = tmp_path.glob("*.thunk_metadata.txt")
     thunks = parsed(found[0].read_text(), names_of(metadata.read_text()))
