@@ -62,9 +62,13 @@ class Environment:
 
 
 JAX = Environment("jax", ("jax==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
+JAX_ON_GPU = Environment("jax-gpu", ("jax[cuda13]==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
 NUMBA = Environment("numba", ("numba==0.68.1",))
 TENSORFLOW_PROBABILITY = Environment(
     "tfp", ("tensorflow==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")
+)
+TENSORFLOW_PROBABILITY_ON_GPU = Environment(
+    "tfp-gpu", ("tensorflow[and-cuda]==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")
 )
 DYNET = Environment("dynet", ("dyNET38==2.2", "numpy==1.24.4"), "python3.8")
 """The last wheel that there is of it, for the last Python that it has one for."""

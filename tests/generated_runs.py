@@ -7,6 +7,7 @@ import linecache
 import math
 import zlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from types import CodeType
@@ -17,7 +18,8 @@ import numpy as np
 from pcbatch import LaneStatus
 from pcbatch.errors import CompileError
 from pcbatch.ir import program as ir
-from tests.harness import Lane, Mode, assert_same, leaves, outcomes, run_interpreted, run_lanes, run_python
+from tests import kernels
+from tests.harness import KERNEL, Lane, Mode, assert_same, leaves, outcomes, run_interpreted, run_lanes, run_python
 from tests.stand_ins import Array, plain_module
 
 LANES = 6
@@ -163,7 +165,8 @@ def check_limited(source: str, mode: Mode, max_depth: int, max_steps: int) -> No
     """Statuses and steps of a run under limits against the interpreter of the IR, which Python's own answers judge."""
     limits = {"max_depth": max_depth, "max_steps": max_steps}
     function = batched(source).options(**limits, **mode.options)
-    run = function.run(*batch(source))
+    with kernels.forced() if mode == KERNEL else nullcontext():
+        run = function.run(*batch(source))
     wanted = list(outcomes(function, "cfg", batch(source), LANES, **limits))
     assert [LaneStatus(int(status)).name for status in run.status] == [outcome.status for outcome in wanted]
     assert np.asarray(run.outcome.steps).tolist() == [outcome.steps for outcome in wanted]

@@ -36,7 +36,7 @@ from pcbatch.ir.outcome import Outcome
 from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from tests import mixed, predicated
+from tests import kernels, mixed, predicated
 
 CORPUS = Path(__file__).parent / "corpus"
 BATCH = 17
@@ -53,6 +53,7 @@ Engine = Literal[
     "graph",
     "xla",
     "native",
+    "kernel",
     "mixed",
     "merged",
     "predicated",
@@ -93,8 +94,8 @@ class Mode:
             return {"backend": "reference", "schedule": self.schedule}
         if self.engine in ("local", "hybrid", "depth", "agenda"):
             return {"strategy": self.engine}
-        if self.engine in ("native", "auto"):
-            return {"form": self.engine}
+        if self.engine in ("native", "auto", "kernel"):
+            return {"form": "native" if self.engine == "kernel" else self.engine}
         if self.engine == "refill":
             return {
                 "form": "lockstep",
@@ -133,6 +134,8 @@ TAPED = (Mode("keep", "sweep"), Mode("replay", "auto"), Mode("keep", "auto"), Mo
 """A gradient tape watches: the run is recorded, in graph mode and under XLA. Programs without floats run as ever."""
 NATIVE = Mode("native")
 """Native form, or the reason why there is none."""
+KERNEL = Mode("kernel")
+"""Native form for a GPU, on the CPU in its stead."""
 MIXED = Mode("mixed")
 """Lockstep in every second block, native code between these."""
 MERGED = Mode("merged")
@@ -357,7 +360,9 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     """
     if mode in INTERPRETERS:
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
-    forced = {MIXED: mixed.forced, PREDICATED: predicated.forced}.get(mode, contextlib.nullcontext)
+    forced = {MIXED: mixed.forced, KERNEL: kernels.forced, PREDICATED: predicated.forced}.get(
+        mode, contextlib.nullcontext
+    )
     with forced(), tf.GradientTape() if mode.engine in ("keep", "replay") else contextlib.nullcontext() as tape:
         arguments = arguments if tape is None else _watched(tape, arguments)
         run = function.options(**mode.options).run(*arguments)

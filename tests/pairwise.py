@@ -34,9 +34,7 @@ def small_runs(
     return tuple(runs)
 
 
-def in_turn(
-    names: Sequence[Name], modes: Sequence[Mode], sizes: Sequence[int]
-) -> tuple[tuple[Name, Mode, int], ...]:
+def in_turn(names: Sequence[Name], modes: Sequence[Mode], sizes: Sequence[int]) -> tuple[tuple[Name, Mode, int], ...]:
     """Every pair (name, mode) once, the sizes taken in turn: with as many modes as sizes all pairs come up."""
     return tuple(
         (name, mode, sizes[(place + turn) % len(sizes)])

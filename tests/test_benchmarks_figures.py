@@ -103,7 +103,7 @@ def cells(monkeypatch):
     """Of three contestants, one of which fails, one cannot be installed, and one has no batches."""
     Pretender.started = 0
 
-    def process(contestant):
+    def process(contestant, device):
         if contestant.script == "stan_sampler":
             raise PeerUnavailableError("pip install .. failed: no wheel")
         return Pretender("run" if contestant.variant == "machine" else "", 150 if contestant.at_once else 100)
@@ -170,6 +170,22 @@ def test_the_hybrid_is_compared_at_the_most_chains():
     assert said == "At 64 chains it makes 1.50 times as many as pcbatch (pc) and 0.75 times as many as pcbatch, switch."
     (said,) = claims(cells)[paper.LINEAR]
     assert "64.0 times as many for 64 times as many chains (to 64)" in said
+
+
+def test_the_page_of_a_gpu_is_one_of_its_own(cells):
+    text = "\n\n".join(throughput_page(SIZES, cells, {}, [], "Measured here.", "throughput-gpu", "an H200"))
+    assert text.startswith("# Throughput by number of chains, on a GPU")
+    assert "benchmarks.figures.throughput --device gpu`" in text
+    assert "(throughput-gpu.png)" in text
+    assert "on an H200: " in text
+
+
+def test_a_card_is_wanted_where_one_is_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr(throughput, "card", lambda: None)
+    monkeypatch.setattr("sys.argv", ["throughput", "--device", "gpu"])
+    with pytest.raises(SystemExit):
+        throughput.main()
+    assert "there is no card" in capsys.readouterr().err
 
 
 def test_disagreement_is_on_the_page(cells):

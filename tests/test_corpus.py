@@ -23,6 +23,7 @@ from tests.harness import (
     EITHER,
     GRAPH,
     INTERPRETERS,
+    KERNEL,
     LIMITS,
     MACHINES,
     MERGED,
@@ -170,6 +171,10 @@ TAPED_RUNS = tuple(
 )
 QUICK_TAPED_RUNS = TAPED_RUNS[5::17]
 """Some programs of floats that a gradient tape watches, each way of putting aside in graph mode and under XLA."""
+KERNEL_PROGRAMS = (
+    "assert_fails", "depth_limit", "fibonacci", "step_limit",
+)  # fmt: skip
+"""Some as kernels for a GPU: faults, limits, stacks."""
 MERGED_PROGRAMS = ("nested_loops", "short_circuit_index")
 """Some whose loops are merged: a loop in a loop, stores, faults."""
 PREDICATED_PROGRAMS = ("short_circuit_index",)
@@ -230,6 +235,17 @@ def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
 def test_native_programs(name: str, lanes: int) -> None:
     """Also those that are run in lockstep if nobody says otherwise, having no loops."""
     check(name, NATIVE, lanes)
+
+
+@pytest.mark.parametrize("name", KERNEL_PROGRAMS)
+def test_kernels(name: str) -> None:
+    check(name, KERNEL, BATCH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in (*WITHOUT_NATIVE, *KERNEL_PROGRAMS)])
+def test_kernels_of_all_programs(name: str) -> None:
+    check(name, KERNEL, (BATCH, *SIZES)[NAMES.index(name) % 4])
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_NATIVE))

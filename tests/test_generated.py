@@ -23,7 +23,7 @@ from tests.generated_runs import (
     truth,
 )
 from tests.generator import program_of, programs
-from tests.harness import AUTO, GRAPH, OTHER_STRATEGIES, REFERENCE, XLA, Mode
+from tests.harness import AUTO, GRAPH, KERNEL, OTHER_STRATEGIES, REFERENCE, XLA, Mode
 from tests.program_features import features
 
 QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
@@ -90,6 +90,23 @@ def test_interpreters_at_length(source: str) -> None:
 @given(programs(), st.sampled_from(REFERENCE + GRAPH + XLA))
 def test_machines_at_length(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
+
+
+@pytest.mark.parametrize("seed", [4])
+def test_kernels(seed: int) -> None:
+    judge(check_run, program_of(seed), KERNEL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_kernels_at_length(seed: int) -> None:
+    judge(check_run, program_of(seed), KERNEL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(160, 170))
+def test_kernels_under_limits(seed: int) -> None:
+    judge(check_limited, program_of(seed), KERNEL, 1, 9)
 
 
 LOCAL, HYBRID, SWITCH, DEPTH, AGENDA = OTHER_STRATEGIES

@@ -12,7 +12,15 @@ from functools import partial
 from typing import Any
 
 from benchmarks.conversation import ContestantError, Process
-from benchmarks.environments import FOLDER, TENSORFLOW_PROBABILITY, Environment, PeerUnavailableError
+from benchmarks.environments import (
+    FOLDER,
+    JAX,
+    JAX_ON_GPU,
+    TENSORFLOW_PROBABILITY,
+    TENSORFLOW_PROBABILITY_ON_GPU,
+    Environment,
+    PeerUnavailableError,
+)
 from benchmarks.figures.agreement import Moments
 from benchmarks.figures.paper import Sizes
 
@@ -40,10 +48,19 @@ class Contestant:
     at_once: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    def process(self) -> Process:
-        """A new process; PeerUnavailableError if its environment cannot be made."""
-        python = self.environment.python() if self.environment else sys.executable
-        return Process(f"benchmarks.figures.contestants.{self.script}", python, self.variables)
+    def process(self, device: str = "cpu") -> Process:
+        """A new process on a device, "cpu" or "gpu"; PeerUnavailableError if its environment cannot be made."""
+        environment = ON_GPU.get(self.environment, self.environment) if device == "gpu" else self.environment
+        python = environment.python() if environment else sys.executable
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+        return Process(f"benchmarks.figures.contestants.{self.script}", python, {**hidden, **self.variables})
+
+
+ON_GPU: dict[Environment | None, Environment] = {
+    JAX: JAX_ON_GPU,
+    TENSORFLOW_PROBABILITY: TENSORFLOW_PROBABILITY_ON_GPU,
+}
+"""The environments with the same packages for a GPU."""
 
 
 CONTESTANTS = {
@@ -54,6 +71,8 @@ CONTESTANTS = {
     "tfp": Contestant("TFP's NoUTurnSampler", "tfp_samplers", "sampler", TENSORFLOW_PROBABILITY),
     "tfp-machine": Contestant("TFP's machine, XLA", "tfp_samplers", "machine", TENSORFLOW_PROBABILITY),
     "tfp-stackless": Contestant("TFP's local, eager", "tfp_samplers", "stackless", TENSORFLOW_PROBABILITY),
+    "numpyro": Contestant("NumPyro", "jax_samplers", "numpyro", JAX),
+    "blackjax": Contestant("BlackJAX", "jax_samplers", "blackjax", JAX),
     "eager": Contestant("unbatched, eager", "pcbatch_single", at_once=1),
     "stan": Contestant(
         "Stan", "stan_sampler", environment=STAN, at_once=CORES, variables={"XDG_CACHE_HOME": str(STAN_CACHE)}
@@ -102,7 +121,8 @@ Cells = Mapping[int, Cell]
 class Crew:
     """The processes of `names`; a context manager that ends them. One that cannot be had has a failure in each cell."""
 
-    def __init__(self, names: Iterable[str]):
+    def __init__(self, names: Iterable[str], device: str = "cpu"):
+        self._device = device
         self.moments: dict[str, Moments] = {}
         self._processes: dict[str, Process] = {}
         self._known: dict[tuple[str, int], Figures] = {}
@@ -169,7 +189,7 @@ class Crew:
 
     def _start(self, name: str) -> None:
         try:
-            self._processes[name] = CONTESTANTS[name].process()
+            self._processes[name] = CONTESTANTS[name].process(self._device)
         except PeerUnavailableError as why:
             self._missing[name] = str(why)
 

@@ -14,9 +14,15 @@ NAME = "throughput"
 
 
 def page(
-    sizes: paper.Sizes, cells: Cells, agreement: Mapping[str, Verdict], faults: Sequence[str], measured: str
+    sizes: paper.Sizes,
+    cells: Cells,
+    agreement: Mapping[str, Verdict],
+    faults: Sequence[str],
+    measured: str,
+    name: str = NAME,
+    place: str = f"{CORES} cores of a CPU",
 ) -> list[str]:
-    """Its parts; `measured` says where and by which command."""
+    """Its parts; `measured` says where and by which command, `place` on what."""
     target, trajectories, leapfrogs = sizes
     heads = [pages.chains(chains) for chains in cells]
     failures = [
@@ -25,17 +31,21 @@ def page(
         for name, figures in cell.items()
         if figures.failure
     ]
+    title, option = "# Throughput by number of chains", ""
+    if name != NAME:
+        title, option = f"{title}, on a GPU", " --device gpu"
     return [
-        "# Throughput by number of chains",
+        title,
         pages.paragraph(
-            f"`python -m benchmarks.figures.{NAME}` writes this page: figure 6 of {paper.PAPER}, measured anew. The "
-            f"density is a {target.family} of {target.observations:,} observations and {target.size} weights. Every "
-            f"call makes {trajectories} trajectories of each chain from the same starting points, with step size "
-            f"{target.step_size}, unit metric and depth 10. A leaf takes {leapfrogs} leapfrog steps (Stan's takes "
-            "one), and numbers are float32 (Stan's are float64)."
+            f"`python -m benchmarks.figures.{NAME}{option}` writes this page: figure 6 of {paper.PAPER}, measured "
+            f"anew. The density is a {target.family} of {target.observations:,} observations and {target.size} "
+            f"weights. Every call makes {trajectories} trajectories of each chain from the same starting points, with "
+            f"step size {target.step_size}, unit metric and depth 10. A leaf takes {leapfrogs} leapfrog steps (those "
+            f"of NumPyro, BlackJAX and Stan take one), and numbers are float32 (Stan's are float64). All ran on "
+            f"{place}."
         ),
         pages.paragraph(measured),
-        f"![Useful gradients per second by number of chains]({NAME}.png)",
+        f"![Useful gradients per second by number of chains]({name}.png)",
         pages.paragraph(
             "Useful gradients per second, warm, medians of calls that take turns. A figure in brackets, hollow in the "
             "picture, was not measured. Such chains run one after another, so more of them take as many times as long "
@@ -52,8 +62,8 @@ def page(
         *seen(cells),
         "## What the paper says",
         pages.paragraph(paper.THROUGHPUT.format(leapfrogs=paper.LEAPFROGS)),
-        pages.table(["here"], claims(cells), corner="the paper"),
-        pages.paragraph(paper.ACCELERATORS.format(cores=CORES)),
+        pages.table(["here"], claims(cells, place), corner="the paper"),
+        *([pages.paragraph(paper.ACCELERATORS.format(cores=CORES))] if name == NAME else []),
         "## Beside it",
         "Seconds of the first call (trace, compile, run; in Stan's first one is the work of its C++ compiler):",
         pages.table(heads, rows(cells, lambda figures: f"{figures.first:.1f}" if is_own(figures) else "")),
@@ -125,13 +135,13 @@ def rate(cells: Cells, chains: int, name: str) -> float | None:
     return cells[chains][name].rate if name in cells[chains] else None
 
 
-def claims(cells: Cells) -> dict[str, list[str]]:
+def claims(cells: Cells, place: str = f"{CORES} cores of a CPU") -> dict[str, list[str]]:
     """What the paper's section 4 says, and what is measured here, by the paper's sentence."""
     most = max(cells)
     at_most = {name: made for name in ("pc", *MACHINES) if (made := rate(cells, most, name))}
     hybrid = at_most.pop("hybrid", None)
     found = {
-        paper.LINEAR: steps(cells, "pc"),
+        paper.LINEAR: steps(cells, "pc", place),
         paper.EAGER_LEVEL: levels(cells, ("tfp-stackless", "local")),
         paper.COMPILED_LEVEL: levels(cells, ("tfp-machine", "switch", "pc")),
         paper.HYBRID: "",
@@ -142,7 +152,7 @@ def claims(cells: Cells) -> dict[str, list[str]]:
     return {claim: [here or "-"] for claim, here in found.items()}
 
 
-def steps(cells: Cells, name: str) -> str:
+def steps(cells: Cells, name: str, place: str) -> str:
     """By how much a contestant's throughput grows from each number of chains to the next."""
     rates = {chains: made for chains in sorted(cells) if (made := rate(cells, chains, name))}
     pairs = [*zip(rates, [*rates][1:], strict=False)]
@@ -150,7 +160,7 @@ def steps(cells: Cells, name: str) -> str:
         f"{rates[more] / rates[few]:.1f} times as many for {more / few:g} times as many chains (to {more:,})"
         for few, more in pairs
     ]
-    return f"{CONTESTANTS[name].label} on {CORES} cores: {pages.listed(found)}." if found else ""
+    return f"{CONTESTANTS[name].label} on {place}: {pages.listed(found)}." if found else ""
 
 
 def levels(cells: Cells, names: Sequence[str]) -> str:

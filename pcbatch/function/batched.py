@@ -194,19 +194,21 @@ class Batched(Calls[P, R]):
         return Batched(self.__wrapped__, self._options, replace(self._source, cost=row))
 
     @without_internals
-    def ir(self, stage: Stage | Literal["adjoint", "llvm"] = "cfg", *args: Any, **kwargs: Any) -> str:
+    def ir(self, stage: Stage | Literal["adjoint", "llvm", "ptx"] = "cfg", *args: Any, **kwargs: Any) -> str:
         """The program's text at stage "cfg", "stack", "optimized" or "machine"; typed where arguments are given.
 
         At stage "machine", which needs them, it is what the machine executes for so many lanes; at "adjoint" what a run
         that a gradient tape watches keeps of each row, and how gradients come back through it; at "llvm" the native
-        code of a program that runs as such, before LLVM's own passes. It is a str, which prompts and notebooks show
-        as text and not quoted.
+        code of a program that runs as such, before LLVM's own passes; at "ptx" its kernel for a GPU. It is a str, which
+        prompts and notebooks show as text and not quoted.
         """
-        if stage == "adjoint" or stage == "llvm":
+        if stage == "adjoint" or stage == "llvm" or stage == "ptx":
             if not (args or kwargs) and self.__signature__.parameters:
                 raise UsageError("PCB506", f"{_DEPENDS}: give ir({stage!r}, ..) arguments")
-            return Text((self.session.adjoint if stage == "adjoint" else self.session.llvm)(args, kwargs))
-        _check_stage(stage, (*STAGES, "adjoint", "llvm"))
+            return Text(
+                self.session.adjoint(args, kwargs) if stage == "adjoint" else self.session.native(stage, args, kwargs)
+            )
+        _check_stage(stage, (*STAGES, "adjoint", "llvm", "ptx"))
         program = self.program(stage, *args, **kwargs)
         return Text(print_program(program) if isinstance(program, Program) else print_machine(program))
 

@@ -30,6 +30,7 @@ from pcbatch.runtime.llvm.between import Between
 from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.mixed import MixedProgram
+from pcbatch.runtime.llvm.on_gpu import KernelProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.learned import Lessons
@@ -125,11 +126,11 @@ def _executable(
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return _mixed(machine, why, options)
-    if backend.place() == "GPU":
-        found = Obstacle(_without(backend))
+    if backend.place() == "GPU" and backend.kernels_on() is None:
+        found = Obstacle(_WITHOUT_KERNELS)
     else:
         try:
-            return LlvmProgram(machine)
+            return KernelProgram(machine) if backend.place() == "GPU" else LlvmProgram(machine)
         except UnsupportedError as error:
             found = obstacle(program, backend) or Obstacle(f"no native code is made of {error}")
     if options.form == "native":
@@ -196,7 +197,7 @@ def _unguarded(options: Options, backend: Backend) -> Merging | None:
 def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
     """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
-    if options.max_lanes is not None or backend.handler_version() is None:
+    if options.max_lanes is not None or (backend.handler_version() is None and backend.kernels_on() is None):
         return machine.because(why)
     lockstep = mixture(program, backend, costs)
     if lockstep is None:
@@ -222,11 +223,19 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     """Return the reason for lockstep in the options, or in the machine; None where both leave it open."""
     if not options.jit:
         return "jit=False"
-    return _of_trips(options) or (_without(backend) if backend.place() == "GPU" else None)
+    why = _of_trips(options)
+    if why is None and backend.place() == "GPU":
+        why = (
+            _WITHOUT_KERNELS
+            if backend.kernels_on() is None
+            else "max_lanes is for lanes in lockstep"
+            if options.max_lanes
+            else None
+        )
+    return why
 
 
-def _without(backend: Backend) -> str:
-    return f"there is no native form {'on a GPU' if backend.place() == 'GPU' else 'here'}"
+_WITHOUT_KERNELS = "XLA takes no kernels of pcbatch's on this GPU"
 
 
 def _of_trips(options: Options) -> str | None:
@@ -266,7 +275,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         most=options.max_tape,
         rooms=rooms_of(executable),
         forks=forks,
-        natively=natively if isinstance(executable, LlvmProgram) else None,
+        natively=natively if isinstance(executable, LlvmProgram) and backend.place() == "CPU" else None,
     )
 
 

@@ -35,6 +35,7 @@ from pcbatch.options import Options
 from pcbatch.reading.specialisations import ROOM
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.learned import LessonsByKey
@@ -194,14 +195,20 @@ class Session:
         with self._compiling(arguments, pipeline):
             return pipeline.reverse.text(arguments.lanes)
 
-    def llvm(self, args: Any, kwargs: Any) -> str:
-        """The text of the native code for these arguments; UsageError PCB534 where they are run in another form."""
+    def native(self, stage: str, args: Any, kwargs: Any) -> str:
+        """The text of the native code for these arguments, "llvm" or "ptx".
+
+        UsageError PCB534 where they are run in another form, or where there is no such code for a GPU.
+        """
         arguments, pipeline, _ = self.pipeline(args, kwargs)
+        name = self._function.__name__
         with self._compiling(arguments, pipeline):
             machine = pipeline.machine
             if isinstance(machine, LlvmProgram):
-                return machine.text
-        name = self._function.__name__
+                try:
+                    return machine.ptx if stage == "ptx" else machine.text
+                except UnsupportedError as error:
+                    raise UsageError("PCB534", f"{name} has no kernel for a GPU: none is made of {error}") from None
         raise UsageError("PCB534", f"{name} is not run as native code for these arguments, but as: {machine.form}")
 
     def check(self, args: Any, kwargs: Any) -> None:

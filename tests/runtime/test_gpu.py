@@ -24,7 +24,7 @@ from tests.harness import AUTO, BATCH, check
 from tests.pairwise import every_second
 from tests.runtime.host_memory import misplaced
 
-ON_GPU = "lockstep: there is no native form on a GPU"
+ON_GPU = "lockstep: XLA takes no kernels of pcbatch's on this GPU"
 N = np.arange(12, dtype=np.int32)
 
 
@@ -88,7 +88,7 @@ def test_programs_for_both_are_kept_apart(gpu):
 
 
 def test_the_native_form_is_refused_on_a_gpu(gpu):
-    with pytest.raises(UsageError, match="there is no native form on a GPU") as raised:
+    with pytest.raises(UsageError, match="XLA takes no kernels of pcbatch's on this GPU") as raised:
         made().options(form="native")(N)
     assert raised.value.code == "PCB534"
     with tf.device("/CPU:0"):

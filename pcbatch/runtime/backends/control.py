@@ -29,6 +29,16 @@ class Explanation:
     frames: tuple[tuple[str, int], ...]
 
 
+@dataclass(frozen=True)
+class Launch:
+    """The launch of a kernel: its name, its text in PTX, the number of blocks, and the threads of each."""
+
+    name: str
+    text: str
+    blocks: int
+    threads: int
+
+
 class Ended(Protocol):
     """The end of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
 
@@ -223,12 +233,17 @@ class Control(Protocol):
     def register_handler(self, name: str, address: int) -> None:
         """Let `call_handler` know the handler at an address by a name that no other has, for good."""
 
-    def call_handler(self, name: str, arrays: Sequence[Array], specs: Sequence[Spec], changed: int = 0) -> list[Array]:
-        """Arrays of these dtypes and shapes, which a handler makes of `arrays`; within a compiled program.
+    def call_handler(
+        self, made: str | Launch, arrays: Sequence[Array], specs: Sequence[Spec], changed: Sequence[int] = ()
+    ) -> list[Array]:
+        """Arrays of these dtypes and shapes, which a handler makes of `arrays`, or a kernel; within a compiled program.
 
-        A first length that is None is that of the first of `arrays`. The first so many, `changed`, lie where the same
-        of `arrays` have lain, if nobody needs these as they were.
+        A handler is known by its name. A first length that is None is that of the first of `arrays`. The first results
+        lie where the arrays of the numbers `changed` have lain, if nobody needs these as they were.
         """
+
+    def kernels_on(self) -> str | None:
+        """The place that runs kernels in programs for a GPU: "GPU"; "CPU", which tests have in its stead; or None."""
 
     def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
         """`function()` where a caller's program runs in the process that it was traced in, else `otherwise()`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pcbatch.runtime.backends.arrays import Array, Arrays, State
-from pcbatch.runtime.backends.control import Control, Ended, Explanation, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.control import Control, Ended, Explanation, Launch, Lowering, PullBack, Spec
 from pcbatch.runtime.backends.host import Host
 from pcbatch.runtime.backends.pieces import Pieces
 
@@ -21,6 +21,7 @@ __all__ = [
     "Ended",
     "Explanation",
     "Host",
+    "Launch",
     "Lowering",
     "Pieces",
     "PullBack",

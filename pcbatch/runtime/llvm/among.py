@@ -1,4 +1,4 @@
-"""Native code among expensive blocks: see `region`; XLA calls it by a handler, between two trips of the machine."""
+"""Native code among expensive blocks (`region`): XLA calls a handler or a kernel between two trips of the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
-from pcbatch.runtime.llvm import compiler, frame_text, hlo, region
+from pcbatch.runtime.llvm import compiler, frame_text, hlo, ptx, region
 from pcbatch.runtime.llvm.extent import EXECUTIONS, Extent
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Limits
@@ -27,10 +27,10 @@ NameOf = Callable[..., Name]
 
 
 class NativeBlocks:
-    """The blocks of an extent, as the handler `name` runs them; see `Elsewhere`."""
+    """The blocks of an extent, as a handler of a name runs them, or a kernel; see `Elsewhere`."""
 
-    def __init__(self, backend: Backend, extent: Extent, lockstep: Collection[int], name: str):
-        self.backend, self.extent, self._name, self.lockstep = backend, extent, name, sorted(lockstep)
+    def __init__(self, backend: Backend, extent: Extent, lockstep: Collection[int], made: str | _Kernel):
+        self.backend, self.extent, self._made, self.lockstep = backend, extent, made, sorted(lockstep)
 
     def run(self, state: State, shared: Mapping[str, Leaves], executions: Array) -> tuple[State, Array]:
         """See `Elsewhere`."""
@@ -38,9 +38,14 @@ class NativeBlocks:
         arrays = [now[key] for key in (*extent.changed, *extent.constant)]
         arrays += [leaf for name in extent.shared for leaf in shared[name]]
         lanes = self.backend.lanes_of(state["pc"])
-        found = self.backend.call_handler(
-            self._name, arrays, [self._spec(key, state, lanes) for key in extent.changed], changed=len(extent.changed)
-        )
+        specs = [self._spec(key, state, lanes) for key in extent.changed]
+        if isinstance(self._made, str):
+            found = self.backend.call_handler(self._made, arrays, specs, changed=range(len(specs)))
+        else:
+            stacked = next((state[key] for key in extent.changed if extent.is_stacked(key)), None)
+            stacked = next((state[key] for key in extent.constant if extent.is_stacked(key)), stacked)
+            entries = 0 if stacked is None else self.backend.entries_of(stacked)
+            found = self._made.call(arrays, specs, lanes, entries)
         after = dict(zip(extent.changed, found, strict=True))
         executions = after.pop(EXECUTIONS)
         return {**state, **after}, executions
@@ -51,6 +56,39 @@ class NativeBlocks:
         held = self.extent.layout.arrays[key]
         entries = (self.backend.entries_of(state[key]),) if held.stacked else ()
         return held.type.dtype, (lanes, *entries, *held.type.shape)
+
+
+class _Kernel:
+    """The kernel of an extent."""
+
+    def __init__(self, backend: Backend, extent: Extent):
+        translation = Translation(
+            extent.program, backend, Limits(extent.limits.max_depth, extent.limits.max_steps), only=extent.numbers
+        )
+        parts = translation.parts if extent.numbers else (hlo.EMPTY, {}, ())
+        made, keys, changed = region.kernel(extent, *parts), [*extent.changed, *extent.constant], extent.changed
+        self._backend, self._bytes = backend, max(made.arena_bytes, 1)
+        ranks = [len(_held(extent, key)) for key in changed]
+        dtypes = ["int64" if key == EXECUTIONS else extent.layout.arrays[key].type.dtype for key in changed]
+        outputs: list[Spec] = [(dtype, (None,) * rank) for dtype, rank in zip(dtypes, ranks, strict=True)]
+        reads, outputs = len(keys) + len(extent.shared_leaves) + 1, [*outputs, ("uint8", (None, None))]
+        self._called = ptx.Kernel(backend, made.text, reads, outputs, range(len(changed)), extent.program.name)
+
+    def call(self, arrays: Sequence[Array], specs: Sequence[Spec], lanes: Any, entries: Any) -> list[Array]:
+        """The arrays that change."""
+        backend = self._backend
+        control = [backend.cast(backend.constant(0) + each, "int64") for each in (lanes, entries, self._bytes)]
+        known = lanes if isinstance(lanes, int) else None
+        memory: Spec = ("uint8", (known, self._bytes))
+        *found, _ = self._called.call([*arrays, backend.stack(control)], [*specs, memory], known)
+        return found
+
+
+def _held(extent: Extent, key: str) -> tuple[int, ...]:
+    """Zeros, as many as an array has axes."""
+    if key == EXECUTIONS:
+        return (0,)
+    return (0,) * (1 + extent.is_stacked(key) + len(extent.layout.arrays[key].type.shape))
 
 
 def with_tops_apart(program: Program) -> Program:
@@ -71,6 +109,8 @@ def native_blocks(
     while True:
         extent = Extent.of(layout, limits, row_costs, lockstep)
         try:
+            if backend.place() == "GPU":
+                return NativeBlocks(backend, extent, lockstep, _Kernel(backend, extent))
             return NativeBlocks(backend, extent, lockstep, _registered(backend, _code(backend, extent, name_of)))
         except UnsupportedBlockError as error:
             lockstep |= {error.number}

@@ -87,6 +87,8 @@ class Code:
     lanes: int = 1
     arena_bytes: int = 0
     """The bytes of the arena that the function needs."""
+    on_stack: int = ON_STACK
+    stack: int = STACK
     _used: int = 0
     _stack: int = 0
 
@@ -200,7 +202,7 @@ class Code:
             return self.builder.gep(self.arena, [self.place(start)], inbounds=True, source_etype=BYTE)
 
     def _fits_on_stack(self, size: int) -> bool:
-        return size <= ON_STACK and self._stack + size <= STACK
+        return size <= self.on_stack and self._stack + size <= self.stack
 
     def _on_stack(self, number: Number, count: int) -> Any:
         self._stack += number.bytes * count

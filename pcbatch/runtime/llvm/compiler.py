@@ -64,11 +64,37 @@ def optimized(text: str) -> tuple[Any, Any]:
     machine = _machine(level)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
+    _run_passes(module, machine, level, vectors=level > 1)
+    return module, machine
+
+
+def _run_passes(module: Any, machine: Any, level: int, vectors: bool) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = level > 1
+    options.loop_vectorization = options.slp_vectorization = vectors
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return module, machine
+
+
+def assembly(text: str, target: Any, triple: str, cpu: str, features: str, library: bytes | None) -> str:
+    """The assembly of the function `NAME` of a module for another `target`; it may call functions of a `library`."""
+    with _lock:
+        level = _level(text)
+        machine = target.create_target_machine(opt=level, cpu=cpu, features=features)
+        module = llvm.parse_assembly(text)
+        module.triple, module.data_layout = triple, str(machine.target_data)
+        if library is not None:
+            linked = llvm.parse_bitcode(library)
+            linked.triple, linked.data_layout = triple, str(machine.target_data)
+            module.link_in(linked)
+            for function in module.functions:
+                if not function.is_declaration and function.name != NAME:
+                    function.linkage = "internal"
+            unused = llvm.create_new_module_pass_manager()
+            unused.add_global_dead_code_eliminate_pass()
+            unused.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+        _run_passes(module, machine, level, vectors=False)
+        found: str = machine.emit_assembly(module)
+        return found
 
 
 def object_code(text: str) -> bytes:

@@ -155,7 +155,7 @@ class Builder:
         """The function that runs many lanes in groups."""
         groups, function = self._function("groups"), self._function(LANES)
         parts = self.interface, self.hlo, self.pieces, self.limits
-        code = Groups(groups, *parts, width, self.poll, self._captured).build()
+        code = Groups(groups, *parts, width, self.poll, self.captured_in).build()
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         _, first, behind, *_ = function.args
         many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))
@@ -188,7 +188,7 @@ class Builder:
             is_over = builder.icmp_signed("!=", builder.call(self.poll, [control]), ir.Constant(INT32, 0))
             return builder.select(is_over, ir.Constant(INT64, -1), further)
 
-        shared, captured = given.shared(code), self._captured(code)
+        shared, captured = given.shared(code), self.captured_in(code)
         body = Lane(
             Setting(code, self.storage, self.hlo, self.pieces, self.limits, shared, captured),
             Exits(ended, room, stopped, failure, steps, limit),
@@ -223,9 +223,7 @@ class Builder:
         builder.store(ir.Constant(INT64, 1), place(builder, control, FAILED))
         builder.branch(fine)
         builder.position_at_end(fine)
-        # Messages are of lanes that have failed, and of those that print.
-        for result, pointer in zip(self.interface.shown, given.shown, strict=True):
-            hand_out(code, body.top(*self._held(result)), result, pointer, number)
+        self.show(body, number, given)
         builder.store(builder.add(number, ir.Constant(INT64, 1)), lane)
         done = builder.add(builder.add(builder.load(work, typ=INT64), made), ir.Constant(INT64, 1))
         builder.store(done, work)
@@ -244,7 +242,8 @@ class Builder:
             builder.ret_void()
         return code
 
-    def _captured(self, code: Code) -> dict[int, Array]:
+    def captured_in(self, code: Code) -> dict[int, Array]:
+        """The arrays that pieces hold, as tables of a function."""
         return captured_arrays(code, self.hlo, self.captured)
 
     def blocks(self, body: Lane) -> None:
@@ -254,6 +253,11 @@ class Builder:
     def end(self, body: Lane, lane: Any, failure: Any, given: Arguments) -> None:
         """Write the results of a lane that has ended."""
         for result, pointer in zip(self.interface.results, given.results, strict=True):
+            hand_out(body.code, body.top(*self._held(result)), result, pointer, lane)
+
+    def show(self, body: Lane, lane: Any, given: Arguments) -> None:
+        """Write what messages show of a lane: of one that has failed, or that prints."""
+        for result, pointer in zip(self.interface.shown, given.shown, strict=True):
             hand_out(body.code, body.top(*self._held(result)), result, pointer, lane)
 
     def _held(self, result: Result) -> tuple[Leaf, Number, tuple[int, ...]]:

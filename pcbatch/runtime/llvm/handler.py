@@ -50,6 +50,12 @@ class Code(Protocol):
         """Run the lanes of a part."""
 
 
+def named(program: str) -> str:
+    """The name of a handler of a program, which none has in any process."""
+    readable = re.sub(r"\W", "_", program)
+    return f"pcbatch.{readable}.{uuid.uuid4().hex}"
+
+
 class Handler:
     """A handler that runs native code; `name` and `address` are for XLA. It lives as long as the process.
 
@@ -57,8 +63,7 @@ class Handler:
     """
 
     def __init__(self, code: Code, cost: LaneCost, name: str, version: tuple[int, int]):
-        readable = re.sub(r"\W", "_", name)
-        self.name = f"pcbatch.{readable}.{uuid.uuid4().hex}"  # another process knows no handler by it
+        self.name = named(name)
         self._code, self._cost, self._lock = code, cost, threading.Lock()
         self._desk = (ctypes.c_int64 * (FIRST_SLOT + SLOTS))()
         self._laid: dict[int, tuple[Any, Workspace]] = {}

@@ -55,19 +55,30 @@ class InGraphs:
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome | None:
         """Run `lanes` lanes, not 0 if that is known; None where no handler can do it. See `Machine.run`."""
         backend, is_known = self._backend, isinstance(lanes, int)
-        if backend.is_vectorized() or not (is_known or self._interface.given) or backend.handler_version() is None:
+        if backend.is_vectorized() or not (is_known or self._interface.given) or not self._is_possible():
             return None
         count, known = len(self._interface.given), lanes if is_known else None
 
         def run(*arrays: Array) -> list[Array]:
-            native = partial(self._native, known) if backend.inside_fixed_program() else self._compiled(known)
-            return backend.here(
-                lambda: list(native(*arrays)),
-                lambda: [*self._parts(self._machine.run(arrays[:count], arrays[count:], lanes))],
-            )
+            def otherwise() -> list[Array]:
+                return [*self._parts(self._machine.run(arrays[:count], arrays[count:], lanes))]
+
+            native = self._inside(known) if backend.inside_fixed_program() else self._compiled(known)
+            return self._here(lambda: list(native(*arrays)), otherwise)
 
         arrays = self._machine.arrays_given(arguments, shared, lanes)
         return self._outcome(backend.forbid_gradients(Traced(run), self._program.name)(*arrays))
+
+    def _is_possible(self) -> bool:
+        return self._backend.handler_version() is not None
+
+    def _inside(self, lanes: int | None) -> Callable[..., list[Array]]:
+        """The same as a part of a caller's compiled program, where nothing can grow."""
+        return partial(self._native, lanes)
+
+    def _here(self, native: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        """The `_parts` of a run by native code, where the graph runs in this process."""
+        return self._backend.here(native, otherwise)
 
     def _compiled(self, lanes: int | None) -> Callable[..., Sequence[Array]]:
         """The program of a run of so many lanes, or of any number."""
@@ -78,12 +89,16 @@ class InGraphs:
 
     def _native(self, lanes: int | None, *arrays: Array) -> list[Array]:
         """Return the `_parts` of the handler's results for these arrays; to be traced for XLA."""
-        interface, legs = self._interface, self._machine.legs
+        interface = self._interface
         ends: list[Spec] = [("int32", (lanes,))] * 2
         written = [*interface.results, *interface.shown]
         specs = [*ends, *((each.number.dtype, (lanes, *each.sizes)) for each in written)]
-        failures, steps, *rest = self._backend.call_handler(self._handler.name, arrays, specs)
-        values, shown = rest[: len(interface.results)], rest[len(interface.results) :]
+        return self._ended(*self._backend.call_handler(self._handler.name, arrays, specs))
+
+    def _ended(self, failures: Array, steps: Array, *rest: Array) -> list[Array]:
+        """Return the `_parts` of what native code writes."""
+        interface, legs = self._interface, self._machine.legs
+        values, shown = [*rest[: len(interface.results)]], rest[len(interface.results) :]
         number = len(self._program.faults) + 1
         codes, blocks = failures % number, failures // number
         statuses = [LaneStatus.OK, *(site.status for site in self._program.faults)]

@@ -50,7 +50,11 @@ class MixedProgram(WholeRuns):
         shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
         self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
         self._lockstep = lockstep
-        self.legs = Legs(replace(context, layout=layout, elsewhere=native, merging=None))
+        merging = context.merging  # that a GPU's blocks run in every trip: none are merged
+        if merging is not None:
+            device = replace(merging.device, merged_blocks=0)
+            merging = replace(merging, device=device) if device.trips_together else None
+        self.legs = Legs(replace(context, layout=layout, elsewhere=native, merging=merging))
         self.capacity = limits.first_capacity
         self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}
         self._returned: dict[int, Returned] = {}

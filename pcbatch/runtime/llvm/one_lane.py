@@ -160,7 +160,7 @@ class OneLane(Body):
         for name in self.pops:
             for leaf, number, sizes, address in self._fields(name, -1):
                 if sizes:
-                    self.code.write(self.code.memory(number, sizes, address), self.state.memory[leaf])
+                    self.code.write(self._entry(number, sizes, address), self.state.memory[leaf])
                     self.now[leaf] = self.code.memory(number, sizes, self.state.memory[leaf])
                 else:
                     self.now[leaf] = scalar(number, self.code.load(number, address))
@@ -170,9 +170,17 @@ class OneLane(Body):
         fields, values = self._fields(variable, -self.pops[variable]), self.read(saved)
         for (_, number, sizes, address), value in zip(fields, values, strict=True):
             if sizes:
-                self.code.write(value, address)
+                self._write_entry(value, address)
             else:
                 self.code.store(number, elementwise.convert(self.builder, value.number, number, value.value), address)
+
+    def _entry(self, number: Number, sizes: tuple[int, ...], address: Any) -> Array:
+        """The array at an address in a stack."""
+        return self.code.memory(number, sizes, address)
+
+    def _write_entry(self, array: Array, address: Any) -> None:
+        """Write an array to an address in a stack."""
+        self.code.write(array, address)
 
     def _move_pointers(self) -> None:
         moved: dict[str, int] = {}

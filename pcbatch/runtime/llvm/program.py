@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -24,6 +24,7 @@ from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces, address
+from pcbatch.runtime.llvm.ptx import ptx
 from pcbatch.runtime.llvm.threads import LaneCost, Part
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
@@ -51,6 +52,10 @@ class LlvmProgram(WholeRuns):
         self.translation = Translation(self.program, self.backend, self.limits, self._width)
         in_groups = self._width > 1 and may_be_for_groups(self.program)
         self._cost = LaneCost(GROUPS * self._width if in_groups else 1)
+        self._translate()
+
+    def _translate(self) -> None:
+        """Raise what stands against native code."""
         self._found = self._looked_up(counts=False)
 
     @cached_property
@@ -82,6 +87,11 @@ class LlvmProgram(WholeRuns):
     def text(self) -> str:
         """The program as LLVM is given it."""
         return self.translation.function(counts=False).text
+
+    @cached_property
+    def ptx(self) -> str:
+        """The program as a kernel for GPUs. UnsupportedError where there is something in it that these have not."""
+        return ptx(self.translation.kernel(again=False).text)
 
     @once
     def _whole(self) -> NativeCode:
@@ -154,28 +164,45 @@ class LlvmProgram(WholeRuns):
     def _outcome(
         self, found: Written, arrays: Sequence[Array], lanes: int, values: Sequence[Array] | None = None
     ) -> Outcome:
-        legs = self.machine.legs
         # Whoever asks for counts later gets those of this run, whatever is in NumPy's arrays by then.
         arrays = [array.copy() if isinstance(array, np.ndarray) else array for array in arrays]
         interface = self._whole.interface
-        blocks, codes = np.divmod(found.of(interface.failures), len(self.program.faults) + 1)
+        return self._ended(
+            found.of(interface.failures),
+            found.of(interface.steps),
+            self._tensors(found) if values is None else values,
+            [self.backend.adopted(found.of(place)) for place in interface.shown_places],
+            lambda: self._run(self._counting, arrays, lanes).of(interface.executions),
+        )
+
+    def _ended(
+        self,
+        failures: np.ndarray,
+        steps: Array,
+        values: Sequence[Array],
+        shown: Sequence[Array],
+        counted: Callable[[], np.ndarray],
+    ) -> Outcome:
+        """The outcome of a run by what it has written; `counted` repeats it and counts how often blocks run."""
+        legs, interface = self.machine.legs, Interface(self.program, counts=False)
+        blocks, codes = np.divmod(failures, len(self.program.faults) + 1)
         status = self._statuses[codes]
-        shown: dict[str, list[Array]] = {name: [] for name in interface.storage.shown}
-        for result, place in zip(interface.shown, interface.shown_places, strict=True):
-            shown[result.leaf[0]].append(self.backend.adopted(found.of(place)))
+        fault_values: dict[str, list[Array]] = {name: [] for name in interface.storage.shown}
+        for result, array in zip(interface.shown, shown, strict=True):
+            fault_values[result.leaf[0]].append(array)
 
         def counting() -> Counts:
-            executions = self._run(self._counting, arrays, lanes).of(interface.executions)
+            executions = counted()
             return Counts(executions, active=executions, rows=executions, trips=np.int64(0))
 
         return Outcome(
-            values=tuple(legs.blanked(self._tensors(found) if values is None else values, status)),
+            values=tuple(legs.blanked(values, status)),
             status=status,
             site=codes.astype(np.int32) - 1,
             place=np.where(codes > 0, blocks, -1).astype(np.int32),
-            fault_values=shown,
+            fault_values=fault_values,
             counting=counting,
-            steps=found.of(interface.steps),
+            steps=steps,
             stack_entries=self.stack_entries,
             backend=self.backend,
             can_fail=legs.loop.can_fail,

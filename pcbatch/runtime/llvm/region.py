@@ -1,17 +1,21 @@
 """The cheap blocks of a program as one function, which takes every lane to its next expensive block.
 
-    region(lanes, entries, arena, changed.., constant.., shared..)
+    region(first, stride, lanes, entries, arena, changed.., constant.., shared..)
 
 Lanes share an expensive block, so that runs in lockstep (`runtime.machine`). What lies between two of them is cheap,
 and is run lane after lane on the arrays of the machine's state: a lane's numbers are read from there, its code runs
 until it comes to a block that is left to the machine, and the numbers that it has changed are written back. Arrays and
-stacks stay where they are; `entries` is how many the latter have.
+stacks stay where they are; `entries` is how many the latter have. On a CPU a handler of XLA's calls the function for
+all lanes. On a GPU each thread of a kernel calls it, for a lane, and for those that are `stride` further:
+
+    run(changed.., constant.., shared.., control, changed.., memory)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.ir as ir
@@ -24,6 +28,9 @@ from pcbatch.runtime.llvm.code import Code, scalar
 from pcbatch.runtime.llvm.extent import EXECUTIONS, Extent
 from pcbatch.runtime.llvm.function import Function, captured_arrays
 from pcbatch.runtime.llvm.hlo import Module, UnsupportedError
+from pcbatch.runtime.llvm.interface import NAME as RUN
+from pcbatch.runtime.llvm.interface import POINTER, place
+from pcbatch.runtime.llvm.kernel import ON_STACK, STACK, THREAD, THREADS
 from pcbatch.runtime.llvm.lane import Limits, PieceCode, Setting, State
 from pcbatch.runtime.llvm.one_lane import OneLane
 from pcbatch.runtime.llvm.stacks import Storage
@@ -44,15 +51,59 @@ def build(
     See `function.build`; `version` is that of XLA's interface, which a handler has to tell.
     """
     llvm = ir.Module(name=extent.program.name)
+    code = _region(llvm, extent, module, pieces, captured)
+    text = [str(llvm), *_handler(extent, code.arena_bytes, version), ""]
+    return Function("\n".join(text), code.arena_bytes)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The text of a region's kernel, as `ptx` takes it, and the bytes of a lane's large arrays."""
+
+    text: str
+    arena_bytes: int
+
+
+def kernel(
+    extent: Extent, module: Module, pieces: Mapping[tuple[int, int], PieceCode], captured: Sequence[np.ndarray]
+) -> Kernel:
+    """The kernel of some blocks."""
+    llvm = ir.Module(name=extent.program.name)
+    code = _region(llvm, extent, module, pieces, captured, on_gpu=True)
+    keys, changed = [*extent.changed, *extent.constant], len(extent.changed)
+    reads = len(keys) + len(extent.shared_leaves)
+    run = ir.Function(llvm, ir.FunctionType(ir.VoidType(), [POINTER] * (reads + 1 + changed + 1)), RUN)
+    builder = ir.IRBuilder(run.append_basic_block("entry"))
+    first, stride = (
+        builder.call(ir.Function(llvm, ir.FunctionType(INT64, []), name), []) for name in (THREAD, THREADS)
+    )
+    lanes, entries, size = (builder.load(place(builder, run.args[reads], at), typ=INT64) for at in range(3))
+    arena = builder.gep(run.args[-1], [builder.mul(first, size)], inbounds=True, source_etype=BYTE)
+    arrays = [*run.args[reads + 1 : -1], *run.args[changed:reads]]
+    builder.call(llvm.globals[NAME], [first, stride, lanes, entries, arena, *arrays])
+    builder.ret_void()
+    return Kernel(str(llvm), code.arena_bytes)
+
+
+def _region(
+    llvm: ir.Module,
+    extent: Extent,
+    module: Module,
+    pieces: Mapping[tuple[int, int], PieceCode],
+    captured: Sequence[np.ndarray],
+    on_gpu: bool = False,
+) -> Code:
+    """Emit the function."""
     keys, pointer = [*extent.changed, *extent.constant], ir.PointerType()
-    types = [INT64, INT64, pointer, *(pointer for _ in keys), *(pointer for _ in extent.shared_leaves)]
+    types = [INT64] * 4 + [pointer, *(pointer for _ in keys), *(pointer for _ in extent.shared_leaves)]
     function = ir.Function(llvm, ir.FunctionType(ir.VoidType(), types), NAME)
     function.linkage = "internal"
-    for argument in function.args[2:]:
+    for argument in function.args[4:]:
         argument.add_attribute("noalias")
-    lanes, entries, arena, *arrays = function.args
+    first, stride, lanes, entries, arena, *arrays = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    code, remaining = Code(builder, arena), iter(arrays[len(keys) :])
+    code = Code(builder, arena, on_stack=ON_STACK, stack=STACK) if on_gpu else Code(builder, arena)
+    remaining = iter(arrays[len(keys) :])
     shared = {}
     for leaf, number, sizes in extent.shared_leaves:
         array = code.memory(number, sizes, next(remaining))
@@ -60,9 +111,8 @@ def build(
     limits = Limits(extent.limits.max_depth, extent.limits.max_steps)
     tables = captured_arrays(code, module, captured)
     setting = Setting(code, Storage(extent.program), module, pieces, limits, shared, tables)
-    RegionLane(setting, extent, lanes, entries, dict(zip(keys, arrays, strict=False))).run()
-    text = [str(llvm), *_handler(extent, code.arena_bytes, version), ""]
-    return Function("\n".join(text), code.arena_bytes)
+    RegionLane(setting, extent, lanes, entries, dict(zip(keys, arrays, strict=False)), on_gpu).run(first, stride)
+    return code
 
 
 def _handler(extent: Extent, arena_bytes: int, version: tuple[int, int]) -> Iterator[str]:
@@ -95,7 +145,9 @@ def _handler(extent: Extent, arena_bytes: int, version: tuple[int, int]) -> Iter
         yield f"ready{number}:"
     yield f"%arena = call ptr @malloc(i64 {max(arena_bytes, 1)})"
     arrays = [*range(reads, reads + changed), *range(changed, reads)]
-    given = ", ".join(["i64 %lanes, i64 %entries, ptr %arena", *(f"ptr %array{number}" for number in arrays)])
+    given = ", ".join(
+        ["i64 0, i64 1, i64 %lanes, i64 %entries, ptr %arena", *(f"ptr %array{number}" for number in arrays)]
+    )
     yield f"call void @{NAME}({given})"
     yield "call void @free(ptr %arena)"
     yield "ret ptr null"
@@ -105,10 +157,14 @@ def _handler(extent: Extent, arena_bytes: int, version: tuple[int, int]) -> Iter
 class RegionLane(State):
     """The lane that a region runs, on the arrays of a machine's state."""
 
-    def __init__(self, setting: Setting, extent: Extent, lanes: Any, entries: Any, arrays: Mapping[str, Any]):
+    def __init__(
+        self, setting: Setting, extent: Extent, lanes: Any, entries: Any, arrays: Mapping[str, Any], on_gpu: bool
+    ):
         kept = [name for name in extent.names if name in extent.program.storage]
         super().__init__(setting, extent.names, fixed=kept)
         self.extent, self.kept, self.lanes, self.entries, self.arrays = extent, kept, lanes, entries, arrays
+        self.counts = {number: self.code.variable(INT64) for number in extent.numbers if on_gpu}
+        """The addresses of how often blocks have run in this thread; on a CPU they are counted where they are added."""
         self.rows: dict[str, Any] = {}
         """The addresses of the lane's parts of the arrays, by key."""
         self.counter, self.limit, self.depth, self.room = (self.code.variable(INT32) for _ in range(4))
@@ -132,19 +188,21 @@ class RegionLane(State):
 
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run(self, first: Any, stride: Any) -> None:
         """Emit the function: every lane that waits at one of the blocks goes on from there."""
         builder, function = self.builder, self.builder.function
         head, start, load, self.leave, following, end = (
             function.append_basic_block(name) for name in ("lane", "start", "load", "leave", "following", "end")
         )
-        place = self.code.variable(INT64, ir.Constant(INT64, 0))
+        at = self.code.variable(INT64, first)
+        for count in self.counts.values():
+            builder.store(ir.Constant(INT64, 0), count)
         each = builder.udiv(ir.Constant(INT64, self.extent.steps_of_all), self.lanes)
         least = ir.Constant(INT64, CPU.native_least)
         visit = builder.trunc(builder.select(builder.icmp_signed(">", each, least), each, least), INT32)
         builder.branch(head)
         builder.position_at_end(head)
-        number = builder.load(place, typ=INT64)
+        number = builder.load(at, typ=INT64)
         builder.cbranch(builder.icmp_signed("<", number, self.lanes), start, end)
         builder.position_at_end(start)
         waiting = builder.load(self._row("pc", number), typ=INT32)
@@ -160,9 +218,12 @@ class RegionLane(State):
                 self.code.store(of, builder.load(register, typ=of.type), self.rows[key])
         builder.branch(following)
         builder.position_at_end(following)
-        builder.store(builder.add(number, ir.Constant(INT64, 1)), place)
+        builder.store(builder.add(number, stride), at)
         builder.branch(head)
         builder.position_at_end(end)
+        for block, count in self.counts.items():
+            total = builder.gep(self.arrays[EXECUTIONS], [ir.Constant(INT64, block)], source_etype=INT64)
+            builder.atomic_rmw("add", total, builder.load(count, typ=INT64), "monotonic")
         builder.ret_void()
 
     def _row(self, key: str, lane: Any) -> Any:
@@ -220,6 +281,13 @@ class RegionBlock(OneLane):
     def __init__(self, lane: RegionLane, number: int, labels: Mapping[int, Any]):
         super().__init__(lane, number, labels, lane.arrays[EXECUTIONS])
         self.lane = lane
+
+    def _count(self) -> None:
+        count = self.lane.counts.get(self.number)
+        if count is None:
+            super()._count()
+        else:
+            self.builder.store(self.builder.add(self.builder.load(count, typ=INT64), ir.Constant(INT64, 1)), count)
 
     def emit(self) -> None:
         """The whole block, if the lane may run it now: before it has an effect that is known."""

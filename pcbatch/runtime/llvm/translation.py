@@ -18,6 +18,7 @@ from pcbatch.runtime.llvm import hlo
 from pcbatch.runtime.llvm.function import Function, build
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.interface import Interface
+from pcbatch.runtime.llvm.kernel import Kernel, KernelBuilder
 from pcbatch.runtime.llvm.lane import Limits, PieceCode
 
 
@@ -80,6 +81,10 @@ class Translation:
     def function(self, counts: bool) -> Function:
         """The native function; one that `counts` counts how often blocks run."""
         return build(Interface(self.program, counts), *self.parts, self.limits, self.width)
+
+    def kernel(self, again: bool) -> Kernel:
+        """The kernel that begins lanes, or goes on `again` with lanes that were stopped."""
+        return KernelBuilder(Interface(self.program, counts=False), *self.parts, self.limits).kernel(again)
 
     @property
     def parts(self) -> tuple[hlo.Module, Mapping[tuple[int, int], PieceCode], Sequence[np.ndarray]]:

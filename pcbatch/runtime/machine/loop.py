@@ -235,7 +235,8 @@ class Loop:
             for number in self.flow.order:
                 visit = Visit(number, backend.constant(0), (), shared, chunks[number])
                 now, masks[number] = self.guarded.unguarded(visit, now, go, dear[number])
-            return made + 1, now, self._with_trip(counts, masks, go, lanes, chunks)
+            now, counts = self._elsewhere(now, self._with_trip(counts, masks, go, lanes, chunks), shared)
+            return made + 1, now, counts
 
         def look(carried: Carried) -> Carried:
             turned = (backend.constant(0), carried["state"], carried["counters"])
@@ -256,7 +257,7 @@ class Loop:
             start["stop"] = until < until
         with backend.scope(TRIPS):
             end = backend.while_loop(goes_on, look, start, stops=True)
-        return end["state"], end["counters"], end["ready"]
+        return end["state"], self._of_one_lane(end["counters"]), end["ready"]
 
     def _with_trip(
         self,

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import Ended, Explanation, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.control import Ended, Explanation, Launch, Lowering, PullBack, Spec
 from pcbatch.runtime.store.opening import Name
 
 P = ParamSpec("P")
@@ -147,7 +147,12 @@ class NumPyControl:
     def register_handler(self, name: str, address: int) -> None:
         raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
 
-    def call_handler(self, name: str, arrays: Sequence[Any], specs: Sequence[Spec], changed: int = 0) -> list[Any]:
+    def kernels_on(self) -> str | None:
+        return None
+
+    def call_handler(
+        self, made: str | Launch, arrays: Sequence[Any], specs: Sequence[Spec], changed: Sequence[int] = ()
+    ) -> list[Any]:
         raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
 
     def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:

@@ -47,14 +47,17 @@ def _in_xla() -> bool | None:
     return False if tf.executing_eagerly() else private.in_xla(tf.compat.v1.get_default_graph())
 
 
-_targets: list[str] = []
-"""The devices that programs are traced for, whatever there is here; the last one counts."""
+_targets: list[tuple[str, bool]] = []
+"""The devices that programs are traced for, whatever there is here, and if they may have kernels; the last counts."""
 
 
 @contextlib.contextmanager
-def targeting(place: str) -> Iterator[None]:
-    """Programs that are traced inside, in any thread, are for a "CPU" or a "GPU", whatever there is here."""
-    _targets.append(place)
+def targeting(place: str, kernels: bool = False) -> Iterator[None]:
+    """Programs that are traced inside, in any thread, are for a "CPU" or a "GPU", whatever there is here.
+
+    Those for a GPU have `kernels` only if these may run on a CPU, too.
+    """
+    _targets.append((place, kernels))
     try:
         yield
     finally:
@@ -67,8 +70,13 @@ def on_gpu() -> bool:
     Inside `targeting` that says it.
     """
     if _targets:
-        return _targets[-1] == "GPU"
+        return _targets[-1][0] == "GPU"
     return has_gpu() and "/device:CPU:" not in private.device_now()
+
+
+def kernels_stand_in() -> bool | None:
+    """Return whether kernels are to run on a CPU, inside `targeting`; None elsewhere."""
+    return _targets[-1][1] if _targets else None
 
 
 @functools.cache

@@ -1,7 +1,8 @@
 """Machine code of this process as an operation in a caller's graph: XLA calls a handler, its foreign function.
 
 `XlaCallModule` takes a module of StableHLO, in which one custom call names the handler. Outside of XLA it lies in a
-function with `jit_compile=True`, which XLA compiles for each number of lanes.
+function with `jit_compile=True`, which XLA compiles for each number of lanes. On a GPU the call has a kernel's text in
+its place: XLA launches that as one of its own.
 
 Another process has no such handler: one that loads a SavedModel, a worker of `tf.data`'s service or of `tf.distribute`.
 So `here` asks, whenever the graph runs, for a variable that only this process has; XLA has no such question.
@@ -18,7 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends import call_frame
-from pcbatch.runtime.backends.control import Spec
+from pcbatch.runtime.backends.control import Launch, Spec
 from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
 from pcbatch.runtime.backends.tensorflow.stablehlo import layout_of, type_of
 
@@ -30,18 +31,22 @@ _MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {
 }}"""
 
 
-def call(target: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: int = 0) -> list[tf.Tensor]:
-    """The arrays that the handler of this name writes: arrays of these dtypes and shapes. To be traced for XLA.
+def call(
+    made: str | Launch, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: Sequence[int] = ()
+) -> list[tf.Tensor]:
+    """The arrays that the handler of this name writes, or a kernel: arrays of these dtypes and shapes. See `Control`.
 
-    A first length that is None is that of the first array. The first so many, `changed`, may lie where the same of
-    `arrays` have lain: XLA copies these before if it needs them afterwards.
+    To be traced for XLA, which copies arrays that may be `changed` before if it needs them afterwards.
     """
     results = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
-    return private.call_module(_module(target, arrays, results, changed), arrays, results)
+    platform = "CPU" if isinstance(made, str) else "CUDA"
+    return private.call_module(_module(made, arrays, results, changed), arrays, results, platform=platform)
 
 
-def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.TensorSpec], changed: int) -> str:
-    """The text of a module that calls a handler.
+def _module(
+    made: str | Launch, arrays: Sequence[tf.Tensor], results: Sequence[tf.TensorSpec], changed: Sequence[int]
+) -> str:
+    """The text of a module that calls a handler or a kernel.
 
     Before XLA compiles it makes all lengths known. The shape of each result is an operand more for that, which the
     handler does not see.
@@ -49,10 +54,11 @@ def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.Tenso
     types, given = [type_of(each) for each in arrays], [type_of(each) for each in results]
     arguments = [f"%a{place}" for place in range(len(arrays))]
     parameters = ", ".join(f"{name}: {type_}" for name, type_ in zip(arguments, types, strict=True))
-    layouts, attributes, lengths = [layout_of(each) for each in arrays], ["api_version = 4 : i32"], ""
+    layouts, lengths = [layout_of(each) for each in arrays], ""
+    attributes = ["api_version = 4 : i32"] if isinstance(made, str) else _launching(made)
     if any(None in tuple(each.shape) for each in results):
-        shapes, made = _shapes(types[0], results)
-        lengths = "".join(f"\n    {line}" for line in made)
+        shapes, lines = _shapes(types[0], results)
+        lengths = "".join(f"\n    {line}" for line in lines)
         places = range(len(arguments), len(arguments) + len(shapes))
         attributes.append(f"indices_of_shape_operands = dense<{[*places]}> : tensor<{len(shapes)}xi64>")
         arguments += shapes
@@ -62,13 +68,14 @@ def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.Tenso
     attributes.append(f"result_layouts = [{', '.join(map(layout_of, results))}]")
     count = len(results)
     if changed:
-        attributes.append(f"output_operand_aliases = [{', '.join(_same(place, count) for place in range(changed))}]")
+        same = ", ".join(_same(number, place, count) for number, place in enumerate(changed))
+        attributes.append(f"output_operand_aliases = [{same}]")
     return _MODULE.format(
         parameters=parameters,
         results=", ".join(given),
         lengths=lengths,
         names=f"%r:{count}" if count > 1 else "%r",
-        target=target,
+        target=made if isinstance(made, str) else KERNEL,
         arguments=", ".join(arguments),
         attributes=", ".join(attributes),
         types=", ".join(types),
@@ -76,13 +83,31 @@ def _module(target: str, arrays: Sequence[tf.Tensor], results: Sequence[tf.Tenso
     )
 
 
-def _same(place: int, count: int) -> str:
-    """Operand and result lie at the same address."""
-    of_result = place if count > 1 else ""
+def _same(number: int, operand: int, count: int) -> str:
+    """Result and operand of these numbers lie at the same address."""
+    of_result = number if count > 1 else ""
     return (
-        f"#stablehlo.output_operand_alias<output_tuple_indices = [{of_result}], operand_index = {place}, "
+        f"#stablehlo.output_operand_alias<output_tuple_indices = [{of_result}], operand_index = {operand}, "
         "operand_tuple_indices = []>"
     )
+
+
+KERNEL = "__gpu$xla.gpu.ptx"
+"""XLA's name for a call of a kernel."""
+
+
+def _launching(launch: Launch) -> list[str]:
+    """The attributes of a call of a kernel: its text is a string in the text of a dictionary, which is a string."""
+    sizes = {"grid": launch.blocks, "block": launch.threads}
+    shape = ", ".join(f"{name}_{axis} = {size if axis == 'x' else 1}" for name, size in sizes.items() for axis in "xyz")
+    said = f"name = {_quoted(launch.name)}, kernel_type = {_quoted('ptx')}, kernel_data = {_quoted(launch.text)}"
+    return ["api_version = 2 : i32", f"backend_config = {_quoted(f'{{{said}, {shape}, shared_mem_bytes = 0}}')}"]
+
+
+def _quoted(text: str) -> str:
+    """A string as MLIR writes it."""
+    known = {"\\": "\\\\", '"': "\\22", "\n": "\\0A", "\t": "\\09"}
+    return '"' + "".join(known.get(each, each) for each in text) + '"'
 
 
 def _shapes(first: str, results: Sequence[tf.TensorSpec]) -> tuple[list[str], list[str]]:
@@ -108,6 +133,59 @@ def _shapes(first: str, results: Sequence[tf.TensorSpec]) -> tuple[list[str], li
 def version() -> tuple[int, int] | None:
     """The version of XLA's interface that a handler has to tell; None where XLA calls none here."""
     return private.handler_version() if xla_cpu.is_on() and _are_called() else None
+
+
+def kernels_on() -> str | None:
+    """The place that runs kernels in programs for a GPU; see `Control`."""
+    stand_in = graphs.kernels_stand_in()
+    if not graphs.on_gpu() or stand_in is False:
+        return None
+    if stand_in:
+        return "CPU" if _are_called() else None
+    return "GPU" if _kernels_are_called() else None
+
+
+@functools.cache
+def _kernels_are_called() -> bool:
+    """Return whether XLA launches kernels with the memory of their inputs and outputs; tried once."""
+    if not private.has_modules():
+        return False
+    try:
+        with tf.init_scope():
+            return kernels_are_called()
+    except Exception:  # a version that does not, or a card of another maker
+        return False
+
+
+_TRIED_KERNEL = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry tried(.param .u64 a, .param .u64 b, .param .u64 c) {
+    .reg .b64 %a<4>;
+    .reg .b32 %n<4>;
+    ld.param.u64 %a1, [a];
+    ld.param.u64 %a2, [b];
+    ld.param.u64 %a3, [c];
+    ld.u32 %n1, [%a1];
+    ld.u32 %n2, [%a2];
+    add.s32 %n3, %n1, %n2;
+    st.u32 [%a3], %n3;
+    ret;
+}
+"""
+
+
+def kernels_are_called() -> bool:
+    """Return whether XLA launches a kernel, also one that is given an array twice."""
+    launch = Launch("tried", _TRIED_KERNEL, 1, 1)
+    traced = tf.function(
+        lambda x: call(launch, [x, x], [("int32", (1,))])[0],
+        jit_compile=True,
+        autograph=False,
+        input_signature=[tf.TensorSpec([1], tf.int32)],
+    )
+    with tf.device("/GPU:0"):
+        return bool(traced(tf.constant([21])).numpy().tolist() == [42])
 
 
 def register(name: str, address: int) -> None:

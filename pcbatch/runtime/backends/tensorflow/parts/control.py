@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Ended, Explanation, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.protocol import Ended, Explanation, Launch, Lowering, PullBack, Spec
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
@@ -247,10 +247,13 @@ class TensorFlowControl:
     def register_handler(self, name: str, address: int) -> None:
         handlers.register(name, address)
 
+    def kernels_on(self) -> str | None:
+        return handlers.kernels_on()
+
     def call_handler(
-        self, name: str, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: int = 0
+        self, made: str | Launch, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: Sequence[int] = ()
     ) -> list[tf.Tensor]:
-        return handlers.call(name, arrays, specs, changed)
+        return handlers.call(made, arrays, specs, changed)
 
     def here(
         self, function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]

@@ -44,7 +44,11 @@ def has_modules() -> bool:
 
 
 def call_module(
-    module: str | bytes, inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor], function: Any = None
+    module: str | bytes,
+    inputs: Sequence[tf.Tensor],
+    outputs: Sequence[tf.Tensor],
+    function: Any = None,
+    platform: str = "CPU",
 ) -> list[tf.Tensor]:
     """Call a module of StableHLO: return tensors like `outputs`. If it calls the number 0, that is `function`."""
     called = []
@@ -58,7 +62,7 @@ def call_module(
             module=module,
             Tout=[output.dtype for output in outputs],
             Sout=[output.shape for output in outputs],
-            platforms=["CPU"],
+            platforms=[platform],
             function_list=called,
         )
     )
