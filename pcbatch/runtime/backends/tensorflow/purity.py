@@ -40,7 +40,8 @@ _DRAWS = "PCB118"
 _REFUSALS = (
     _refusal(
         "PCB118",
-        r"Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)",
+        r"Stateless(?!Random(GetKeyCounter|GetAlg|(Uniform|UniformInt|UniformFullInt|Normal)V2)$)"
+        r"(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)",
         "has no rule for a seed per lane",
         _RANDOM,
         False,
