@@ -11,6 +11,7 @@ from pcbatch.errors import GradientError
 from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime.adjoint import fixed
 from pcbatch.runtime.adjoint.reverse import Reverse
+from pcbatch.runtime.adjoint.tangent import is_float
 from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.adjoint.way import Taped
 from pcbatch.runtime.backends.control import PullBack
@@ -96,8 +97,46 @@ def _through(
 
         return outcomes[-1].values, pull_back
 
-    values = backend.differentiable(run, given, way.program.name)
+    def tangents(arrays: Sequence[Array], directions: Sequence[Any]) -> Sequence[Array | None]:
+        return _tangents(way, arrays, directions, count, lanes)
+
+    values = backend.differentiable(run, given, way.program.name, tangents)
     return replace(outcomes[-1], values=tuple(values))
+
+
+def _tangents(
+    way: Reverse, arrays: Sequence[Array], directions: Sequence[Any], count: int, lanes: Any
+) -> list[Array | None]:
+    """The changes of a run's results, by leaf, as its `arrays` change in `directions`; None where none can be.
+
+    `count` of the arrays are arguments. Gradients flow through it in turn.
+    """
+    backend, program, dual = way.backend, way.program, way.tangent
+    refuse_fixed(backend, program.name)
+    types = [leaf for name in program.parameters for leaf in leaves(program.types[name])]
+    types += [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
+    given = [each for each, type_ in zip(directions, types, strict=True) if is_float(type_)]
+    moved = sum(map(is_float, types[:count]))
+    every = [*arrays[:count], *given[:moved], *arrays[count:], *given[moved:]]
+
+    def plain(arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        return dual.run([*arguments, *shared], lanes).outcome
+
+    found = iter(_through(backend, plain, dual, every, (count + moved, len(every)), lanes, True).values)
+    results = [leaf for name in program.results for leaf in leaves(program.types[name])]
+    for _ in results:
+        next(found)
+    return [next(found) if is_float(leaf) else None for leaf in results]
+
+
+def refuse_fixed(backend: Backend, name: str) -> None:
+    """Refuse second derivatives inside a caller's compiled program: GradientError PCB604."""
+    if backend.inside_fixed_program():
+        raise GradientError(
+            f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for in a function "
+            f"compiled with jit_compile=True\n  help: leave jit_compile=True away: what {name} does is compiled by "
+            f"itself; or keep the second derivative from flowing there with tf.stop_gradient(...)"
+        )
 
 
 def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:

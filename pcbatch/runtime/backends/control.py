@@ -15,6 +15,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
 """A function from gradients by a function's results to those by its arguments."""
+Tangents = Callable[[Sequence[Array], Sequence[Any]], Sequence[Array | None]]
+"""A function from arguments, and the directions in which they change, to the changes of a function's results."""
 
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
@@ -268,10 +270,15 @@ class Control(Protocol):
         """Return whether a gradient may be asked for: a tape watches, or this is part of a caller's program."""
 
     def differentiable(
-        self, function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]], arrays: Sequence[Array], name: str
+        self,
+        function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]],
+        arrays: Sequence[Array],
+        name: str,
+        tangents: Tangents | None = None,
     ) -> list[Array]:
         """Return the results of `function(arrays)`, hidden from tapes inside; it defines their gradients.
 
         It gives its results and how to come from gradients by these to those by `arrays`; None stands for none. That
-        is not differentiated in turn: GradientError PCB604, naming `name`, if somebody asks for it.
+        is differentiated in turn by `tangents`, if it is given; else GradientError PCB604, naming `name`, if somebody
+        asks for it.
         """

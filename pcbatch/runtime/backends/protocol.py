@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pcbatch.runtime.backends.arrays import Array, Arrays, State
-from pcbatch.runtime.backends.control import Control, Ended, Explanation, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.control import Control, Ended, Explanation, Lowering, PullBack, Spec, Tangents
 from pcbatch.runtime.backends.host import Host
 from pcbatch.runtime.backends.pieces import Pieces
 
@@ -26,6 +26,7 @@ __all__ = [
     "PullBack",
     "Spec",
     "State",
+    "Tangents",
 ]
 
 

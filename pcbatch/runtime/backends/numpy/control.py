@@ -181,7 +181,11 @@ class NumPyControl:
         return False
 
     def differentiable(
-        self, function: Callable[[list[Any]], tuple[Sequence[Any], PullBack]], arrays: Sequence[Any], name: str
+        self,
+        function: Callable[[list[Any]], tuple[Sequence[Any], PullBack]],
+        arrays: Sequence[Any],
+        name: str,
+        tangents: Any = None,
     ) -> list[Any]:
         return list(function(list(arrays))[0])
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Ended, Explanation, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.protocol import Ended, Explanation, Lowering, PullBack, Spec, Tangents
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
@@ -223,8 +223,9 @@ class TensorFlowControl:
         function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
         arrays: Sequence[tf.Tensor],
         name: str,
+        tangents: Tangents | None = None,
     ) -> list[tf.Tensor]:
-        return gradients.differentiable(function, arrays, name)
+        return gradients.differentiable(function, arrays, name, tangents)
 
     def runs_now(self) -> bool:
         return tf.executing_eagerly()
