@@ -188,6 +188,11 @@ class Reverse(Way):
         return ForkedReverse(self.backend, pools, self._rooms, make, self._in_sequence, by_lane=self.by_lane)
 
     @once
+    def by_lanes(self) -> Reverse:
+        """The same, whose gradients by shared operands are those of each lane."""
+        return self._anew(sources=self._sources, by_lane=True)
+
+    @once
     def tangent(self) -> Reverse:
         """Reverse mode of the tangent program, in lockstep: second derivatives are its first ones."""
         return Reverse(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pcbatch.runtime.backends.arrays import Array, Arrays, State
-from pcbatch.runtime.backends.control import Control, Ended, Explanation, Lowering, PullBack, Spec, Tangents
+from pcbatch.runtime.backends.control import Control, Ended, Explanation, Further, Lowering, PullBack, Spec
 from pcbatch.runtime.backends.host import Host
 from pcbatch.runtime.backends.pieces import Pieces
 
@@ -20,13 +20,13 @@ __all__ = [
     "Control",
     "Ended",
     "Explanation",
+    "Further",
     "Host",
     "Lowering",
     "Pieces",
     "PullBack",
     "Spec",
     "State",
-    "Tangents",
 ]
 
 

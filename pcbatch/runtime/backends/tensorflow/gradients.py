@@ -11,8 +11,8 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import GradientError, PieceRefusalError
-from pcbatch.runtime.backends.control import PullBack, Tangents
-from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.control import Further, PullBack
+from pcbatch.runtime.backends.tensorflow import marked, private
 
 TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
 
@@ -107,7 +107,7 @@ def differentiable(
     function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
     arrays: Sequence[tf.Tensor],
     name: str,
-    tangents: Tangents | None = None,
+    further: Further | None = None,
 ) -> list[tf.Tensor]:
     """See `control.Control.differentiable`."""
     floats = [place for place, array in enumerate(arrays) if _has_gradient(array)]
@@ -123,6 +123,8 @@ def differentiable(
         token = _apart.set(True)
         try:
             outputs, pull_back = function(unwatched)
+            if further is not None and further.run is not None and is_vectorized():
+                outputs = marked.repeated(further.run, unwatched, further.count)
         finally:
             _apart.reset(token)
         count = len(outputs)
@@ -134,24 +136,33 @@ def differentiable(
             is_kept = _saved.set(is_saved())
 
             def again(seeds: dict[int, tf.Tensor], ways: Sequence[tf.Tensor | None]) -> tuple[list[Any], list[Any]]:
-                assert tangents is not None
+                assert further is not None
                 every, directions = list(arrays), [None] * len(arrays)
                 for place, array, way in zip(floats, given, ways, strict=True):
                     every[place], directions[place] = array, tf.zeros_like(array) if way is None else way
                 with tf.GradientTape(watch_accessed_variables=False) as tape:
                     tape.watch(given)
-                    changes = tangents(every, directions)
+                    changes = further.tangents(every, directions)
                     targets = [changes[place] for place in seeds]
                 return targets, tape.gradient(targets, list(given), list(seeds.values()))
 
+            def pulled(seeds: dict[int, tf.Tensor]) -> Sequence[tf.Tensor | None]:
+                every = [seeds.get(n) for n in range(count)]
+                if further is None or not is_vectorized():
+                    return pull_back(every)
+                tensors = list(arrays)
+                for place, array in zip(floats, given, strict=True):
+                    tensors[place] = tf.stop_gradient(array)
+                return _many_pulled(further, tensors, every)
+
             try:
                 found = _pulled_back(
-                    lambda seeds: pull_back([seeds.get(n) for n in range(count)]),
+                    pulled,
                     by_place,
                     given,
                     floats,
                     name,
-                    None if tangents is None else again,
+                    None if further is None else again,
                 )
             finally:
                 _saved.reset(is_kept)
@@ -168,6 +179,29 @@ def differentiable(
     told = tf.executing_eagerly() and private.records()
     watched = iter(_told(run, given, name) if told else tf.custom_gradient(run)(*given))
     return [others[place] if place in others else next(watched) for place in range(count)]
+
+
+def is_vectorized() -> bool:
+    """Return whether operations are made in the loop of a `tf.vectorized_map`, or of a Jacobian."""
+    return not tf.executing_eagerly() and private.in_vectorized_map(tf.get_current_name_scope())
+
+
+def _many_pulled(
+    further: Further, arrays: Sequence[tf.Tensor], upstream: Sequence[tf.Tensor | None]
+) -> list[tf.Tensor | None]:
+    """A pull back as one operation, of which many are vectorised as one of as many lanes."""
+    places = [place for place, each in enumerate(upstream) if each is not None]
+    seeds = [each for each in upstream if each is not None]
+    of_lanes, of_all = list(arrays[: further.count]), list(arrays[further.count :])
+
+    def many(tensors: Sequence[tf.Tensor], runs: Any) -> list[tf.Tensor | None]:
+        rows = iter(tensors)
+        lanes, known = [next(rows) for _ in of_lanes], dict(zip(places, rows, strict=False))
+        shared = list(tensors[len(of_lanes) + len(places) :])
+        coming = [known.get(place) for place in range(len(upstream))]
+        return further.pull_back([*lanes, *shared], coming, runs)
+
+    return marked.repeated(many, [*of_lanes, *seeds, *of_all], len(of_lanes) + len(seeds))
 
 
 def _told(run: Callable[..., Any], given: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:
