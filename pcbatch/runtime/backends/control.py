@@ -33,6 +33,7 @@ class Further:
     count: int
     run: Many | None = None
 
+
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
 

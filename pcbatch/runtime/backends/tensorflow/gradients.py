@@ -30,7 +30,7 @@ def _names_tape(code: CodeType) -> bool:
 
 
 Again = Callable[[dict[int, tf.Tensor], Sequence[tf.Tensor | None]], tuple[list[Any], list[Any]]]
-"""The gradients of a pull back by the gradients that come, by place, and by arrays, from the gradients of its results."""
+"""The gradients of a pull back by what comes back, by place, and by arrays, from those of its results."""
 
 _taping: ContextVar[bool] = ContextVar("taping", default=False)
 
