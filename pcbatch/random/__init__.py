@@ -43,6 +43,7 @@ from pcbatch.random.choices import categorical, choice, permutation, systematic
 from pcbatch.random.draws import bernoulli, exponential, normal, randint, uniform
 from pcbatch.random.keys import bits, fold_in, key, keys, split
 from pcbatch.random.rejection import beta, gamma, poisson
+from pcbatch.random.seeding import seeded
 
 __all__ = [
     "bernoulli",
@@ -59,6 +60,7 @@ __all__ = [
     "permutation",
     "poisson",
     "randint",
+    "seeded",
     "split",
     "systematic",
     "uniform",

@@ -17,7 +17,7 @@ from pcbatch.reading.core import RefusedError
 from pcbatch.reading.described import a
 from pcbatch.reading.operations import Held, Named, Operation, expressions_of, held_in, library, method_of_held
 from pcbatch.reading.templates import Template
-from pcbatch.reading.values import Bound, Host, Lane
+from pcbatch.reading.values import NONE, Bound, Host, Lane, Value
 
 
 class Contexts(Builtins):
@@ -29,12 +29,14 @@ class Contexts(Builtins):
         """Results of context managers that no lane can keep, with the block, and its number of ops before."""
 
     def visit_With(self, node: Any) -> None:
-        self._with(node.items, node)
+        value = self._with(node.items, node)
+        if value is not None:
+            self.returned(value)
 
-    def _with(self, items: Sequence[Any], node: Any) -> None:
+    def _with(self, items: Sequence[Any], node: Any) -> Value | None:
+        """Interpret a `with` statement: return the value of the `return` at its end, if there is one."""
         if not items:
-            self._inside(node)
-            return
+            return self._inside(node)
         item, *rest = items
         operation, arguments, keywords = self._manager(item.context_expr)
         if self.connected is None or self.connected_in is not self.emitter.current:
@@ -44,15 +46,18 @@ class Contexts(Builtins):
         try:
             with self.symbols.entered(manager) as found:
                 self._entered(operation, arguments, keywords, item, found)
-                self._with(rest, node)
+                value = self._with(rest, node)
         finally:
             self.contexts.pop()
         self.emitter.append(ir.Exit(self.span(node)))
+        return value
 
-    def _inside(self, node: Any) -> None:
-        """Return what stands in a `with` statement: it is one piece with it."""
+    def _inside(self, node: Any) -> Value | None:
+        """Interpret what stands in a `with` statement: it is one piece with it, which is left before it returns."""
         block = self.emitter.current
         for statement in node.body:
+            if isinstance(statement, gast.Return) and statement is node.body[-1]:
+                return NONE if statement.value is None else self.expression(statement.value)
             self.statements([statement])
             if self.emitter.current is not block:
                 raise self.refusal(
@@ -62,6 +67,7 @@ class Contexts(Builtins):
                     node=statement,
                     label="this leaves the block, or branches in it",
                 )
+        return None
 
     def _no_manager(self, node: Any) -> RefusedError:
         return self.refusal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType
@@ -14,9 +15,10 @@ import numpy as np
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.lowering.captures.places import Place
+from pcbatch.reading import operators_in_python
 from pcbatch.reading.constructors import Constructors
 from pcbatch.reading.containers import MOST_ITEMS, MUTABLE, MUTATORS
-from pcbatch.reading.core import NeedsConstantError, RefusedError
+from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.leading import FUNCTION, is_function
 from pcbatch.reading.operations import CALL, Applied, Operation, key_of, lanes_in, library, unread
@@ -71,6 +73,8 @@ GIVING_NEW = frozenset({"tensorflow", "keras", "pcbatch", "numpy", "math"})
 """Libraries of which a function changes nothing that it is given, and gives nothing of that back."""
 PURE = frozenset({"builtins", "math", "numpy", "operator", "functools", "itertools", "collections", "copy", "bisect"})
 """Modules whose functions depend on nothing but their arguments."""
+_WHILE = "tensorflow.python.ops.while_loop.while_loop_v2"
+"""The function behind `tf.while_loop`."""
 
 
 class Libraries(Constructors):
@@ -94,6 +98,8 @@ class Libraries(Constructors):
         if isinstance(owner, MUTABLE) and getattr(value, "__name__", "") in MUTATORS:
             raise self.captured_change(Host(owner))
         found = self.of_ragged(value, arguments, keywords)
+        if found is None and f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}" == _WHILE:
+            found = self._as_loop(arguments, keywords)
         if found is not None:
             return found
         path = self.backend.equivalent(value)
@@ -128,6 +134,58 @@ class Libraries(Constructors):
         named = {name: self.pattern(each) for name, each in keywords.items()}
         found = self._called_anew(self.emit(operation, given, named), operation, given, named, arguments, keywords)
         return self._viewed(value, found, arguments, keywords)
+
+    def _as_loop(self, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
+        """A loop of TensorFlow's as one of the program, so that lanes meet in its turns.
+
+        None where the number of turns is the same for all lanes, or where it cannot be: it is one operation then.
+        """
+        named = dict(zip(("cond", "body", "loop_vars"), arguments, strict=False)) | keywords
+        if self.straight or self.contexts or len(arguments) > 3 or not {"cond", "body", "loop_vars"} <= named.keys():
+            return None
+        if "shape_invariants" in named:
+            return None
+        mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
+        convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
+        function = self.function_of(operators_in_python.while_loop)
+        assert function is not None
+        try:
+            if self._is_counted(cond, body, variables):
+                self.back_to(mark)
+                return None
+            self.back_to(mark)
+            starts = [self.type_of(self.call_value(convert, [each], {})) for each in self._each(variables)]
+            self.back_to(mark)
+            found = self.call_user(function, [convert], named)
+            if starts == [self.type_of(self.read(each)) for each in self._each(found)]:
+                return found
+        except (RefusedError, NeedsBlocksError):
+            pass
+        self.back_to(mark)
+        return None
+
+    def _is_counted(self, cond: Value, body: Value, variables: Value) -> bool:
+        """Tell whether the first turns of a loop are made, or not made, by every lane."""
+        values = self._each(variables)
+        for _ in range(2):
+            goes_on = self.read(self.call_value(cond, values, {}))
+            if not isinstance(goes_on, Host):
+                return False
+            values = self._each(self.call_value(body, values, {}))
+        return True
+
+    def _each(self, values: Value) -> list[Value]:
+        """The items of a tuple or a list, all of them numbers or arrays; NeedsBlocksError for anything else."""
+        whole = self.known(values)
+        if not isinstance(whole, Tuple) and self.kind(whole) != "list":  # type: ignore[arg-type]
+            raise NeedsBlocksError
+        size = self.length(whole)
+        if not isinstance(size, Host):
+            raise NeedsBlocksError
+        items = [self.read(self.item(whole, Host(place))) for place in range(size.value)]
+        if any(self.type_of(each) is None for each in items):
+            raise NeedsBlocksError
+        return items
 
     def _called_anew(
         self,

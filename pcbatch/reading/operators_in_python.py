@@ -89,6 +89,29 @@ def irshift(a: Any, b: Any) -> Any:
     return a
 
 
+def while_loop(
+    convert: Any,
+    cond: Any,
+    body: Any,
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: Any = 10,
+    back_prop: Any = True,
+    swap_memory: Any = False,
+    maximum_iterations: Any = None,
+    name: Any = None,
+) -> Any:
+    """`tf.while_loop` of numbers and arrays, which `convert` makes tensors of."""
+    values = tuple([convert(each) for each in loop_vars])
+    turns = 0
+    while cond(*values):
+        if maximum_iterations is not None and turns >= maximum_iterations:
+            break
+        values = tuple(body(*values))
+        turns += 1
+    return list(values) if isinstance(loop_vars, list) else values
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     operator.setitem: setitem,
     operator.delitem: delitem,

@@ -10,7 +10,7 @@ from pcbatch.runtime.backends.tensorflow.symbols import Symbols
 
 VECTOR = TensorType("float32", (3,))
 VARIABLE = tf.Variable(1.0)
-inner = tf.function(lambda x: tf.random.stateless_normal([], [1, 2]), autograph=False)
+inner = tf.function(lambda x: tf.random.stateless_truncated_normal([], [1, 2]), autograph=False)
 nested = tf.function(lambda x: inner(x) + 1.0, autograph=False)
 
 
@@ -19,8 +19,8 @@ nested = tf.function(lambda x: inner(x) + 1.0, autograph=False)
     [
         (lambda x: tf.random.normal([]), "PCB118", "RandomStandardNormal"),
         (lambda x: tf.nn.dropout(x, 0.5), "PCB118", "RandomUniform"),
-        (lambda x: tf.random.stateless_normal([], [1, 2]), "PCB118", "pcbatch.random"),
-        (lambda x: tf.random.stateless_uniform([], [1, 2]), "PCB118", "pcbatch.random"),
+        (lambda x: tf.random.stateless_truncated_normal([], [1, 2]), "PCB118", "pcbatch.random"),
+        (lambda x: tf.random.stateless_gamma([], [1, 2], 1.0), "PCB118", "pcbatch.random"),
         (lambda x: VARIABLE.assign(2.0), "PCB112", "AssignVariableOp"),
         (lambda x: tf.print(x), "PCB119", "Print"),
         (lambda x: tf.debugging.assert_positive(x), "PCB119", "assert"),

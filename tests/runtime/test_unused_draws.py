@@ -12,7 +12,7 @@ from pcbatch.runtime.backends.tensorflow.symbols import Symbols
 
 
 def draw():
-    return tf.random.stateless_normal([3], [1, 2])
+    return tf.random.stateless_truncated_normal([3], [1, 2])
 
 
 def symbol(symbols):

@@ -23,6 +23,7 @@ e         float32[4, 4, 2]      f         float32[2, 2, 2, 3]    h         float
 v         float32[3, 4, 4, 2]   key       int32[2]
 A         float32[4, 4]         B         float32[3, 3]          F         float32[2, 2, 2, 3]
 V         tf.Variable([6, 2])   X         float32[4], sorted
+LSTM GRU RNN                    recurrent layers of Keras, 3 units, for arrays [1, 3, 4]
 """
 
 
@@ -76,6 +77,18 @@ def shared() -> dict[str, Any]:
             "V": tf.Variable(rng.normal(size=(6, 2)), dtype=tf.float32),
             "X": tf.constant([-1.0, 0.0, 0.5, 2.0]),
         }
+
+
+@cache
+def layers() -> dict[str, Any]:
+    """Layers of Keras, by name."""
+    from keras import layers as keras
+
+    with tf.init_scope():
+        made = {"LSTM": keras.LSTM(3, seed=1), "GRU": keras.GRU(3, seed=2), "RNN": keras.SimpleRNN(3, seed=3)}
+        for layer in made.values():
+            layer.build((1, 3, 4))
+    return made
 
 
 FAMILIES = {
@@ -522,6 +535,12 @@ FAMILIES = {
         tf.ensure_shape(tf.numpy_function(np.sin, [x], tf.float32), [4])
         tf.ensure_shape(tf.py_function(tf.sin, [x], tf.float32), [4])
     """,
+    "Layers of Keras": """
+        LSTM(m[None])[0]
+        GRU(m[None])[0]
+        RNN(m[None])[0]
+        LSTM(m[None], mask=b[None, :3])[0]
+    """,
     "Quantisation": """
         tf.quantization.fake_quant_with_min_max_args(x)
         tf.quantization.fake_quant_with_min_max_vars(x, -1.0, 1.0)
@@ -541,6 +560,10 @@ FAMILIES = {
         tf.random.stateless_normal([3], key)
         tf.random.stateless_uniform([3], key)
         tf.random.stateless_uniform([3], [1, 2])
+        tf.random.stateless_uniform([3], key, 0, 100, tf.int32)
+        tf.random.split(key)
+        tf.nn.experimental.stateless_dropout(x, 0.5, key)
+        tf.random.stateless_truncated_normal([3], key)
         tf.random.stateless_categorical(m, 2, key)
         tf.random.stateless_gamma([4], key, p)
         tf.random.experimental.stateless_shuffle(x, key)

@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.machine import Machine
-from tools.operations.catalogue import LANES, examples, shared
+from tools.operations.catalogue import LANES, examples, layers, shared
 from tools.operations.slopes import gradient
 
 BACKEND = TensorFlowBackend()
@@ -161,7 +161,7 @@ def piece_of(expression: str, made_shared: tuple[str, ...], written: Mapping[str
     operands = tuple(name for name in shared() if name in loaded and name != "V")
     code = print_expression(Translation(site, equivalent=_equivalent).of(tree))
     source = f"def piece({', '.join((*lanes, *operands, *made_shared))}):\n    return ({code},)\n"
-    namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"], **written}
+    namespace = {"tf": tf, "np": np, "pcbatch": pcbatch, OPS: ops, "V": shared()["V"], **layers(), **written}
     execute(source, namespace)
     return Piece(namespace["piece"], lanes, ("result",), (*operands, *made_shared), tuple(sites), (None,))
 

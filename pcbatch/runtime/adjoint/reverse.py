@@ -20,6 +20,7 @@ from pcbatch.runtime.adjoint.forks.way import ForkedWay
 from pcbatch.runtime.adjoint.hidden import with_hidden
 from pcbatch.runtime.adjoint.mixing import Mixing
 from pcbatch.runtime.adjoint.natively import MakeNative, Natively
+from pcbatch.runtime.adjoint.tangent import tangent_program
 from pcbatch.runtime.adjoint.tape import Sizes, Sources
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.adjoint.way import Taped, Way
@@ -107,6 +108,7 @@ class Reverse(Way):
         }
         given |= {"most": most, "forks": forks, "natively": natively}
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
+        self._bounds = max_depth, max_steps
         self._larger: Reverse | None = None
         self._by_sources: dict[tuple[Sources, bool], Reverse] = {}
         self.most, self._natively = most, natively
@@ -184,6 +186,27 @@ class Reverse(Way):
             return ForkedWay(program, context, pools=pools, rows=rows, are_likely=are_likely, **given)
 
         return ForkedReverse(self.backend, pools, self._rooms, make, self._in_sequence, by_lane=self.by_lane)
+
+    @once
+    def by_lanes(self) -> Reverse:
+        """The same, whose gradients by shared operands are those of each lane."""
+        return self._anew(sources=self._sources, by_lane=True)
+
+    @once
+    def tangent(self) -> Reverse:
+        """Reverse mode of the tangent program, in lockstep: second derivatives are its first ones."""
+        return Reverse(
+            tangent_program(self.program, self.backend),
+            self.backend,
+            schedule=self.context.schedule.name,
+            jit=self.jit,
+            max_depth=self._bounds[0],
+            max_steps=self._bounds[1],
+            statistics=self.statistics,
+            compaction=self.context.compaction,
+            tape=self.tape,
+            rooms=self._rooms,
+        )
 
     @once
     def native(self) -> Natively | None:

@@ -11,9 +11,10 @@ from pcbatch.errors import GradientError
 from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime.adjoint import fixed
 from pcbatch.runtime.adjoint.reverse import Reverse
+from pcbatch.runtime.adjoint.tangent import is_float
 from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.adjoint.way import Taped
-from pcbatch.runtime.backends.control import PullBack
+from pcbatch.runtime.backends.control import Further, PullBack
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.outcome import Outcome
@@ -71,8 +72,12 @@ def _through(
     ends: tuple[int, int],
     lanes: Any,
     taped: bool,
+    is_tangent: bool = False,
 ) -> Outcome:
-    """The outcome of a run on `given` arrays: arguments and shared operands end at `ends`, others follow."""
+    """The outcome of a run on `given` arrays: arguments and shared operands end at `ends`, others follow.
+
+    It `is_tangent` if it is of a tangent program, whose outcome is of no account but for its values.
+    """
     if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
         way = way.by(_watched(way, given))
     count, end = ends
@@ -96,8 +101,57 @@ def _through(
 
         return outcomes[-1].values, pull_back
 
-    values = backend.differentiable(run, given, way.program.name)
+    def tangents(arrays: Sequence[Array], directions: Sequence[Any]) -> Sequence[Array | None]:
+        return _tangents(way, arrays, directions, count, lanes)
+
+    def run_many(arrays: Sequence[Array], runs: Any) -> list[Array | None]:
+        outcome = plain(arrays[:count], arrays[count:end], lanes * runs)
+        return [backend.in_runs(each, runs) for each in outcome.values]
+
+    def pull_back_many(arrays: Sequence[Array], upstream: Sequence[Array | None], runs: Any) -> list[Array | None]:
+        check(backend, way.program.name, reserved=False)
+        found = way.by_lanes.pulled_back(None, arrays, upstream, lanes * runs)
+        rows = [None if each is None else backend.in_runs(each, runs) for each in found]
+        return [each if each is None or place < count else backend.sum_runs(each) for place, each in enumerate(rows)]
+
+    further = Further(tangents, pull_back_many, count, run_many if is_tangent else None)
+    values = backend.differentiable(run, given, way.program.name, further)
     return replace(outcomes[-1], values=tuple(values))
+
+
+def _tangents(
+    way: Reverse, arrays: Sequence[Array], directions: Sequence[Any], count: int, lanes: Any
+) -> list[Array | None]:
+    """The changes of a run's results, by leaf, as its `arrays` change in `directions`; None where none can be.
+
+    `count` of the arrays are arguments. Gradients flow through it in turn.
+    """
+    backend, program, dual = way.backend, way.program, way.tangent
+    refuse_fixed(backend, program.name)
+    types = [leaf for name in program.parameters for leaf in leaves(program.types[name])]
+    types += [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
+    given = [each for each, type_ in zip(directions, types, strict=True) if is_float(type_)]
+    moved = sum(map(is_float, types[:count]))
+    every = [*arrays[:count], *given[:moved], *arrays[count:], *given[moved:]]
+
+    def plain(arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        return dual.run([*arguments, *shared], lanes).outcome
+
+    found = iter(_through(backend, plain, dual, every, (count + moved, len(every)), lanes, True, True).values)
+    results = [leaf for name in program.results for leaf in leaves(program.types[name])]
+    for _ in results:
+        next(found)
+    return [next(found) if is_float(leaf) else None for leaf in results]
+
+
+def refuse_fixed(backend: Backend, name: str) -> None:
+    """Refuse second derivatives inside a caller's compiled program: GradientError PCB604."""
+    if backend.inside_fixed_program():
+        raise GradientError(
+            f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for in a function "
+            f"compiled with jit_compile=True\n  help: leave jit_compile=True away: what {name} does is compiled by "
+            f"itself; or keep the second derivative from flowing there with tf.stop_gradient(...)"
+        )
 
 
 def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
@@ -113,12 +167,7 @@ def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
 
 
 def check(backend: Backend, name: str, *, reserved: bool = False) -> None:
-    """Refuse where there is no way back: GradientError PCB605, and PCB607 unless rows are `reserved`."""
-    if backend.is_vectorized():
-        raise GradientError(
-            f"PCB605: a Jacobian through the batched call of {name!r} cannot be taken for all its rows at once\n"
-            f"  help: write tape.jacobian(..., experimental_use_pfor=False)"
-        )
+    """Refuse where there is no way back: GradientError PCB607 unless rows are `reserved`."""
     if backend.inside_fixed_program() and not reserved:
         raise GradientError(
             f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "

@@ -15,6 +15,24 @@ P = ParamSpec("P")
 T = TypeVar("T")
 PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
 """A function from gradients by a function's results to those by its arguments."""
+Many = Callable[[Sequence[Array], Any], list[Array | None]]
+"""Several runs in one, of `[runs * lanes, ...]` arrays and shared ones, and their number: results `[runs, ...]`."""
+
+
+@dataclass(frozen=True)
+class Further:
+    """Derivatives of a run beyond its first pull back.
+
+    `tangents`, from the arrays and the directions in which they change, are the changes of the results. `pull_back` are
+    many pull backs in one, of the arrays and the gradients that come. The first `count` of the arrays are of lanes. If
+    the run itself may be one of many, that is `run`.
+    """
+
+    tangents: Callable[[Sequence[Array], Sequence[Any]], Sequence[Array | None]]
+    pull_back: Callable[[Sequence[Array], Sequence[Array | None], Any], list[Array | None]]
+    count: int
+    run: Many | None = None
+
 
 Spec = tuple[str, tuple[int | None, ...]]
 """The dtype and shape of an argument; None for a length that is known only when a program runs."""
@@ -282,11 +300,22 @@ class Control(Protocol):
     def may_be_differentiated(self, arrays: Sequence[Array]) -> bool:
         """Return whether a gradient may be asked for: a tape watches, or this is part of a caller's program."""
 
+    def in_runs(self, array: Array, runs: Any) -> Array:
+        """`[runs * lanes, ...]` rows as `[runs, lanes, ...]`."""
+
+    def sum_runs(self, array: Array) -> Array:
+        """The sums over the lanes of `[runs, lanes, ...]` rows."""
+
     def differentiable(
-        self, function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]], arrays: Sequence[Array], name: str
+        self,
+        function: Callable[[list[Array]], tuple[Sequence[Array], PullBack]],
+        arrays: Sequence[Array],
+        name: str,
+        further: Further | None = None,
     ) -> list[Array]:
         """Return the results of `function(arrays)`, hidden from tapes inside; it defines their gradients.
 
         It gives its results and how to come from gradients by these to those by `arrays`; None stands for none. That
-        is not differentiated in turn: GradientError PCB604, naming `name`, if somebody asks for it.
+        is differentiated in turn by `further`, if it is given; else GradientError PCB604, naming `name`, if somebody
+        asks for it.
         """

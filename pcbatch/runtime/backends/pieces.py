@@ -309,6 +309,13 @@ class Pieces(Protocol):
     def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
         """Return the captured variables and arrays in helpers that have gradients and are no shared operands."""
 
+    def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
+        """The function of a piece that also gives the tangents of what it writes, those of its float leaves.
+
+        It takes what the piece reads, the tangents of that, the same of shared operands, and the tangents of captured
+        values. Of a structure the tangent is the tuple of those of its float leaves.
+        """
+
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 

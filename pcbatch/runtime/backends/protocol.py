@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pcbatch.runtime.backends.arrays import Array, Arrays, State
-from pcbatch.runtime.backends.control import Control, Ended, Explanation, Launch, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.control import Control, Ended, Explanation, Further, Launch, Lowering, PullBack, Spec
 from pcbatch.runtime.backends.host import Host
 from pcbatch.runtime.backends.pieces import Pieces
 
@@ -20,6 +20,7 @@ __all__ = [
     "Control",
     "Ended",
     "Explanation",
+    "Further",
     "Host",
     "Launch",
     "Lowering",

@@ -30,12 +30,6 @@ def a_loop(x):
 
 
 @pcbatch.autobatch
-def a_return(x):
-    with tf.name_scope("scope"), tf.name_scope("inner"):
-        return x
-
-
-@pcbatch.autobatch
 def an_assertion(x):
     with tf.name_scope("scope"):
         assert x > 0, "none"
@@ -75,7 +69,6 @@ X = (np.ones(2, np.float32),)
 ARGUMENTS = {
     "a_branch": X,
     "a_loop": X,
-    "a_return": X,
     "an_assertion": X,
     "a_call": X,
     "made_before": X,

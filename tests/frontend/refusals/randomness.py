@@ -37,7 +37,7 @@ def of_tensorflow(x):
 
 @pcbatch.autobatch
 def with_a_seed(x):
-    return x + tf.random.stateless_normal([], [1, 2])
+    return x + tf.random.stateless_truncated_normal([], [1, 2])
 
 
 @pcbatch.autobatch

@@ -185,8 +185,18 @@ class NumPyControl:
     def may_be_differentiated(self, arrays: Sequence[Any]) -> bool:
         return False
 
+    def in_runs(self, array: Any, runs: Any) -> Any:
+        return array.reshape(runs, -1, *array.shape[1:])
+
+    def sum_runs(self, array: Any) -> Any:
+        return array.sum(axis=1)
+
     def differentiable(
-        self, function: Callable[[list[Any]], tuple[Sequence[Any], PullBack]], arrays: Sequence[Any], name: str
+        self,
+        function: Callable[[list[Any]], tuple[Sequence[Any], PullBack]],
+        arrays: Sequence[Any],
+        name: str,
+        further: Any = None,
     ) -> list[Any]:
         return list(function(list(arrays))[0])
 

@@ -107,6 +107,9 @@ class NumPyPieces:
     def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
         return []  # nobody sees what Python reads
 
+    def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
+        raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
+
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
 

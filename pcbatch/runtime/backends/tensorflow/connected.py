@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.choice import is_choice
+from pcbatch.runtime.backends.tensorflow.lists import is_list
 
 _LINEAR = frozenset((
     "Add", "AddN", "AddV2", "BroadcastTo", "Cast", "ConcatV2", "ExpandDims", "GatherV2", "Identity", "Mean", "Neg",
@@ -86,7 +87,7 @@ class Connected:
         bends = operation.type not in _LINEAR or any(id(output) in self._bends for output in operation.outputs)
         meets = any(id(output) in self.of_lane for output in operation.outputs)
         for place, tensor in enumerate(operation.inputs):
-            if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
+            if not (tensor.dtype.is_floating or tensor.dtype.is_complex or is_list(tensor)):
                 continue
             edge = terms if id(tensor) in self.of_lane or not meets else ALWAYS
             if edge is terms and place and is_choice(operation):
@@ -105,7 +106,7 @@ class Connected:
         for operation in self.operations:
             for place, tensor in enumerate(operation.inputs if self._may_bend(operation) else ()):
                 edge = self._edges.get((operation.name, place))
-                if edge is None or id(tensor) in ends or self._beyond(tensor) in (None, edge):
+                if edge is None or is_list(tensor) or id(tensor) in ends or self._beyond(tensor) in (None, edge):
                     continue
                 gate = gates.get((id(tensor), edge))
                 if gate is None:
@@ -151,9 +152,8 @@ class Connected:
     def kept_to(self, tensor: tf.Tensor, gradient: tf.Tensor) -> tf.Tensor:
         """The gradient by `tensor`: none where nothing comes back to it."""
         reach = self._reach.get(id(tensor), ALWAYS)
-        return (
-            gradient if reach == ALWAYS or id(tensor) not in self._bends else _where(self._predicate(reach), gradient)
-        )
+        is_kept = reach == ALWAYS or id(tensor) not in self._bends or is_list(tensor)
+        return gradient if is_kept else _where(self._predicate(reach), gradient)
 
     def kept_through(self, operation: Any, gradient: tf.Tensor) -> tf.Tensor:
         """Return the same of a gradient that comes through an operation to shared values."""

@@ -11,8 +11,8 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import GradientError, PieceRefusalError
-from pcbatch.runtime.backends.control import PullBack
-from pcbatch.runtime.backends.tensorflow import private
+from pcbatch.runtime.backends.control import Further, PullBack
+from pcbatch.runtime.backends.tensorflow import marked, private
 
 TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
 
@@ -28,6 +28,9 @@ def _names_tape(code: CodeType) -> bool:
     inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return any(tape.__name__ in code.co_names for tape in TAPES) or any(map(_names_tape, inside))
 
+
+Again = Callable[[dict[int, tf.Tensor], Sequence[tf.Tensor | None]], tuple[list[Any], list[Any]]]
+"""The gradients of a pull back by what comes back, by place, and by arrays, from those of its results."""
 
 _taping: ContextVar[bool] = ContextVar("taping", default=False)
 
@@ -104,6 +107,7 @@ def differentiable(
     function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
     arrays: Sequence[tf.Tensor],
     name: str,
+    further: Further | None = None,
 ) -> list[tf.Tensor]:
     """See `control.Control.differentiable`."""
     floats = [place for place, array in enumerate(arrays) if _has_gradient(array)]
@@ -119,6 +123,8 @@ def differentiable(
         token = _apart.set(True)
         try:
             outputs, pull_back = function(unwatched)
+            if further is not None and further.run is not None and is_vectorized():
+                outputs = marked.repeated(further.run, unwatched, further.count)
         finally:
             _apart.reset(token)
         count = len(outputs)
@@ -128,9 +134,35 @@ def differentiable(
             flowing = [place for place in range(count) if place not in others]
             by_place = dict(zip(flowing, upstream, strict=False))
             is_kept = _saved.set(is_saved())
+
+            def again(seeds: dict[int, tf.Tensor], ways: Sequence[tf.Tensor | None]) -> tuple[list[Any], list[Any]]:
+                assert further is not None
+                every, directions = list(arrays), [None] * len(arrays)
+                for place, array, way in zip(floats, given, ways, strict=True):
+                    every[place], directions[place] = array, tf.zeros_like(array) if way is None else way
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(given)
+                    changes = further.tangents(every, directions)
+                    targets = [changes[place] for place in seeds]
+                return targets, tape.gradient(targets, list(given), list(seeds.values()))
+
+            def pulled(seeds: dict[int, tf.Tensor]) -> Sequence[tf.Tensor | None]:
+                every = [seeds.get(n) for n in range(count)]
+                if further is None or not is_vectorized():
+                    return pull_back(every)
+                tensors = list(arrays)
+                for place, array in zip(floats, given, strict=True):
+                    tensors[place] = tf.stop_gradient(array)
+                return _many_pulled(further, tensors, every)
+
             try:
                 found = _pulled_back(
-                    lambda seeds: pull_back([seeds.get(n) for n in range(count)]), by_place, given, name
+                    pulled,
+                    by_place,
+                    given,
+                    floats,
+                    name,
+                    None if further is None else again,
                 )
             finally:
                 _saved.reset(is_kept)
@@ -149,6 +181,29 @@ def differentiable(
     return [others[place] if place in others else next(watched) for place in range(count)]
 
 
+def is_vectorized() -> bool:
+    """Return whether operations are made in the loop of a `tf.vectorized_map`, or of a Jacobian."""
+    return not tf.executing_eagerly() and private.in_vectorized_map(tf.get_current_name_scope())
+
+
+def _many_pulled(
+    further: Further, arrays: Sequence[tf.Tensor], upstream: Sequence[tf.Tensor | None]
+) -> list[tf.Tensor | None]:
+    """A pull back as one operation, of which many are vectorised as one of as many lanes."""
+    places = [place for place, each in enumerate(upstream) if each is not None]
+    seeds = [each for each in upstream if each is not None]
+    of_lanes, of_all = list(arrays[: further.count]), list(arrays[further.count :])
+
+    def many(tensors: Sequence[tf.Tensor], runs: Any) -> list[tf.Tensor | None]:
+        rows = iter(tensors)
+        lanes, known = [next(rows) for _ in of_lanes], dict(zip(places, rows, strict=False))
+        shared = list(tensors[len(of_lanes) + len(places) :])
+        coming = [known.get(place) for place in range(len(upstream))]
+        return further.pull_back([*lanes, *shared], coming, runs)
+
+    return marked.repeated(many, [*of_lanes, *seeds, *of_all], len(of_lanes) + len(seeds))
+
+
 def _told(run: Callable[..., Any], given: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:
     """Call `run` on eager tensors, and record its gradient on the tapes.
 
@@ -165,9 +220,14 @@ def _pulled_back(
     pull_back: Callable[[dict[int, tf.Tensor]], Sequence[tf.Tensor | None]],
     upstream: dict[int, tf.Tensor | None],
     arrays: Sequence[tf.Tensor],
+    floats: Sequence[int],
     name: str,
+    again: Again | None,
 ) -> list[tf.Tensor | None]:
-    """`pull_back(upstream)`, through which nobody can take a gradient: neither by `upstream` nor by `arrays`."""
+    """`pull_back(upstream)`, whose own gradients `again` gives: by `upstream`, and by `arrays`, which are its `floats`.
+
+    Without it nobody can take them.
+    """
     known = {place: tf.convert_to_tensor(each) for place, each in upstream.items() if each is not None}
     if tf.executing_eagerly() and not private.may_record():
         return list(pull_back(known))
@@ -176,16 +236,28 @@ def _pulled_back(
     count = 0
 
     error = GradientError(
-        f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for\n  help: only first "
-        f"derivatives go through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
+        f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for, where it has none\n"
+        f"  help: take it in ordinary code or in a tf.function, not in a saved model; or keep the second derivative "
+        f"from flowing there with tf.stop_gradient(...)"
     )
 
     def sealed(*given: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         nonlocal count
 
-        def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> Any:
-            found = refused(error, given)
-            return found if variables is None else (found, refused(error, variables))
+        def second(*upstream: tf.Tensor, variables: Any = None) -> Any:
+            if again is None or is_saved():
+                found = refused(error, given)
+                return found if variables is None else (found, refused(error, variables))
+            flat, ways = iter(upstream), dict.fromkeys(range(count))
+            ways.update((n, next(flat)) for n in range(count) if n not in missing and n not in slices)
+            for n, each in slices.items():
+                changed, _ = next(flat), next(flat)
+                if changed is not None:
+                    places = tf.cast(each.indices, tf.int64)[:, None]
+                    ways[n] = tf.scatter_nd(places, changed, tf.constant(each.shape.as_list(), tf.int64))
+            by_upstream, by_arrays = again(dict(zip(known, given, strict=False)), [ways[n] for n in floats])
+            found = [*by_upstream, *by_arrays]
+            return found if variables is None else (found, [None for _ in variables])
 
         seeds = dict(zip(known, map(tf.stop_gradient, given), strict=False))
         found = list(pull_back(seeds))
@@ -194,7 +266,7 @@ def _pulled_back(
         slices = {n: each for n, each in enumerate(found) if isinstance(each, tf.IndexedSlices)}
         rows.update((n, each.shape) for n, each in slices.items())
         parts = [each for n, each in enumerate(found) if n not in missing and n not in slices]
-        return parts + [part for each in slices.values() for part in (each.values, each.indices)], no_gradient
+        return parts + [part for each in slices.values() for part in (each.values, each.indices)], second
 
     there = iter(tf.custom_gradient(sealed)(*known.values(), *arrays))
     whole = {place: next(there) for place in range(count) if place not in missing and place not in rows}

@@ -27,6 +27,7 @@ from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_
 from pcbatch.runtime.backends.tensorflow.connected import Connected
 from pcbatch.runtime.backends.tensorflow.contributions import Contributions, gradients_of
 from pcbatch.runtime.backends.tensorflow.expansion import CHOICES, Expansion
+from pcbatch.runtime.backends.tensorflow.lists import is_list
 
 _NO_GRADIENT = (
     "compute it in another way, give it a gradient with tf.custom_gradient, or keep gradients from it with "
@@ -102,7 +103,8 @@ class Linearized:
         anatomy = self.anatomy
         pairs = [*zip(outputs, self.seeds, strict=True)]
         every = [*anatomy.meetings()]
-        met = [output for each in every for output in each.operation.outputs if output.dtype.is_floating]
+        outputs_met = [output for each in every for output in each.operation.outputs]
+        met = [each for each in outputs_met if each.dtype.is_floating or is_list(each)]
         taken = [] if self.reruns else [*elements.taken(anatomy, self.signature, self.traced, self.outputs, reads)]
         reads = [place for place in reads if place not in {each.leaf for each in taken}]
         connected = self._connected(pairs, {id(self.traced.reads[each.leaf]) for each in taken})

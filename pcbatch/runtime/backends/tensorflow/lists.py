@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import work
+from pcbatch.runtime.backends.tensorflow.unrolling import static
 
 
 def is_list(tensor: tf.Tensor) -> bool:
@@ -51,7 +52,7 @@ def _number(tensor: tf.Tensor, lengths: Mapping[int, int]) -> int | None:
     """A length, if it is known: a number, or that of a list of `lengths`, as in the gradient of reading an entry."""
     if tensor.op.type == "TensorListLength":
         return lengths.get(id(tensor.op.inputs[0]))
-    length = tf.get_static_value(tensor)
+    length = static(tensor)
     return None if length is None or length < 0 else int(length)
 
 

@@ -234,6 +234,44 @@ def call(body: Body, arguments: Sequence[tf.Tensor], rule: Rule | None, name: st
     return outputs
 
 
+def repeated(
+    many: Callable[[Sequence[tf.Tensor], Any], Sequence[tf.Tensor | None]], tensors: Sequence[tf.Tensor], count: int
+) -> list[tf.Tensor | None]:
+    """`many(tensors, 1)`, without the axis of runs, as one operation that `many` vectorises; None for what it lacks.
+
+    The first `count` tensors are `[lanes, ...]`: of many runs `many` gets `[runs * lanes, ...]`. Where others differ by
+    run, one run is made after another. Nobody takes a gradient through the operation.
+    """
+    flags: list[bool] = []
+
+    def body(*leaves: tf.Tensor) -> list[tf.Tensor]:
+        found = [None if each is None else tf.convert_to_tensor(each) for each in many(list(leaves), 1)]
+        flags[:] = [each is not None for each in found]
+        return [each[0] for each in found if each is not None]
+
+    named = tf.autograph.experimental.do_not_convert(lambda *leaves: body(*leaves))
+    specs = [tf.TensorSpec(each.shape, each.dtype) for each in tensors]
+    function = _Function(tf.function(named, autograph=False).get_concrete_function(*specs), len(tensors))
+    outputs = function([*tensors, *function.concrete.captured_inputs])
+
+    def rows(tensor: tf.Tensor, is_stacked: bool, runs: tf.Tensor) -> tf.Tensor:
+        if not is_stacked:
+            tensor = tf.broadcast_to(tensor, tf.concat([[runs], tf.shape(tensor)], 0))
+        return tf.reshape(tensor, tf.concat([[-1], tf.shape(tensor)[2:]], 0))
+
+    def convert(inputs: Any) -> list[tuple[tf.Tensor, bool]]:
+        if any(is_stacked for _, is_stacked, _ in inputs.inputs[count:]):
+            return [(output, True) for output in Loop().outputs(function, inputs)]
+        runs = private.lanes_of(inputs)[0]
+        given = [rows(tensor, is_stacked, runs) for tensor, is_stacked, _ in inputs.inputs[:count]]
+        found = many([*given, *(tensor for tensor, _, _ in inputs.inputs[count : function.arguments])], runs)
+        return [(tf.convert_to_tensor(each), True) for each in found if each is not None]
+
+    private.set_rule(outputs[0].op, convert)
+    remaining = iter(outputs)
+    return [next(remaining) if flag else None for flag in flags]
+
+
 def batched_forms(graph: Any) -> list[str]:
     """The names of the functions called in a graph that have a form of their own for the whole batch."""
     names = (getattr(operation, "pcbatch_whole", None) for operation in graph.get_operations())

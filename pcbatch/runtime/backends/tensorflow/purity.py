@@ -34,14 +34,16 @@ def _refusal(code: str, pattern: str, message: str, help: str, stateful: bool = 
 
 
 _RANDOM = "draw with `pcbatch.random` from a key that the function is given: `x = pcbatch.random.normal(key)`"
+_SEEDED = f"{_RANDOM}; for tf.nn.dropout write `with pcbatch.random.seeded(key):` around it"
 
 _DRAWS = "PCB118"
 
 _REFUSALS = (
     _refusal(
         "PCB118",
-        r"Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)",
-        "has no rule for a seed per lane",
+        r"Stateless(?!Random(GetKeyCounter|GetAlg|(Uniform|UniformInt|UniformFullInt|Normal)V2)$)"
+        r"(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)",
+        "has no rule for a seed per lane; stateless_uniform and stateless_normal have one",
         _RANDOM,
         False,
     ),
@@ -49,13 +51,14 @@ _REFUSALS = (
         "PCB118",
         r".*(Random|Multinomial|TruncatedNormal|StatefulUniform|StatefulStandardNormal|Rng).*",
         "draws from hidden state, which would happen once for the whole batch",
-        _RANDOM,
+        _SEEDED,
     ),
     _refusal(
         "PCB112",
         r"Assign|Resource(Scatter|Apply|SparseApply|StridedSliceAssign)|VarHandleOp|DestroyResource",
         "makes or changes a variable, which would happen for the whole batch",
-        "return the new value and assign it outside the batched call",
+        "return the new value and assign it outside the batched call; around a layer of Keras that draws, such as "
+        "Dropout, write `with pcbatch.random.seeded(key):`",
     ),
     _refusal(
         "PCB119",

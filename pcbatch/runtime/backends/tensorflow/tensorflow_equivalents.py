@@ -5,7 +5,9 @@ Or is none there though it is one in eager code: in a graph some take no bool, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,32 @@ def pad(
     return tf.pad(tensor, paddings, mode, constant_values, name)
 
 
-EQUIVALENTS: dict[str, Callable[..., Any]] = {"cond": cond, "constant": constant, "pad": pad}
-NAMES = {name: name for name in EQUIVALENTS}
+Sampler = Callable[[Any, tf.DType], tf.Tensor]
+"""A function of shape and dtype that draws uniform numbers."""
+
+_sampler: ContextVar[Sampler | None] = ContextVar("sampler", default=None)
+
+
+@contextlib.contextmanager
+def drawing(sampler: Sampler) -> Iterator[None]:
+    """Let `dropout` draw by this function inside."""
+    token = _sampler.set(sampler)
+    try:
+        yield
+    finally:
+        _sampler.reset(token)
+
+
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> tf.Tensor:
+    """`tf.nn.dropout`, which draws from hidden state; `drawing` says from where else, whatever the `seed`."""
+    sampler = _sampler.get()
+    if sampler is None:
+        return tf.nn.dropout(x, rate, noise_shape, seed, name)
+    x = tf.convert_to_tensor(x)
+    rate = commit(rate, x.dtype) if isinstance(rate, Weak) else rate
+    return tf.nn.experimental.general_dropout(x, rate, sampler, noise_shape, name)
+
+
+EQUIVALENTS: dict[str, Callable[..., Any]] = {"cond": cond, "constant": constant, "nn.dropout": dropout, "pad": pad}
+NAMES = {path: function.__name__ for path, function in EQUIVALENTS.items()}
 """Path in `tensorflow` to attribute of this module."""

@@ -23,7 +23,14 @@ def static(value: Value) -> Any:
     """The number that a value is, if it is known."""
     if isinstance(value, np.ndarray | np.generic):
         return value
-    return tf.get_static_value(value) if tf.is_tensor(value) else None
+    if not tf.is_tensor(value):
+        return None
+    known = tf.get_static_value(value)
+    return folded(value.op, value.op.inputs) if known is None and value.op.type in _FOLDED else known
+
+
+def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda array, axis: function(array, axis=tuple(np.ravel(axis)))
 
 
 _FOLDED: dict[str, Callable[..., Any]] = {
@@ -38,7 +45,9 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "LogicalAnd": np.logical_and,
     "LogicalNot": np.logical_not,
     "LogicalOr": np.logical_or,
+    "Max": _reduced(np.max),
     "Maximum": np.maximum,
+    "Min": _reduced(np.min),
     "Minimum": np.minimum,
     "Mul": np.multiply,
     "NotEqual": np.not_equal,
@@ -60,7 +69,8 @@ def folded(operation: Any, given: Sequence[Value]) -> Any:
     known = [static(each) for each in given]
     if function is None or any(each is None or each.size > _SMALL for each in known):
         return None
-    return np.asarray(function(*known), operation.outputs[0].dtype.as_numpy_dtype)
+    found = np.asarray(function(*known), operation.outputs[0].dtype.as_numpy_dtype)
+    return found if found.shape == operation.outputs[0].shape else None
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------

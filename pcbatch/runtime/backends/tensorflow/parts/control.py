@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Ended, Explanation, Launch, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.protocol import Ended, Explanation, Further, Launch, Lowering, PullBack, Spec
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
@@ -218,19 +218,27 @@ class TensorFlowControl:
     def may_be_differentiated(self, arrays: Sequence[tf.Tensor]) -> bool:
         return not tf.executing_eagerly() or private.is_watched(arrays)
 
+    def in_runs(self, array: tf.Tensor, runs: Any) -> tf.Tensor:
+        lanes = tf.shape(array)[0] // runs
+        return tf.reshape(array, tf.concat([[runs, lanes], tf.shape(array)[1:]], 0))
+
+    def sum_runs(self, array: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(array, axis=1)
+
     def differentiable(
         self,
         function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
         arrays: Sequence[tf.Tensor],
         name: str,
+        further: Further | None = None,
     ) -> list[tf.Tensor]:
-        return gradients.differentiable(function, arrays, name)
+        return gradients.differentiable(function, arrays, name, further)
 
     def runs_now(self) -> bool:
         return tf.executing_eagerly()
 
     def is_vectorized(self) -> bool:
-        return not tf.executing_eagerly() and private.in_vectorized_map(tf.get_current_name_scope())
+        return gradients.is_vectorized()
 
     def runs_unseen(self) -> bool:
         return private.is_unseen()

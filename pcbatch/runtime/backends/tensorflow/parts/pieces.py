@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,6 +24,7 @@ from pcbatch.runtime.backends.tensorflow import (
     pieces,
     scattering,
     structures,
+    tangents,
     traces,
     unsigned,
 )
@@ -95,6 +96,9 @@ class TensorFlowPieces:
 
     def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
         return traces.captured(piece, reads, shared)
+
+    def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
+        return tangents.tangent(piece, signature)
 
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         return linearize.Linearized(piece, signature, wanted)

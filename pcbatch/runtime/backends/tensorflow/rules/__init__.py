@@ -22,6 +22,7 @@ from pcbatch.runtime.backends.tensorflow import graphs, lists, private, work
 from pcbatch.runtime.backends.tensorflow.rules import (
     arrays,
     convolutions,
+    draws,
     elements,
     extremes,
     functions,
@@ -41,6 +42,7 @@ from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus, sums
 RULES: dict[str, Rule] = {
     **arrays.RULES,
     **convolutions.RULES,
+    **draws.RULES,
     **elements.RULES,
     **images.RULES,
     **linear_algebra.RULES,
@@ -148,7 +150,8 @@ def is_taken_as_it_is(operation: Any) -> bool:
         return False
     if any(each.dtype in (tf.variant, tf.resource) for each in (*operation.inputs, *operation.outputs)):
         return False
-    return not extremes.is_made_otherwise(operation) and not functions.has_corrections(operation)
+    made_otherwise = extremes.is_made_otherwise(operation) or draws.is_made_otherwise(operation)
+    return not made_otherwise and not functions.has_corrections(operation)
 
 
 class Conversion:
@@ -244,7 +247,7 @@ class Conversion:
                 self.give(operation.outputs[0], Converted(function(inputs[0].t), inputs[0].is_stacked))
             return
         outputs = straight.converted(operation, inputs)
-        for family in (extremes, slopes, elements):
+        for family in (extremes, slopes, elements, draws):
             outputs = outputs or family.same_for_all(operation, inputs)
         if outputs is None and (self.lanes is None or self._is_shared(operation, inputs)):
             outputs = self._of_one(operation, inputs)

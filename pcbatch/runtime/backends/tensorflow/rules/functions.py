@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import graphs, private, work
-from pcbatch.runtime.backends.tensorflow.rules import extremes, loops, powers, slopes
+from pcbatch.runtime.backends.tensorflow.rules import draws, extremes, loops, powers, slopes
 from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 
 _numbers = itertools.count()
@@ -55,7 +55,7 @@ def called(operation: Any) -> tuple[Any, list[tf.Tensor]] | None:
 
 def _is_corrected(operation: Any) -> bool:
     of_kind = extremes.is_corrected(operation) or slopes.is_corrected(operation) or powers.is_whole(operation)
-    return of_kind or softplus.stands_in(operation) is not None
+    return of_kind or draws.is_made_otherwise(operation) or softplus.stands_in(operation) is not None
 
 
 def _inside(operation: Any) -> Iterator[Any]:

@@ -1,0 +1,223 @@
+"""Second derivatives and Jacobians through batched calls, against tapes over lane after lane and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pcbatch
+
+RNG = np.random.default_rng(0)
+W = tf.Variable(RNG.normal(size=(2, 2)) * 0.5)
+TABLE = tf.Variable(RNG.normal(size=(5, 2)))
+X = tf.constant([[1.0, 2.0], [3.0, 0.5], [0.1, 0.2]], tf.float64)
+COUNTS, WORDS = tf.constant([2, 0, 3]), tf.constant([[0, 1, 0], [2, 2, 4], [1, 0, 3]])
+
+
+@pcbatch.autobatch
+def loop(x, n):
+    while n > 0:
+        x = tf.tanh(tf.linalg.matvec(W, x)) + 0.1 * x * x
+        n = n - 1
+    return x
+
+
+@pcbatch.autobatch
+def tree(x, n):
+    if n <= 1:
+        return tf.sin(x) * x
+    a = tree(x * 0.9, n - 1)
+    b = tree(x + 0.1, n - 2)
+    return tf.tanh(tf.linalg.matvec(W, a)) * b
+
+
+@pcbatch.autobatch
+def looked_up(words, n):
+    state = tf.zeros([2], tf.float64)
+    for i in range(n):
+        state = 1.1 * tf.tanh(state + tf.gather(TABLE, words[i]))
+    return state
+
+
+@pcbatch.autobatch
+def stored(x, n):
+    a = tf.zeros([4], tf.float64)
+    for i in range(n):
+        a[i] = x[0] * x[1] * tf.cast(i + 1, tf.float64)
+        a[0] += a[i] ** 2
+    return a
+
+
+@pcbatch.autobatch
+def faulty(x, n):
+    assert n > 0, "none"
+    return x**3 * tf.cast(n, tf.float64)
+
+
+CASES = {
+    "loop": (loop, (X, COUNTS), (X, W)),
+    "tree": (tree, (X, COUNTS), (X, W)),
+    "looked_up": (looked_up, (WORDS, COUNTS), (TABLE,)),
+    "stored": (stored, (X, COUNTS), (X,)),
+}
+
+
+def alone(function):
+    return lambda *given: tf.stack([function.single(*(each[lane] for each in given)) for lane in range(len(given[0]))])
+
+
+def product(function, arguments, sources, directions):
+    """The product of the Hessian of a sum of squares with a direction: by reverse mode over reverse mode."""
+    with tf.GradientTape() as outer:
+        outer.watch(sources)
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            y = tf.reduce_sum(function(*arguments) ** 2)
+        slopes = tape.gradient(y, sources)
+        along = tf.add_n([tf.reduce_sum(tf.convert_to_tensor(a) * b) for a, b in zip(slopes, directions, strict=True)])
+    return outer.gradient(along, sources)
+
+
+def directions(sources):
+    return [tf.constant(np.random.default_rng(5).normal(size=each.shape)) for each in sources]
+
+
+def close(found, wanted, **how):
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(
+            tf.convert_to_tensor(a), tf.convert_to_tensor(b), **({"rtol": 1e-8, "atol": 1e-10} | how)
+        )
+
+
+OPTIONS = [{"form": "lockstep"}, {"tape": "replay"}, {"fork": True}, {"strategy": "local"}]
+SLOW = [
+    pytest.param(name, o, marks=pytest.mark.slow) for name in CASES for o in ({}, *OPTIONS) if (name, o) != ("loop", {})
+]
+
+
+@pytest.mark.parametrize(("name", "options"), [("loop", {}), *SLOW])
+def test_a_product_with_the_hessian(name, options):
+    function, arguments, sources = CASES[name]
+    along = directions(sources)
+    wanted = product(alone(function), arguments, sources, along)
+    close(product(function.options(**options), arguments, sources, along), wanted)
+
+
+@pytest.mark.slow
+def test_a_product_with_the_hessian_is_a_difference_of_gradients():
+    (way,) = directions([X])
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tree(x, COUNTS) ** 2)
+        return tape.gradient(y, x)
+
+    step = 1e-5
+    close(
+        product(tree, (X, COUNTS), [X], [way]),
+        [(slope(X + step * way) - slope(X - step * way)) / (2 * step)],
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.slow
+def test_in_and_around_a_tf_function():
+    along = directions([X, W])
+    wanted = product(alone(loop), (X, COUNTS), (X, W), along)
+    inside = tf.function(lambda x, n: product(loop, (x, n), (x, W), along), autograph=False)
+    close(inside(X, COUNTS), wanted)
+    around = tf.function(lambda x, n: loop(x, n), autograph=False)
+    close(product(around, (X, COUNTS), (X, W), along), wanted)
+
+
+@pytest.mark.slow
+def test_third_derivatives():
+    @pcbatch.autobatch
+    def power(x, n):
+        y = tf.ones([], tf.float64)
+        for _ in range(n):
+            y *= x
+        return y
+
+    x, n = tf.constant([2.0, 3.0, 5.0], tf.float64), tf.constant([4, 3, 1])
+    with tf.GradientTape() as third, tf.GradientTape() as second, tf.GradientTape() as first:
+        for tape in (third, second, first):
+            tape.watch(x)
+        y = power(x, n)
+        slope = first.gradient(y, x)
+        curve = second.gradient(slope, x)
+    np.testing.assert_allclose(third.gradient(curve, x), [48.0, 6.0, 0.0], rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_forward_mode_over_reverse_mode():
+    (way,) = directions([X])
+    with tf.autodiff.ForwardAccumulator(X, way) as accumulator:
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = tf.reduce_sum(alone(loop)(X, COUNTS) ** 2)
+        slope = tape.gradient(y, X)
+    close(product(loop, (X, COUNTS), [X], [way]), [accumulator.jvp(slope)])
+
+
+@pytest.mark.slow
+def test_a_failed_lane_has_no_second_derivative_and_no_lanes_have_none():
+    n = tf.constant([2, 0, 1])
+    with tf.GradientTape() as outer:
+        outer.watch(X)
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = tf.reduce_sum(faulty.run(X, n).value[0]) + tf.reduce_sum(faulty.run(X, n).value[2])
+        total = tf.reduce_sum(tape.gradient(y, X))
+    close([outer.gradient(total, X)], [tf.stack([12.0 * X[0], 0.0 * X[1], 6.0 * X[2]])])
+    empty = product(loop, (X[:0], COUNTS[:0]), (X[:0], W), [X[:0], tf.ones_like(W)])
+    close(empty, [X[:0], tf.zeros_like(W)])
+
+
+def jacobian(function, arguments, source, kind="jacobian", **how):
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(source)
+        y = function(*arguments)
+    return getattr(tape, kind)(y, source, **how)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("loop", 0),
+        *(
+            pytest.param(n, p, marks=pytest.mark.slow)
+            for n, p in [("loop", 1), ("tree", 0), ("tree", 1), ("looked_up", 0), ("stored", 0)]
+        ),
+    ],
+)
+def test_all_rows_of_a_jacobian_at_once(name, place):
+    function, arguments, sources = CASES[name]
+    wanted = jacobian(alone(function), arguments, sources[place], experimental_use_pfor=False)
+    close([jacobian(function, arguments, sources[place])], [wanted])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_jacobians_of_a_batch(options):
+    wanted = [jacobian(alone(tree), (X[k : k + 1], COUNTS[k : k + 1]), X[k : k + 1]) for k in range(1)]
+    found = jacobian(tree.options(**options), (X, COUNTS), X, "batch_jacobian")
+    close([found[0]], [wanted[0][0, :, 0]])
+    inside = tf.function(lambda x, n: jacobian(tree.options(**options), (x, n), x, "batch_jacobian"), autograph=False)
+    close([inside(X, COUNTS)], [found])
+
+
+@pytest.mark.slow
+def test_a_hessian_by_a_jacobian_of_the_gradient():
+    def hessian(function):
+        with tf.GradientTape() as outer:
+            outer.watch(X)
+            with tf.GradientTape() as tape:
+                tape.watch(X)
+                y = tf.reduce_sum(function(X, COUNTS) ** 2)
+            slope = tape.gradient(y, X)
+        return outer.jacobian(slope, X, experimental_use_pfor=function is loop)
+
+    close([hessian(loop)], [hessian(alone(loop))])
