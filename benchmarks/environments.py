@@ -47,6 +47,7 @@ class Environment:
 
 
 JAX = Environment("jax", ("jax==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
+NUTPIE = Environment("nutpie", ("nutpie==0.16.8", "numba==0.68.1", "jax==0.10.2"))
 NUMBA = Environment("numba", ("numba==0.68.1",))
 TENSORFLOW_PROBABILITY = Environment(
     "tfp", ("tensorflow==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")

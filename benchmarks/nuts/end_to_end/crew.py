@@ -19,6 +19,7 @@ from benchmarks.environments import (
     DEVICES,
     FOLDER,
     JAX,
+    NUTPIE,
     TENSORFLOW_PROBABILITY,
     Environment,
     PeerUnavailableError,
@@ -58,6 +59,8 @@ CONTESTANTS = {
     "blackjax-one-device": Contestant("blackjax_run", "", JAX),
     "numpyro": Contestant("numpyro_run", "", JAX, DEVICES),
     "numpyro-one-device": Contestant("numpyro_run", "", JAX),
+    "nutpie": Contestant("nutpie_run", "", NUTPIE),
+    "nutpie-low-rank": Contestant("nutpie_run", "low-rank", NUTPIE),
     "tfp": Contestant("tfp_run", "cores", TENSORFLOW_PROBABILITY),
     "tfp-one-device": Contestant("tfp_run", "", TENSORFLOW_PROBABILITY),
 }
@@ -114,7 +117,9 @@ class Run:
         self._posterior, self._question = posterior, question
         self._model = POSTERIORS[posterior]
         self._data = {name: array.astype(np.float32) for name, array in self._model.data().items()}
-        self._reference = self._model.reference()
+        self._reference = (
+            self._model.reference() if self._model.reference else np.full((4, self._model.numbers), np.nan)
+        )
         self._processes: dict[str, Process] = {}
         self._folder = tempfile.TemporaryDirectory()
         self.found = {name: Figures() for name in names}
@@ -200,11 +205,11 @@ def distance(draws: np.ndarray, reference: np.ndarray) -> float:
 
     Args:
         draws: `[chains, draws, numbers]`.
-        reference: mean, its error, standard deviation, its error, `[4, numbers]`.
+        reference: mean, its error, standard deviation, its error, `[4, numbers]`; NaN where they are not known.
     """
     if not np.isfinite(draws).all():
         return np.inf
     draws = draws.astype(float)
     found = np.array([draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))])
     combined = np.hypot(np.array(errors(draws)), reference[1::2])
-    return float(np.abs((found - reference[::2]) / combined).max())
+    return float(np.nanmax(np.abs((found - reference[::2]) / combined), initial=0.0))

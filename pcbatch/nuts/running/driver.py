@@ -203,7 +203,7 @@ class Course:
         # Arrays: TensorFlow takes NumPy's own scalars in twice the time.
         numbers = [np.array(number, np.int32) for number in (self.done, count, thin)]
         target = np.array(settings.target_accept, settings.dtype)
-        return (plan_of(actions), *numbers, target, self._operand, settings.adapt == "per_chain")
+        return (plan_of(actions), *numbers, target, self._operand, settings.adapt is not None)
 
     def _with_draws(self, moved: np.ndarray, statistics: Arrays) -> Mapping[str, tuple[Arrays, ...]]:
         """The chunks so far and these, where they are to be given back."""
