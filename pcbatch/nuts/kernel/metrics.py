@@ -86,7 +86,7 @@ def learned_metric(window: Window, metric: Metric) -> Metric:
     A diagonal keeps single entries of before, such as that of a number whose gradient has not changed.
     """
     draws, _, spread = window
-    if metric.inverse.shape.rank == 1:
+    if window.mean.shape.rank == 2:
         inverse = tf.sqrt(spread[0]) / tf.sqrt(spread[1])
         factor = tf.math.rsqrt(inverse)
         sound = tf.math.is_finite(inverse) & tf.math.is_finite(factor)
