@@ -59,6 +59,8 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 """How many this process and those that it starts may use."""
 DEVICES = f"--xla_force_host_platform_device_count={CORES}"
 """A device of JAX's for each core; by default there is one, whose small kernels keep one core busy."""
+NATIVE_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
+"""XLA's CPU compiler makes one native function of each loop of fewer bytes; 1 kB by default."""
 
 
 def with_flags(flags: str) -> dict[str, str]:
