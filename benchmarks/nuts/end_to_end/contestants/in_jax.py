@@ -125,6 +125,7 @@ def of_vector(model: Posterior, posterior: str) -> tuple[Callable[[Any, Any], An
     logs, logits = ([places[name] for name in names] for names in (model.positive, model.unit))
 
     def forward(q: Any) -> Any:
+        q = jnp.asarray(q)
         for place in logs:
             q = q.at[..., place].set(jnp.exp(q[..., place]))
         for place in logits:
