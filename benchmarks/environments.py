@@ -63,6 +63,7 @@ class Environment:
 
 JAX = Environment("jax", ("jax==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
 JAX_ON_GPU = Environment("jax-gpu", ("jax[cuda13]==0.10.2", "numpyro==0.22.0", "blackjax==1.7.1"))
+NUTPIE = Environment("nutpie", ("nutpie==0.16.8", "numba==0.68.1", "jax==0.10.2"))
 NUMBA = Environment("numba", ("numba==0.68.1",))
 TENSORFLOW_PROBABILITY = Environment(
     "tfp", ("tensorflow==2.21.0", "tensorflow-probability==0.25.0", "tf-keras==2.21.0")
@@ -77,6 +78,8 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 """How many this process and those that it starts may use."""
 DEVICES = f"--xla_force_host_platform_device_count={CORES}"
 """A device of JAX's for each core; by default there is one, whose small kernels keep one core busy."""
+NATIVE_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
+"""XLA's CPU compiler makes one native function of each loop of fewer bytes; 1 kB by default."""
 
 
 def with_flags(flags: str) -> dict[str, str]:

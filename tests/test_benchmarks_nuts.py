@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.conversation import ContestantError
 from benchmarks.environments import with_flags
-from benchmarks.nuts import crew
+from benchmarks.nuts import adaptation, crew, many_chains
 from benchmarks.nuts.contestants.parts import joined, parted
 from benchmarks.nuts.crew import Crew
 from benchmarks.nuts.pages import page
@@ -131,3 +131,41 @@ def test_flags_come_beside_those_that_are_set(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--one")
     assert with_flags("--other") == {"XLA_FLAGS": "--one --other"}
     assert with_flags("") == {}
+
+
+def learned(size, gradients, means=(0.0, 0.0)):
+    """Figures of one run of an adaptation: effective sizes of x and twice that of x^2, means with errors of 1."""
+    return adaptation.Figures([(size, 2 * size)], [gradients], [500], [list(means), [1.0, 1.0]])
+
+
+def test_adaptation_is_judged_by_effective_sizes_of_a_gradient():
+    found = {
+        "mesquite": {"pcbatch": learned(100, 1000), "nutpie": learned(200, 1000, means=(3.0, 0.0))},
+        "arK": {"pcbatch": learned(400, 1000), "nutpie": learned(100, 1000)},
+        "garch": {"pcbatch": adaptation.Figures(failure="ended"), "nutpie": learned(100, 1000)},
+    }
+    assert adaptation.ratios(found, "pcbatch") == {"mesquite": (0.5, 0.5), "arK": (4.0, 4.0)}
+    x, x2, means = adaptation.verdicts(found)
+    assert "x: 1.41 times nutpie's in the geometric mean, least 0.50 (mesquite)" in x
+    assert "not reached" in x
+    assert "x^2: 1.41" in x2
+    assert f"than {3 / 2**0.5:.1f} errors (mesquite)" in means
+    text = "\n".join(adaptation.page(found, adaptation.Question(8, 1000, 100, 1), "Measured here."))
+    assert "| mesquite | 8 | pcbatch | 1.2 | 100.0 | 200.0 | 0.50 | 0.50 | 62 |" in text
+    assert "| garch |  | pcbatch | ended |" in text
+
+
+def test_quantiles_of_known_densities():
+    found = np.sort(np.random.default_rng(0).gamma(2.0, size=400_000))
+    for level, quantile in zip(many_chains.LEVELS, many_chains.KNOWN["gammas"].quantiles, strict=True):
+        below = np.searchsorted(found, quantile) / len(found)
+        assert abs(below - level) < 4 * np.sqrt(level * (1 - level) / len(found))
+    np.testing.assert_allclose(many_chains.KNOWN["normals"].quantiles, [-1.6449, 1.6449, -3.0902, 3.0902], atol=1e-4)
+
+
+def test_many_chains_are_compared_at_equal_time():
+    many = many_chains.Figures(4096, 100, 50, [4.0], [[0.1, 0.1, 0.1, 0.2, 0.2]], [1.01])
+    few = many_chains.Figures(8, 1000, 2000, [1.0], [[0.2, 0.3, 0.4, 0.4, 0.4]], [1.0])
+    text = "\n".join(many_chains.page({"normals": (many, few)}, 16, 1, "Measured here."))
+    assert "| normals | 4,096 | 100 | 50 | 4.00 | 0.1000 | 0.1000 | 0.2000 | 1.010 |" in text
+    assert "mean 1.00, quantiles 0.57, tails 1.00" in text

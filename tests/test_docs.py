@@ -231,6 +231,31 @@ def test_the_code_of_the_samplers_page_runs(tmp_path, monkeypatch):
     assert found.extra["contrast"].shape == (4, 1000)
 
 
+SHOWN_AS = {"mean": ".2f", "sd": ".2f", "mcse_mean": ".3f", "mcse_sd": ".3f", "ess_bulk": ".1f", "ess_tail": ".1f"}
+"""Digits of the table on the sampler's page; three of what is not here."""
+
+
+@pytest.mark.slow
+def test_the_samplers_page_shows_the_table_of_its_first_program(tmp_path):
+    """Draws depend on how a machine rounds, so what is shown need only be near; UPDATE_GOLDENS=1 writes it."""
+    path = ROOT / "docs" / "nuts.md"
+    text = path.read_text(encoding="utf-8")
+    program, shown = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE).groups()
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    table = runpy.run_path(str(tmp_path / "program.py"))["samples"].summary()
+    digits = {name: f"{{:{SHOWN_AS.get(name, '.3f')}}}".format for name in table}
+    if os.environ.get("UPDATE_GOLDENS"):
+        path.write_text(text.replace(shown, table.to_string(formatters=digits) + "\n"), encoding="utf-8")
+        return
+    head, *rows = (line.split() for line in shown.splitlines())
+    assert head == [*table]
+    assert [row[0] for row in rows] == [*table.index]
+    found = np.array([[float(each) for each in row[1:]] for row in rows])
+    near = table[["mean", "sd"]].to_numpy()
+    np.testing.assert_allclose(found[:, :2], near, atol=0.01)
+    np.testing.assert_allclose(found[:, 4:6], table[["ess_bulk", "ess_tail"]].to_numpy(), rtol=0.25)
+
+
 def test_slow_tests_are_there():
     """A test that `slow.txt` names is a function of the file that it names."""
     for line in (ROOT / "tests" / "slow.txt").read_text().splitlines():

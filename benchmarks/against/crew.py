@@ -15,6 +15,7 @@ from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import (
     DEVICES,
     JAX,
+    NATIVE_LOOPS,
     NUMBA,
     TENSORFLOW_PROBABILITY,
     Environment,
@@ -30,8 +31,6 @@ FIRST = 3
 """Times as long as a warm call may a first one take, which compiles."""
 LOOPS = ("collatz", "rejection", "bisection", "rk45")
 """The tasks without recursion and without writes to elements."""
-SMALL_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
-"""XLA's CPU compiler makes one native function of each loop of fewer bytes; 1 kB by default."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ CONTESTANTS = {
     "vmap": Contestant("in_jax", "vmap", CHEAP, JAX),
     "vmap, one loop": Contestant("in_jax", "one loop", CHEAP, JAX),
     "vmap, cores": Contestant("in_jax", "vmap, cores", CHEAP, JAX, DEVICES),
-    "lax.map": Contestant("in_jax", "map", CHEAP, JAX, SMALL_LOOPS),
-    "lax.map, cores": Contestant("in_jax", "map, cores", CHEAP, JAX, f"{SMALL_LOOPS} {DEVICES}"),
+    "lax.map": Contestant("in_jax", "map", CHEAP, JAX, NATIVE_LOOPS),
+    "lax.map, cores": Contestant("in_jax", "map, cores", CHEAP, JAX, f"{NATIVE_LOOPS} {DEVICES}"),
     "numba": Contestant("numba_loops", "", environment=NUMBA),
     "numba, cores": Contestant("numba_loops", "cores", environment=NUMBA),
     "C": Contestant("in_c", tasks=CHEAP),

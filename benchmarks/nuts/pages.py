@@ -21,8 +21,9 @@ All samplers have the same
 - step size, which stays fixed, unit metric, greatest depth (10) and precision (float32).
 
 Timed calls take turns. pcbatch, BlackJAX and NumPyro share the chains among one device for each core (`jax.pmap`), TFP
-among threads. `blackjax-one-device` runs on one of these devices. `loop-xla` draws nothing: it makes leapfrog steps of
-all chains in a loop, compiled by XLA.
+among threads. `blackjax-native` and `numpyro-native` run the chains of a device one after another (`jax.lax.map`), with
+XLA's native loops. `blackjax-one-device` runs on one of these devices. `loop-xla` draws nothing: it makes leapfrog
+steps of all chains in a loop, compiled by XLA.
 
 - A *useful gradient* is a leapfrog step that a chain needed, by the sampler's own statistics. "Of use" is useful
   gradients over computed ones.

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from benchmarks import conversation
-from benchmarks.environments import DEVICES, JAX, TENSORFLOW_PROBABILITY, Environment, with_flags
+from benchmarks.environments import DEVICES, JAX, NATIVE_LOOPS, TENSORFLOW_PROBABILITY, Environment, with_flags
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,10 @@ CONTESTANTS = {
         Contestant("autobatched-graph", "tfp_autobatched", "graph", TENSORFLOW_PROBABILITY),
         Contestant("autobatched-stackless", "tfp_autobatched", "stackless", TENSORFLOW_PROBABILITY),
         Contestant("numpyro", "numpyro_sampler", "", JAX, DEVICES),
+        Contestant("numpyro-native", "numpyro_sampler", "native", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
         Contestant("numpyro-one-device", "numpyro_sampler", "", JAX),
         Contestant("blackjax", "blackjax_sampler", "", JAX, DEVICES),
+        Contestant("blackjax-native", "blackjax_sampler", "native", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
         Contestant("blackjax-one-device", "blackjax_sampler", "", JAX),
         Contestant("loop-xla", "leapfrog_loop", "xla"),
         Contestant("loop-graph", "leapfrog_loop", "graph"),

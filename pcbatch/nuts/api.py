@@ -76,7 +76,7 @@ def sample(
         data: what `log_density` is given beside the parameters, unbatched; new data of equal shapes compile nothing.
             Floats are cast to `dtype`, ints stay ints.
         chains: how many; a chain's random numbers depend on `seed` and its own number alone.
-        warmup: trajectories that come before the first draw, in which step size and metric are adapted as Stan does.
+        warmup: trajectories that come before the first draw, in which step size and metric are adapted.
         draws: of each chain.
         seed: of the random numbers.
         init: chains start at `initial` plus uniform noise from (-1, 1) in each coordinate ("jitter"), uniformly in
@@ -90,7 +90,8 @@ def sample(
             one (else it must be given).
         inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
             of the parameters in `initial`, before bijectors; ones by default.
-        metric: "diag", a scale for each coordinate, or "dense".
+        metric: "diag", a scale for each coordinate, learned from draws and their gradients, or "dense", a covariance
+            matrix, learned from draws.
         target_accept: the mean acceptance probability that the step size is adapted to.
         max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.

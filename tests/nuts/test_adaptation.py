@@ -44,12 +44,12 @@ def test_a_plan_of_too_many_phases():
 
 
 def stan_step_sizes(first, acceptances, target):
-    """`stepsize_adaptation.hpp`, written in Python: the step size after each update, and the averaged one."""
-    mu, s_bar, x_bar, found = np.log(10 * first), 0.0, 0.0, []
+    """`stepsize_adaptation.hpp`, in Python: the step size after each update, and the averaged one; shorter strides."""
+    mu, s_bar, x_bar, found = np.log(2 * first), 0.0, 0.0, []
     for counter, acceptance in enumerate(acceptances, start=1):
         eta = 1 / (counter + 10)
         s_bar = (1 - eta) * s_bar + eta * (target - min(acceptance, 1))
-        x = mu - s_bar * np.sqrt(counter) / 0.05
+        x = mu - s_bar * np.sqrt(counter) / 0.2
         x_eta = counter**-0.75
         x_bar = (1 - x_eta) * x_bar + x_eta * x
         found.append(np.exp(x))
@@ -68,10 +68,25 @@ def test_dual_averaging_is_that_of_stan():
 
 
 def test_dual_averaging_finds_the_step_that_is_accepted_as_wanted():
-    averaging = adaptation.restarted(number(0.01))
+    averaging = adaptation.restarted(number(0.1))
     for _ in range(300):  # a density where a step of length e is accepted with probability exp(-e)
         averaging = adaptation.learned_step(averaging, tf.exp(-tf.exp(averaging.log_step)), number(0.7))
     np.testing.assert_allclose(tf.exp(averaging.log_step_mean), -np.log(0.7), rtol=0.02)
+
+
+@pytest.mark.parametrize("gamma", [0.2, 0.05])
+def test_the_mean_step_is_not_too_short_where_acceptance_falls_off(gamma, monkeypatch):
+    """Longer steps than 1 are never accepted, as beyond the limit of stability; shorter ones with 1 - step^4 / 2."""
+    assert adaptation.GAMMA == 0.2
+    monkeypatch.setattr(adaptation, "GAMMA", gamma)
+    averaging, random = adaptation.restarted(tf.fill([256], number(0.5))), np.random.default_rng(1)
+    for _ in range(50):
+        step = np.exp(averaging.log_step.numpy())
+        mean = np.where(step < 1, 1 - 0.5 * step**4, 0.0)
+        averaging = adaptation.learned_step(averaging, number(random.uniform(0.5, 1.5, 256) * mean), number(0.8))
+    step = np.exp(averaging.log_step_mean.numpy())
+    acceptance = (1 - 0.5 * step**4).mean()
+    assert (0.78 < acceptance < 0.88) == (gamma == 0.2), acceptance
 
 
 def search(acceptance_of, step_size):

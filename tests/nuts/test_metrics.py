@@ -9,12 +9,12 @@ from pcbatch.nuts.kernel.metrics import (
     Metric,
     Window,
     add_draw,
-    empty_window,
     learned_metric,
     metric_of,
     momentum,
     velocities,
     velocity,
+    window_for,
 )
 
 DIAGONAL = np.array([4.0, 0.25, 1.0])
@@ -26,10 +26,14 @@ def as_matrix(array):
     return np.diag(array) if array.ndim == 1 else array
 
 
-def window_of(draws, inverse):
-    window = empty_window(Window(tf.constant(0.0, tf.float64), tf.zeros(3, tf.float64), tf.constant(inverse)))
-    for draw in draws:
-        window = add_draw(window, tf.constant(draw, tf.float64))
+PRECISION = np.linalg.inv(DENSE)
+
+
+def window_of(draws, inverse, gradients=None):
+    window = Window(*map(tf.constant, window_for(inverse)))
+    slopes = -np.asarray(draws, float).reshape(-1, 3) @ PRECISION if gradients is None else gradients
+    for draw, slope in zip(draws, slopes, strict=True):
+        window = add_draw(window, tf.constant(draw, tf.float64), tf.constant(slope, tf.float64))
     return window
 
 
@@ -57,23 +61,46 @@ def test_momenta_have_the_mass_matrix_as_covariance(inverse):
     np.testing.assert_array_less(np.abs(p.T @ p / len(p) - mass), 4.5 * error)
 
 
-@BOTH
-def test_windows_are_numpy_moments_shrunk_as_stan_does(inverse):
+def test_a_diagonal_is_the_root_of_the_variances_of_draws_over_those_of_gradients():
     draws = np.random.default_rng(2).normal(size=(40, 3)) @ np.linalg.cholesky(DENSE).T + [1e3, 0.0, -5.0]
-    window = window_of(draws, inverse)
+    window = window_of(draws, DIAGONAL)
+    np.testing.assert_allclose(window.mean[0], draws.mean(axis=0), rtol=1e-13)
+    metric = learned_metric(window, metric_of(DIAGONAL))
+    expected = np.sqrt(draws.var(axis=0) / (draws @ PRECISION).var(axis=0))
+    np.testing.assert_allclose(metric.inverse, expected, rtol=1e-9)
+    np.testing.assert_allclose(metric.factor, expected**-0.5, rtol=1e-9)
+
+
+def test_two_draws_tell_the_scales_of_independent_normals():
+    scales = np.array([1e-8, 1.0, 1e8])
+    draws = scales * np.random.default_rng(3).normal(size=(2, 3))
+    metric = learned_metric(window_of(draws, DIAGONAL, gradients=-draws / scales**2), metric_of(DIAGONAL))
+    np.testing.assert_allclose(metric.inverse, scales**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1e200, np.nan, np.inf])
+def test_a_number_whose_gradients_tell_nothing_keeps_its_scale(slope):
+    """Constant, too large to be squared, or not finite; the others learn."""
+    draws = np.random.default_rng(4).normal(size=(10, 3))
+    gradients = np.stack([-draws[:, 0], slope * np.sign(draws[:, 1] * (slope != 0)), -draws[:, 2]], axis=1)
+    metric = learned_metric(window_of(draws, DIAGONAL, gradients), metric_of(DIAGONAL))
+    np.testing.assert_allclose(metric.inverse, [1.0, DIAGONAL[1], 1.0], rtol=1e-12)
+    np.testing.assert_allclose(metric.factor, metric.inverse.numpy() ** -0.5, rtol=1e-12)
+
+
+def test_a_dense_metric_is_numpys_covariance_shrunk_as_stan_does():
+    draws = np.random.default_rng(2).normal(size=(40, 3)) @ np.linalg.cholesky(DENSE).T + [1e3, 0.0, -5.0]
+    window = window_of(draws, DENSE)
     np.testing.assert_allclose(window.mean, draws.mean(axis=0), rtol=1e-13)
-    metric = learned_metric(window, metric_of(inverse))
-    covariance = np.cov(draws.T)
-    expected = (40 / 45) * covariance + 1e-3 * (5 / 45) * np.eye(3)
-    if inverse.ndim == 1:
-        expected = np.diag(np.diag(expected))
-    np.testing.assert_allclose(as_matrix(metric.inverse.numpy()), expected, rtol=1e-10, atol=1e-13)
-    factor = as_matrix(metric.factor.numpy())
+    metric = learned_metric(window, metric_of(DENSE))
+    expected = (40 / 45) * np.cov(draws.T) + 1e-3 * (5 / 45) * np.eye(3)
+    np.testing.assert_allclose(metric.inverse, expected, rtol=1e-10, atol=1e-13)
+    factor = metric.factor.numpy()
     np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(expected), rtol=1e-9, atol=1e-12)
 
 
 @BOTH
-@pytest.mark.parametrize("draws", [[], [[1.0, 2.0, 3.0]], [[np.nan, 0.0, 0.0], [1.0, 2.0, 3.0]]], ids=[0, 1, "nan"])
+@pytest.mark.parametrize("draws", [[], [[1.0, 2.0, 3.0]], [[np.nan] * 3, [1.0, 2.0, 3.0]]], ids=[0, 1, "nan"])
 def test_a_window_that_teaches_nothing_leaves_the_metric(inverse, draws):
     before = metric_of(inverse)
     after = learned_metric(window_of(draws, inverse), Metric(*map(tf.constant, before)))

@@ -207,10 +207,10 @@ def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
     whole = few(warmup=10, draws=30)
     with monkeypatch.context() as patch:
         patch.setattr(driver.Course, "advance", interrupted)
-        with pytest.warns(nuts.SamplerWarning, match="interrupted: 8 of 30 draws"):
+        with pytest.warns(nuts.SamplerWarning, match="interrupted: 16 of 30 draws"):
             part = few(warmup=10, draws=30)
     assert part.interrupted
-    np.testing.assert_array_equal(part["x"], whole["x"][:, :8])
+    np.testing.assert_array_equal(part["x"], whole["x"][:, :16])
     part.save(tmp_path / "part.npz")
     rest = nuts.resume(tmp_path / "part.npz", progress=False)
     assert not rest.interrupted

@@ -1,4 +1,7 @@
-"""BlackJAX's NUTS, `vmap` over chains. Rows are counted by a callback in a second run of the same seed."""
+"""BlackJAX's NUTS, `vmap` over chains.
+
+"native": chains one after another, each a loop of XLA's. Rows are counted by a callback in a second run of a seed.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,22 @@ import blackjax
 import jax
 import jax.numpy as jnp
 
-from benchmarks.nuts.contestants.jax_sampler import prepared
+from benchmarks.nuts.contestants.jax_sampler import one_by_one, prepared
 from benchmarks.nuts.contestants.worker import Job, serve
 
 
 def transitions(log_density: Any, job: Job, key: Any, starts: Any) -> tuple[Any, Any]:
     """All trajectories of these chains."""
     kernel = blackjax.nuts(log_density, job.target.step_size, jnp.ones(job.target.size), max_num_doublings=10)
+
+    def alone(state: Any, key: Any) -> Any:
+        state, info = kernel.step(key, state)
+        return state, (state.position, info.num_integration_steps)
+
+    if job.variant == "native":
+        return one_by_one(
+            lambda key, start: (alone, kernel.init(start), jax.random.split(key, job.trajectories)), key, starts
+        )
 
     def step(state: Any, key: Any) -> Any:
         state, info = jax.vmap(kernel.step)(jax.random.split(key, len(starts)), state)

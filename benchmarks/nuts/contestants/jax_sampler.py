@@ -23,6 +23,16 @@ The chains are those of `starts`, a part of the job's.
 """
 
 
+def one_by_one(chain: Callable[[Any, Any], tuple[Any, Any, Any]], key: Any, starts: Any) -> tuple[Any, Any]:
+    """The trajectories of chains one after another: `chain(key, start)` has the arguments of `jax.lax.scan` for one."""
+
+    def scanned(given: tuple[Any, Any]) -> Any:
+        return jax.lax.scan(*chain(*given))[1]
+
+    found = jax.lax.map(scanned, (jax.random.split(key, len(starts)), starts))
+    return jax.tree.map(lambda array: array.swapaxes(0, 1), found)
+
+
 def prepared(transitions: Transitions, job: Job) -> Run:
     """The job as one mapped function; a second one, compiled when it is asked for, counts rows."""
     density, data, rows = DENSITIES[job.target.family], job.target.data(), Rows()

@@ -1,4 +1,6 @@
-"""NumPyro's NUTS, vectorised over chains. Rows are counted by a callback in a second run of the same seed.
+"""NumPyro's NUTS, vectorised over chains.
+
+"native": chains one after another, each a loop of XLA's. Rows are counted by a callback in a second run of a seed.
 
 Its kernel is driven by a scan, as its `MCMC` does, but without the compilation that each `MCMC.run` may repeat.
 """
@@ -9,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from numpyro.infer import NUTS
 
-from benchmarks.nuts.contestants.jax_sampler import prepared
+from benchmarks.nuts.contestants.jax_sampler import one_by_one, prepared
 from benchmarks.nuts.contestants.worker import Job, serve
 
 
@@ -24,12 +27,15 @@ def transitions(log_density: Any, job: Job, key: Any, starts: Any) -> tuple[Any,
         adapt_mass_matrix=False,
         max_tree_depth=10,
     )
-    state = kernel.init(jax.random.split(key, len(starts)), 0, starts)  # a batch of keys makes the kernel vectorised
 
-    def step(state: Any, _: None) -> Any:
+    def step(state: Any, _: Any) -> Any:
         state = kernel.sample(state, (), {})
         return state, (state.z, state.num_steps)
 
+    if job.variant == "native":
+        steps = jnp.arange(job.trajectories)
+        return one_by_one(lambda key, start: (step, kernel.init(key, 0, start), steps), key, starts)
+    state = kernel.init(jax.random.split(key, len(starts)), 0, starts)  # a batch of keys makes the kernel vectorised
     _, found = jax.lax.scan(step, state, None, length=job.trajectories)
     return found
 

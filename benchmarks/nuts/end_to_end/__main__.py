@@ -3,7 +3,7 @@
     python -m benchmarks.nuts.end_to_end [--chains 32] [--warmup 300] [--contestants pcbatch blackjax ..]
                                          [--markdown docs/figures/nuts-end-to-end.md] [--json FILE] [posterior ..]
 
-Posteriors: breast-cancer, and posteriordb's arK and mesquite, whose data lie in the folder that PCBATCH_DATA names.
+Posteriors: six of posteriordb, whose data lie in the folder that PCBATCH_DATA names, and five others.
 All contestants start at the same points and make as many trajectories of warm-up as each other, each with its own
 adaptation; draws are doubled, in a new process each time, until the least effective sizes of x and x^2 over all numbers
 are enough. Means and standard deviations of every run are compared with the reference, in Monte Carlo standard errors;
@@ -24,7 +24,16 @@ from benchmarks.nuts.end_to_end.crew import CONTESTANTS, Question, Row, Run
 from benchmarks.nuts.end_to_end.posteriors import POSTERIORS, DataMissingError
 from benchmarks.nuts.end_to_end.report import heading, line, page, verdicts
 
-USUAL = ("pcbatch", "pcbatch-pooled", "blackjax", "numpyro", "tfp-one-device")
+USUAL = (
+    "pcbatch",
+    "pcbatch-pooled",
+    "blackjax",
+    "blackjax-native",
+    "numpyro",
+    "numpyro-native",
+    "nutpie",
+    "tfp-one-device",
+)
 """TFP's sampler in threads took 1.1 times its time in one program, in both cases for 32 chains (mesquite)."""
 
 

@@ -17,6 +17,8 @@ from benchmarks.conversation import ContestantError, Process
 from benchmarks.environments import (
     DEVICES,
     JAX,
+    NATIVE_LOOPS,
+    NUTPIE,
     TENSORFLOW_PROBABILITY,
     Environment,
     PeerUnavailableError,
@@ -53,9 +55,13 @@ CONTESTANTS = {
     "pcbatch": Contestant("pcbatch_run", "per_chain"),
     "pcbatch-pooled": Contestant("pcbatch_run", "pooled"),
     "blackjax": Contestant("blackjax_run", "", JAX, DEVICES),
+    "blackjax-native": Contestant("blackjax_run", "native", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
     "blackjax-one-device": Contestant("blackjax_run", "", JAX),
     "numpyro": Contestant("numpyro_run", "", JAX, DEVICES),
+    "numpyro-native": Contestant("numpyro_run", "native", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
     "numpyro-one-device": Contestant("numpyro_run", "", JAX),
+    "nutpie": Contestant("nutpie_run", "", NUTPIE),
+    "nutpie-low-rank": Contestant("nutpie_run", "low-rank", NUTPIE),
     "tfp": Contestant("tfp_run", "cores", TENSORFLOW_PROBABILITY),
     "tfp-one-device": Contestant("tfp_run", "", TENSORFLOW_PROBABILITY),
 }
@@ -112,7 +118,9 @@ class Run:
         self._posterior, self._question = posterior, question
         self._model = POSTERIORS[posterior]
         self._data = {name: array.astype(np.float32) for name, array in self._model.data().items()}
-        self._reference = self._model.reference()
+        self._reference = (
+            self._model.reference() if self._model.reference else np.full((4, self._model.numbers), np.nan)
+        )
         self._processes: dict[str, Process] = {}
         self._folder = tempfile.TemporaryDirectory()
         self.found = {name: Figures() for name in names}
@@ -198,11 +206,11 @@ def distance(draws: np.ndarray, reference: np.ndarray) -> float:
 
     Args:
         draws: `[chains, draws, numbers]`.
-        reference: mean, its error, standard deviation, its error, `[4, numbers]`.
+        reference: mean, its error, standard deviation, its error, `[4, numbers]`; NaN where they are not known.
     """
     if not np.isfinite(draws).all():
         return np.inf
     draws = draws.astype(float)
     found = np.array([draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))])
     combined = np.hypot(np.array(errors(draws)), reference[1::2])
-    return float(np.abs((found - reference[::2]) / combined).max())
+    return float(np.nanmax(np.abs((found - reference[::2]) / combined), initial=0.0))

@@ -27,6 +27,8 @@ Each sampler warms up by its own method to an acceptance of 0.8, with a diagonal
 | `pcbatch-pooled` | the same with `adapt="pooled"` | its own threads |
 | `blackjax` | BlackJAX's `window_adaptation` | `jax.pmap` over one device for each core |
 | `numpyro` | NumPyro's `MCMC` | `jax.pmap` over one device for each core |
+| `blackjax-native`, `numpyro-native` | chains one after another, loops as XLA's native loops | the same |
+| `nutpie` | `nutpie.sample`, in float64, gradients by a call of JAX each | one thread for each core |
 | `tfp` | TFP's `windowed_adaptive_nuts` | one thread for each core |
 | `tfp-one-device` | the same | all chains in one program |
 

@@ -24,15 +24,28 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, READY, SEARCH, STEP, Averaging, learned_step, restarted
+from pcbatch.nuts.adaptation.adaptation import (
+    AHEAD,
+    CLOSE,
+    GATHER,
+    LAST,
+    READY,
+    SAMPLE,
+    SEARCH,
+    STEP,
+    WINDOW,
+    Averaging,
+    learned_step,
+    restarted,
+)
 from pcbatch.nuts.kernel.metrics import Metric, Window, empty_window, learned_metric
 from pcbatch.nuts.settings import Settings
 
 STRETCH = 5
 """The most trajectories between two updates."""
 SETTLED = 10
-"""The fewest updates after which the averaged step size counts: the first ones still carry the tenfold step that dual
-averaging begins with. A shorter last stretch keeps the step size that was searched for it."""
+"""The fewest updates after which the averaged step size counts: the first ones still carry the step that dual averaging
+begins with. A shorter last stretch keeps the step size that was searched for it."""
 STILL, MOVING = 0.05, 0.5
 """A chain stands still in a stretch if its mean acceptance is below the one and the median chain's above the other.
 
@@ -100,10 +113,12 @@ def _learn(course: Course, count: int) -> None:
     averaging, window, limits, still = course.pool or _search(course, _empty(course))
     step_size = float(np.exp(averaging.log_step))
     together = limits >= step_size
-    moved, statistics = course.advance(count, step_size=_steps(course, step_size, limits))
+    gathered = np.where(np.isin(course.actions, (WINDOW, CLOSE)), GATHER, SAMPLE)
+    changes = {"step_size": _steps(course, step_size, limits), "window": empty_window(course.state.window)}
+    _, statistics = course.advance(count, actions=gathered, **changes)
     acceptance = statistics["acceptance_rate"].mean(axis=1, dtype=np.float64)
     averaging = _arrays(learned_step(*_tensors((averaging, _mean(acceptance[together]), settings.target_accept))))
-    window = window if action in (STEP, LAST) else with_draws(window, moved[together])
+    window = window if action in (STEP, LAST) else joined(window, course.state.window, together)
     limits = np.where(acceptance >= settings.target_accept, 2 * limits, limits)
     still = np.where(stand_still(acceptance, together), still + count, 0.0)
     if action == CLOSE:
@@ -135,7 +150,7 @@ def stretch(actions: np.ndarray, done: int) -> int:
 
 def kept(averaging: Averaging) -> Any:
     """The logarithm of the step size to keep: the averaged one, or the searched one while that has not settled."""
-    return averaging.log_step_mean if averaging.count >= SETTLED else averaging.anchor - np.log(10)
+    return averaging.log_step_mean if averaging.count >= SETTLED else averaging.anchor - np.log(AHEAD)
 
 
 def stand_still(acceptance: np.ndarray, together: np.ndarray) -> np.ndarray:
@@ -177,20 +192,24 @@ def _steps(course: Course, step_size: float, limits: np.ndarray) -> np.ndarray:
     return np.minimum(step_size, limits).astype(course.settings.dtype)
 
 
-def with_draws(window: Window, moved: np.ndarray) -> Window:
-    """The window with the draws `[chains, rows, size]` too, those that are finite (Chan, Golub, LeVeque, 1983)."""
-    draws = moved.reshape(-1, moved.shape[-1]).astype(np.float64)
-    draws = draws[np.isfinite(draws).all(axis=1)]
-    if not len(draws):
+def joined(window: Window, windows: Window, chosen: np.ndarray) -> Window:
+    """The window with those of the `chosen` chains `[chains, ..]` too, that are finite (Chan, Golub, LeVeque, 1983)."""
+    counts, means, spreads = (np.asarray(part, np.float64) for part in windows)
+    sound = chosen & (counts > 0)
+    for part in (means, spreads):
+        sound = sound & np.isfinite(part).all(axis=tuple(range(1, part.ndim)))
+    counts, means, spreads = (
+        np.concatenate([np.asarray(one)[np.newaxis], each[sound]])
+        for one, each in zip(window, (counts, means, spreads), strict=True)
+    )
+    total = counts.sum()
+    if not total:
         return window
-    dense = window.spread.ndim == 2
-    mean = draws.mean(axis=0)
-    centred, shift = draws - mean, mean - window.mean
-    total = window.draws + len(draws)
-    within = centred.T @ centred if dense else (centred**2).sum(axis=0)
-    between = np.multiply.outer(shift, shift) if dense else shift**2
-    spread = window.spread + within + between * window.draws * len(draws) / total
-    return Window(total, window.mean + shift * len(draws) / total, spread)
+    mean = np.tensordot(counts, means, 1) / total
+    shifts = means - mean
+    dense = mean.ndim == 1
+    between = (counts[:, np.newaxis] * shifts).T @ shifts if dense else np.tensordot(counts, shifts**2, 1)
+    return Window(total, mean, spreads.sum(axis=0) + between)
 
 
 def _empty(course: Course) -> Window:

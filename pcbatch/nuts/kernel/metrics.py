@@ -1,8 +1,12 @@
 """The metric: what a momentum weighs, diagonal or dense, and how it is learned from a window of the warm-up's draws.
 
 Plain TensorFlow on one example. The rank of the inverse mass matrix tells the two kinds apart: `[d]` is its diagonal,
-`[d, d]` all of it. The estimate is Stan's: Welford's one-pass moments, shrunk towards a small multiple of the unit
-matrix.
+`[d, d]` all of it.
+
+A diagonal is the root of the draws' variances over those of their gradients, as nutpie's: of all diagonals it brings
+the density's scores closest to a standard normal's (Seyboldt, Carlson, Carpenter, "Preconditioning Hamiltonian Monte
+Carlo by minimizing Fisher divergence", arXiv:2603.18845). Of independent normals it is exact from two draws on. A dense
+one is Stan's: the draws' covariance, shrunk towards a small multiple of the unit matrix.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import tensorflow as tf
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 
 PRIOR_DRAWS, PRIOR_VARIANCE = 5.0, 1e-3
-"""An estimate from n draws is n parts of their variance and 5 parts of 1e-3."""
+"""A dense estimate from n draws is n parts of their covariance and 5 parts of 1e-3."""
 
 
 class Metric(NamedTuple):
@@ -28,14 +32,14 @@ class Metric(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Welford's running moments of the draws seen so far."""
+    """Welford's running moments of the draws seen so far, and for a diagonal metric of their gradients."""
 
     draws: Tensor
     """Their number, a float."""
     mean: Tensor
-    """`[d]`"""
+    """`[2, d]` of positions and gradients, or `[d]` of positions for a dense metric."""
     spread: Tensor
-    """Sum of squared distances from the mean `[d]`, or of their outer products `[d, d]`."""
+    """Sum of squared distances from the mean `[2, d]`, or of the outer products of positions `[d, d]`."""
 
 
 def velocity(inverse_mass: Tensor, p: Tensor) -> Tensor:
@@ -58,27 +62,42 @@ def empty_window(like: Window) -> Window:
     return Window(*map(tf.zeros_like, like))
 
 
-def add_draw(window: Window, q: Tensor) -> Window:
-    """The window with one draw more (Welford, Technometrics 4, 1962)."""
+def window_for(inverse: np.ndarray) -> Window:
+    """An empty window of NumPy arrays, for an inverse mass matrix `[d]` or `[d, d]`."""
+    size, dense = len(inverse), inverse.ndim == 2
+    mean = np.zeros(size if dense else (2, size), inverse.dtype)
+    return Window(np.zeros((), inverse.dtype), mean, np.zeros_like(inverse if dense else mean))
+
+
+def add_draw(window: Window, q: Tensor, g: Tensor) -> Window:
+    """The window with one draw more, and the gradient there (Welford, Technometrics 4, 1962)."""
+    dense = window.mean.shape.rank == 1
+    seen = q if dense else tf.stack([q, g])
     draws = window.draws + 1
-    before = q - window.mean
+    before = seen - window.mean
     mean = window.mean + before / draws
-    after = q - mean
-    dense = window.spread.shape.rank == 2
+    after = seen - mean
     return Window(draws, mean, window.spread + (after[:, tf.newaxis] * before if dense else after * before))
 
 
 def learned_metric(window: Window, metric: Metric) -> Metric:
-    """The metric of a window's draws; `metric`, that of before, if there are fewer than two or they are not finite."""
+    """The metric of a window's draws; that of before, `metric`, of fewer than two draws and where it is not finite.
+
+    A diagonal keeps single entries of before, such as that of a number whose gradient has not changed.
+    """
     draws, _, spread = window
-    dense = spread.shape.rank == 2
-    weight = draws / (draws + PRIOR_DRAWS)
-    floor = PRIOR_VARIANCE * (1 - weight)
-    inverse = weight * spread / (draws - 1) + (floor * tf.eye(spread.shape[0], dtype=spread.dtype) if dense else floor)
-    sound = (draws > 1) & tf.reduce_all(tf.math.is_finite(inverse))
-    inverse = tf.where(sound, inverse, metric.inverse)
-    factor = inverse_root(inverse) if dense else tf.math.rsqrt(inverse)
-    sound = sound & tf.reduce_all(tf.math.is_finite(factor))
+    if window.mean.shape.rank == 2:
+        inverse = tf.sqrt(spread[0]) / tf.sqrt(spread[1])
+        factor = tf.math.rsqrt(inverse)
+        sound = tf.math.is_finite(inverse) & tf.math.is_finite(factor)
+    else:
+        weight = draws / (draws + PRIOR_DRAWS)
+        floor = PRIOR_VARIANCE * (1 - weight) * tf.eye(spread.shape[0], dtype=spread.dtype)
+        inverse = weight * spread / (draws - 1) + floor
+        sound = (draws > 1) & tf.reduce_all(tf.math.is_finite(inverse))
+        inverse = tf.where(sound, inverse, metric.inverse)
+        factor = inverse_root(inverse)
+        sound = sound & tf.reduce_all(tf.math.is_finite(factor))
     return Metric(tf.where(sound, inverse, metric.inverse), tf.where(sound, factor, metric.factor))
 
 

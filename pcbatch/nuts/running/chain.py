@@ -17,6 +17,7 @@ import tensorflow as tf
 from pcbatch import random
 from pcbatch.api import autobatch
 from pcbatch.nuts.adaptation.adaptation import (
+    AHEAD,
     CLOSE,
     GATHER,
     LARGEST_STEP,
@@ -37,7 +38,7 @@ from pcbatch.nuts.adaptation.adaptation import (
 )
 from pcbatch.nuts.kernel.algorithm import STATISTICS, multinomial
 from pcbatch.nuts.kernel.dynamics import LogDensity, Tensor, choose
-from pcbatch.nuts.kernel.metrics import Metric, Window, add_draw, empty_window, learned_metric, metric_of
+from pcbatch.nuts.kernel.metrics import Metric, Window, add_draw, empty_window, learned_metric, metric_of, window_for
 from pcbatch.nuts.kernel.slice import slice_sampler
 
 KERNELS = {"multinomial": multinomial, "slice": slice_sampler}
@@ -183,7 +184,7 @@ def make_sampler(
                     log_step = tf.where(action == LAST, averaging.log_step_mean, averaging.log_step)
                     step_size = tf.where(action == GATHER, step_size, tf.exp(log_step))
                     joins = (action != STEP) & (action != LAST)
-                    window = choose(joins, add_draw(window, q), window)
+                    window = choose(joins, add_draw(window, q, g), window)
                     if action == CLOSE:
                         metric = learned_metric(window, metric)
                         window = empty_window(window)
@@ -213,8 +214,8 @@ def fresh_state(positions: Any, inverse_mass: Any, step_size: Any = None) -> Cha
 
     metric = Metric(*map(of_all, metric_of(np.asarray(inverse_mass))))
     step = of_all(1.0 if step_size is None else step_size)
-    averaging = Averaging(np.log(step), 0 * step, 0 * step, 0 * step, np.log(10 * step))
-    window = Window(0 * step, np.zeros_like(q), np.zeros_like(metric.inverse))
+    averaging = Averaging(np.log(step), 0 * step, 0 * step, 0 * step, np.log(AHEAD * step))
+    window = Window(*map(of_all, window_for(metric.inverse[0])))
     phase = counter(START_AND_SEARCH if step_size is None else START)
     point = Point(q, np.zeros_like(q), of_all(-np.inf))
     return ChainState(point, step, metric, averaging, window, phase, counter(0), counter(0))

@@ -114,18 +114,37 @@ class Course:
         return windows.plan(self.settings.warmup if self.settings.adapts else 0)
 
     def _chunks(self) -> Iterator[None]:
-        settings = self.settings
-        if self._starts is not None:
-            self._begin(self._starts)
+        settings, starts = self.settings, self._starts
+        if starts is not None and not self._has_begun():
+            self._begin(starts)
         if settings.adapt == "pooled":
             yield from pooling.warm_up(self)
-        while self.done < settings.warmup:
-            self.advance(min(settings.chunk, settings.warmup - self.done), actions=self.actions)
-            yield
         while self.done < settings.trajectories:
+            self._make_chunk()
+            yield
+
+    def _make_chunk(self) -> None:
+        """Make the next trajectories, of the warm-up or of the draws."""
+        settings = self.settings
+        if self.done < settings.warmup:
+            self.advance(min(settings.chunk, settings.warmup - self.done), actions=self.actions)
+        else:
             left = (settings.trajectories - self.done) // settings.thin
             self.advance(min(settings.chunk, left) * settings.thin, thin=settings.thin, actions=self.actions)
-            yield
+
+    def _has_begun(self) -> bool:
+        """Make the first chunk at once; False, with nothing done, if some chain cannot start where it stands.
+
+        To look at the starts first would be a run of its own, which takes as long as a short chunk.
+        """
+        before, settings = self.standing, self.settings
+        if settings.adapt == "pooled" or not settings.trajectories:
+            return False
+        self._make_chunk()
+        if any(NOT_FINITE in text for text in self.standing.failed.values()):
+            self.standing = before
+            return False
+        return True
 
     def _begin(self, starts: Starts) -> None:
         """Compute density and gradient where chains start; those that cannot start there try other points.
@@ -203,7 +222,7 @@ class Course:
         # Arrays: TensorFlow takes NumPy's own scalars in twice the time.
         numbers = [np.array(number, np.int32) for number in (self.done, count, thin)]
         target = np.array(settings.target_accept, settings.dtype)
-        return (plan_of(actions), *numbers, target, self._operand, settings.adapt == "per_chain")
+        return (plan_of(actions), *numbers, target, self._operand, settings.adapt is not None)
 
     def _with_draws(self, moved: np.ndarray, statistics: Arrays) -> Mapping[str, tuple[Arrays, ...]]:
         """The chunks so far and these, where they are to be given back."""

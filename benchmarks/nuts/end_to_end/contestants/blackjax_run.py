@@ -1,4 +1,7 @@
-"""BlackJAX: `window_adaptation` of each chain, then NUTS with what it found; `vmap` over the chains of a device."""
+"""BlackJAX: `window_adaptation` of each chain, then NUTS with what it found; `vmap` over the chains of a device.
+
+The variant "native" makes them one after another, each a loop of XLA's.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def sampler(job: Job, log_density: Any, key: Any, starts: Any) -> Any:
 
         return jax.lax.scan(step, state, jax.random.split(drawing, job.draws))[1]
 
-    return jax.vmap(one)(jax.random.split(key, len(starts)), starts)
+    keys = jax.random.split(key, len(starts))
+    return (
+        jax.lax.map(lambda each: one(*each), (keys, starts)) if job.variant == "native" else jax.vmap(one)(keys, starts)
+    )
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.nuts.end_to_end.contestants.in_tensorflow import DENSITIES
-from benchmarks.nuts.end_to_end.contestants.worker import Job, Run, serve
+from benchmarks.nuts.end_to_end.contestants.worker import Counts, Job, Run, serve
 from pcbatch import nuts
 
 
 def prepare(job: Job, data: dict[str, np.ndarray]) -> Run:
     """The sampler as a user calls it."""
     model = job.model
-    bijectors = dict.fromkeys(model.positive, nuts.positive)
+    bijectors = dict.fromkeys(model.positive, nuts.positive) | dict.fromkeys(model.unit, nuts.interval(0, 1))
 
-    def run(seed: int, starts: np.ndarray) -> np.ndarray:
+    def run(seed: int, starts: np.ndarray) -> tuple[np.ndarray, Counts]:
         points = model.constrained(starts)
         options: Any = {"chains": job.chains, "warmup": job.warmup, "draws": job.draws, "adapt": job.variant}
         samples = nuts.sample(
@@ -31,7 +31,9 @@ def prepare(job: Job, data: dict[str, np.ndarray]) -> Run:
             **options,
         )
         drawn = [samples[name] for name in model.sizes]
-        return np.concatenate([each.reshape(*each.shape[:2], -1) for each in drawn], axis=2)
+        gradients = int(samples.sample_stats["n_steps"].sum())
+        counts = Counts(gradients, samples.cost.gradients - gradients)
+        return np.concatenate([each.reshape(*each.shape[:2], -1) for each in drawn], axis=2), counts
 
     return run
 

@@ -2,7 +2,8 @@
 
     {"do": "start"} -> {}, once everything is imported
     {"do": "run", "seed": .., "inputs": file, "draws": file, "job": {..}}
-                    -> {"wall": .., "cpu": ..}; the draws are in the file, `[chains, draws, numbers]`
+                    -> {"wall": .., "cpu": ..}; the draws are in the file, `[chains, draws, numbers]`; of contestants
+                       that count them {"gradients": .., "warmup": ..}, too
 
 The first run of a job traces and compiles; all that is not an import is in its time.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,10 +37,17 @@ class Job:
         return POSTERIORS[self.posterior]
 
 
-Run = Callable[[int, np.ndarray], np.ndarray]
+class Counts(NamedTuple):
+    """Gradients of all chains: those of the draws, and those of the warm-up before."""
+
+    gradients: int
+    warmup: int
+
+
+Run = Callable[[int, np.ndarray], "np.ndarray | tuple[np.ndarray, Counts]"]
 """`(seed, starts [chains, numbers]) -> draws [chains, draws, numbers]`, parameters as the model has them."""
 Prepare = Callable[[Job, dict[str, np.ndarray]], Run]
-"""Of a job and its data, in float32."""
+"""Of a job and its data, in the dtype to compute in."""
 
 
 def serve(prepare: Prepare) -> None:
@@ -50,13 +58,16 @@ def serve(prepare: Prepare) -> None:
         if command["do"] == "start":
             return {}
         job = Job(**command["job"])
-        starts, *data = (array for _, array in sorted(np.load(command["inputs"]).items()))
+        data = dict(np.load(command["inputs"]))
+        starts = data.pop("starts")
         wall, cpu = time.perf_counter(), time.process_time()
         if job not in runs:
-            runs[job] = prepare(job, dict(zip(("x", "y"), data, strict=True)))
-        draws = runs[job](command["seed"], starts)
+            runs[job] = prepare(job, data)
+        found = runs[job](command["seed"], starts)
         reply = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        draws, counts = found if isinstance(found, tuple) else (found, None)
         np.save(command["draws"], draws)
+        reply |= counts._asdict() if counts else {}
         return reply
 
     conversation.serve(answer)
