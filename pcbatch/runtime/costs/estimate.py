@@ -16,6 +16,7 @@ from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import elements, leaves
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.fitness import parts_of
 
 LEAST = 1.0
 """A row of the cheapest block: jumping somewhere is work as well."""
@@ -38,9 +39,9 @@ def _row_cost(program: Program, block: Block, backend: Backend) -> float:
     with backend.scope(block.label):  # what is traced here may be what runs
         for item in block.body:
             match item:
-                case Piece(reads=reads, shared=shared):
-                    types = [program.types[name] for name in reads]
-                    total += backend.cost(item, types, [program.shared_types[name] for name in shared])
+                case Piece():
+                    parts = parts_of(program, item)
+                    total += sum(backend.cost(part, types.reads, types.shared) for part, types in parts)
                 case Store():
                     total += stored(program, item)
     return total

@@ -12,7 +12,7 @@ from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest, nest_with_calls
 from pcbatch.ir.analysis.places import store_span
-from pcbatch.ir.machine import Block, Piece, Program, PushJump, Store
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Step, Store
 from pcbatch.ir.types import elements, leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
@@ -59,6 +59,21 @@ def signature_of(program: Program, piece: Piece) -> Signature:
         shared=[program.shared_types[name] for name in piece.shared],
         writes=[program.types[name] for name in piece.writes],
     )
+
+
+def signature_of_step(program: Program, step: Step) -> Signature:
+    """The same of a step of a program piece."""
+    return Signature(
+        reads=step.read_types,
+        shared=[program.shared_types[name] for name in step.piece.shared],
+        writes=step.write_types,
+    )
+
+
+def parts_of(program: Program, piece: Piece) -> list[tuple[Piece, Signature]]:
+    """The functions of which a piece is made: those of its steps; itself, where it has none."""
+    steps = [(step.piece, signature_of_step(program, step)) for step in piece.steps]
+    return steps or [(piece, signature_of(program, piece))]
 
 
 def left_to_lockstep(program: Program, backend: Backend, row_costs: Sequence[float]) -> frozenset[int] | None:

@@ -24,7 +24,7 @@ from pcbatch.runtime.llvm.code import Code, scalar
 from pcbatch.runtime.llvm.extent import EXECUTIONS, Extent
 from pcbatch.runtime.llvm.function import Function, captured_arrays
 from pcbatch.runtime.llvm.hlo import Module, UnsupportedError
-from pcbatch.runtime.llvm.lane import Limits, PieceCode, Setting, State
+from pcbatch.runtime.llvm.lane import Limits, Places, Setting, State
 from pcbatch.runtime.llvm.one_lane import OneLane
 from pcbatch.runtime.llvm.stacks import Storage
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
@@ -35,7 +35,7 @@ NAME = "region"
 def build(
     extent: Extent,
     module: Module,
-    pieces: Mapping[tuple[int, int], PieceCode],
+    pieces: Mapping[tuple[int, int], Places],
     captured: Sequence[np.ndarray],
     version: tuple[int, int],
 ) -> Function:
