@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.costs.device import CPU, device_of
-from pcbatch.runtime.costs.fitness import Obstacle, loss, mixture, obstacle, parts_of, signature_of
+from pcbatch.runtime.costs.fitness import Obstacle, is_of_numbers, loss, mixture, obstacle, parts_of, signature_of
 from pcbatch.runtime.llvm.between import Between
 from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
@@ -129,6 +130,10 @@ def _executable(
         learned = lessons.of(tuple(group.block for group in groups(forked)), options.max_lanes)
         return ForkedMachine(forked, machine, sequel, learned=learned, least=CPU.least_bytes)
     if straight:
+        is_native = options.jit is True and backend.place() != "GPU" and is_of_numbers(program)
+        if is_native and loss(program, machine.legs.loop.row_costs) is None:
+            with contextlib.suppress(UnsupportedError):
+                return LlvmProgram(machine)
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
         return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")
     if options.form == "lockstep":
@@ -283,7 +288,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         most=options.max_tape,
         rooms=rooms_of(executable),
         forks=forks,
-        natively=natively if isinstance(executable, LlvmProgram) else None,
+        natively=natively if isinstance(executable, LlvmProgram) and not is_straight(program) else None,
     )
 
 

@@ -165,6 +165,15 @@ def _pays(program: Program, row_costs: Sequence[float], lockstep: frozenset[int]
     return False
 
 
+def is_of_numbers(program: Program) -> bool:
+    """Return whether a program is made of operations on numbers alone.
+
+    Native code is the better form of these even if no lane waits for another. A straight line takes a half to a tenth
+    of XLA's CPU time so, from one lane to a million.
+    """
+    return all(isinstance(item, Piece) and bool(item.steps) for block in program.blocks for item in block.body)
+
+
 def _is_call(block: Block) -> bool:
     return isinstance(block.terminator, PushJump)
 
@@ -176,7 +185,8 @@ def loss(program: Program, row_costs: Sequence[float], among: Collection[int] | 
     """
     if any(block.sync for block in program.blocks):
         return "lanes are to wait for each other"
-    if all(isinstance(node, int) for node in nest(program)) and not any(map(_is_call, program.blocks)):
+    goes_on = all(isinstance(node, int) for node in nest(program)) and not any(map(_is_call, program.blocks))
+    if goes_on and not is_of_numbers(program):
         return "no lane waits for another: there is no loop and no call to come back from"
     most = max(range(len(row_costs)) if among is None else sorted(among), key=row_costs.__getitem__)
     if row_costs[most] > CPU.native_work:
