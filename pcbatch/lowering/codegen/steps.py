@@ -17,7 +17,7 @@ import numpy as np
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Operator
-from pcbatch.ir.machine import Block, Piece, Program, Step, Straight
+from pcbatch.ir.machine import Block, Item, Piece, Program, Step, Straight
 from pcbatch.ir.payload import Compute
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
@@ -63,10 +63,13 @@ class Steps:
     def attached(self, source: Program, program: Program) -> Program:
         """`program`, which was generated from `source`, its pieces with their steps."""
 
+        def item(own: Item, made: Item) -> Item:
+            if isinstance(own, Piece) and isinstance(made, Piece):
+                return replace(made, steps=self.of(source, own))
+            return made
+
         def block(own: Block, made: Block) -> Block:
-            pairs = zip(own.body, made.body, strict=True)
-            body = (replace(b, steps=self.of(source, a)) if isinstance(a, Piece) else b for a, b in pairs)  # type: ignore[type-var]
-            return replace(made, body=tuple(body))
+            return replace(made, body=tuple(map(item, own.body, made.body)))
 
         return replace(program, blocks=tuple(map(block, source.blocks, program.blocks)))
 
@@ -115,8 +118,9 @@ class Steps:
             piece = compile_piece(text, self._environment, tuple(range(count)))
             self._pieces[source, read_types, results] = piece
         if None in results:
-            given = self._environment.backend.abstract_eval(piece, read_types, [shared[name] for name in piece.shared])
-            results = tuple(own or each for own, each in zip(results, given, strict=True))
+            operands = [shared[name] for name in piece.shared]
+            found = self._environment.backend.abstract_eval(piece, read_types, operands)
+            results = tuple(known or each for known, each in zip(results, found, strict=True))
         write_types = tuple(each for each in results if each is not None and is_number(each))
         if len(write_types) != len(results):
             return None

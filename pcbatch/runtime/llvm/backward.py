@@ -111,9 +111,10 @@ class BackwardTranslation(Translation):
         return self._places[1]
 
     @cached_property
-    def _places(self) -> tuple[dict[tuple[int, int], PieceCode], dict[tuple[int, int], BackCode]]:
+    def _places(self) -> tuple[dict[tuple[int, int], Places], dict[tuple[int, int], BackCode]]:
         results, first = iter(self.results if self.every else ()), 0
-        pieces, backward = {}, {}
+        pieces: dict[tuple[int, int], Places] = {}
+        backward = {}
         for key, (piece, signature) in self.every.items():
             linear = self.derivatives.get(key)
             given = sum(1 for type_ in signature.writes for _ in leaves(type_)) + bool(piece.sites)
