@@ -20,7 +20,7 @@ from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Operator
 from pcbatch.ir.machine import Block, Item, Piece, Program, Step, Straight
 from pcbatch.ir.payload import Compute
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import TensorType, Type, is_number
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import compile_piece, write_piece
 
@@ -95,8 +95,6 @@ class Steps:
     ) -> Step | None:
         op, constant = _without_constant(op, types)
         names = {name: f"_x{place}" for place, name in enumerate(dict.fromkeys(op.inputs))}
-        if constant is not None:
-            names[_CONSTANT] = _CONSTANT
         given = tuple(names[name] for name in op.inputs)
         targets = tuple(f"_y{place}" for place, _ in enumerate(op.outputs))
         count = 0
@@ -129,13 +127,8 @@ class Steps:
         return Step(piece, values, op.outputs, read_types, write_types)
 
 
-_CONSTANT = "_constant"
-"""The name of a constant that is an operand of a step."""
-
-
-def is_number(type_: Type) -> bool:
-    """True for the type of one number."""
-    return isinstance(type_, TensorType) and type_.shape == ()
+_CONSTANT = "a constant"
+"""What stands among an op's inputs for a constant that is an operand of its step."""
 
 
 def _without_constant(op: ir.Primitive, types: dict[str, Type]) -> tuple[ir.Primitive, Any]:

@@ -13,7 +13,7 @@ from pcbatch.ir.analysis.frames import is_framed
 from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest, nest_with_calls
 from pcbatch.ir.analysis.places import store_span
 from pcbatch.ir.machine import Block, Piece, Program, PushJump, Step, Store
-from pcbatch.ir.types import elements, leaves
+from pcbatch.ir.types import elements, is_number, leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
@@ -171,7 +171,13 @@ def is_of_numbers(program: Program) -> bool:
     Native code is the better form of these even if no lane waits for another. A straight line takes a half to a tenth
     of XLA's CPU time so, from one lane to a million.
     """
-    return all(isinstance(item, Piece) and bool(item.steps) for block in program.blocks for item in block.body)
+    items = [item for block in program.blocks for item in block.body]
+    if not all(isinstance(item, Piece) and item.steps for item in items):
+        return False
+    steps = [step for item in items if isinstance(item, Piece) for step in item.steps]
+    types = [type_ for step in steps for type_ in step.read_types]
+    types += [program.shared_types[name] for step in steps for name in step.piece.shared]
+    return all(map(is_number, types))
 
 
 def _is_call(block: Block) -> bool:
