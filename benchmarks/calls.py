@@ -5,7 +5,8 @@
 Microseconds of a call of four lanes, and the ratio to a jitted `tf.function` that computes the same: a branch on one to
 three arguments, the same with 10 and 100 captured arrays, which every call looks at anew, a loop, and a recursion.
 Then calls with three arrays of NumPy, their results as tensors and as NumPy's arrays (`output="numpy"`), beside
-`jax.jit` where JAX is installed: one call after another, and single ones after 3 ms in which nothing runs.
+`jax.jit` where JAX is installed: one call after another, and single ones after 3 ms in which nothing runs. CPU time is
+that of all threads: other programs on the machine change it less.
 """
 
 from __future__ import annotations
@@ -130,6 +131,17 @@ def idled(function: Callable[..., Any], batch: Sequence[Any]) -> float:
     return statistics.median(found)
 
 
+def in_cpu_time(ways: dict[str, Callable[..., Any]], batch: Sequence[Any], repeats: int) -> dict[str, float]:
+    """Seconds of CPU time of a call of each, in turns, the median."""
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, function in ways.items():
+            started = time.process_time()
+            often(function, batch)()
+            found[name].append((time.process_time() - started) / CALLS)
+    return {name: statistics.median(each) for name, each in found.items()}
+
+
 def often(function: Callable[..., Any], batch: Sequence[Any]) -> Callable[[], Any]:
     """`CALLS` calls, and the last one's result as NumPy has it."""
 
@@ -160,13 +172,15 @@ def main() -> None:
     found["from NumPy"] = measure(
         {name: often(function, batch) for name, function in ways.items()}, repeats=options.repeats, rtol=1e-6
     )
+    busy = in_cpu_time(ways, batch, options.repeats)
     after_a_pause = {name: idled(function, batch) for name, function in ways.items()}
-    print(f"\n{'microseconds, 3 arrays':>22} {'in a row':>9} {'after 3 ms':>10}")
+    print(f"\n{'microseconds, 3 arrays':>22} {'in a row':>9} {'CPU time':>9} {'after 3 ms':>10}")
     for name in ways:
         in_a_row = found["from NumPy"][name].median / CALLS
-        print(f"{name:>22} {in_a_row * 1e6:>9.1f} {after_a_pause[name] * 1e6:>10.0f}")
+        figures = f"{in_a_row * 1e6:>9.1f} {busy[name] * 1e6:>9.1f} {after_a_pause[name] * 1e6:>10.0f}"
+        print(f"{name:>22} {figures}")
     if options.json:
-        write_json(options.json, {**found, "after 3 ms": after_a_pause})
+        write_json(options.json, {**found, "CPU time": busy, "after 3 ms": after_a_pause})
 
 
 if __name__ == "__main__":

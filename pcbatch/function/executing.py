@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +23,11 @@ from pcbatch.options import ON_THE_FLY, Options
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.compiling import choice
 from pcbatch.runtime.costs.device import CPU, device_of
-from pcbatch.runtime.costs.fitness import Obstacle, loss, mixture, obstacle, signature_of
+from pcbatch.runtime.costs.fitness import Obstacle, is_of_numbers, loss, mixture, obstacle, parts_of, signature_of
 from pcbatch.runtime.llvm.between import Between
 from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
@@ -42,6 +44,13 @@ from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import StraightLine, is_straight
+
+Parts = Callable[[Program, Piece], Sequence[tuple[Piece, Signature]]]
+"""The functions that a piece is made of."""
+
+
+def _whole(program: Program, piece: Piece) -> Sequence[tuple[Piece, Signature]]:
+    return [(piece, signature_of(program, piece))]
 
 
 def make_executable(
@@ -65,9 +74,8 @@ def make_executable(
     jit = options.jit is True
     with backend.tracing_once(traces, jit):
         if jit:
-            blocks = program.blocks
-            pieces = [(item, block.label) for block in blocks for item in block.body if isinstance(item, Piece)]
-            backend.trace_ahead((piece, signature_of(program, piece), label) for piece, label in pieces)
+            taken_apart = options.form != "lockstep" and options.strategy == "pc"
+            _trace_ahead(program, backend, parts_of if taken_apart else _whole)
         called = called_within(program, backend)
         limits = {"max_depth": options.max_depth, "max_steps": options.max_steps}
         if options.strategy in ON_THE_FLY:
@@ -90,6 +98,14 @@ def make_executable(
         if opening.current() is not None:
             stored()  # now, by the traces that what it costs was found by
     return executable
+
+
+def _trace_ahead(program: Program, backend: Backend, parts: Parts = _whole) -> None:
+    """Trace all pieces, in some parts, one after the other."""
+    pieces = [(item, block.label) for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    found = [(*part, label) for piece, label in pieces for part in parts(program, piece)]
+    if found:
+        backend.trace_ahead(found)
 
 
 _CALLS = "a piece of it calls `{}`, and a run of that grows, as no compiled program can"
@@ -115,6 +131,10 @@ def _executable(
         learned = lessons.of(tuple(group.block for group in groups(forked)), options.max_lanes)
         return ForkedMachine(forked, machine, sequel, learned=learned, least=CPU.least_bytes)
     if straight:
+        is_native = options.jit is True and backend.place() != "GPU" and is_of_numbers(program)
+        if is_native and loss(program, machine.legs.loop.row_costs) is None:
+            with contextlib.suppress(UnsupportedError):
+                return LlvmProgram(machine)
         form = f"straight, by {'XLA' if jit else 'kernels of TensorFlow'}"
         return StraightLine(machine, form if chosen is None else f"{form}: {chosen.why}")
     if options.form == "lockstep":
@@ -175,9 +195,9 @@ def called_within(program: Program, backend: Backend) -> list[str]:
     found: list[str] = []
     for block in program.blocks:
         with backend.scope(block.label):  # what is traced here may be what runs
-            for piece in (item for item in block.body if isinstance(item, Piece)):
-                types = signature_of(program, piece)
-                found += backend.called(piece, types.reads, types.shared)
+            pieces = [item for item in block.body if isinstance(item, Piece)]
+            for part, types in (each for piece in pieces for each in parts_of(program, piece)):
+                found += backend.called(part, types.reads, types.shared)
     return found
 
 
@@ -210,12 +230,15 @@ def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgr
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:
     """A digest of the program as it is traced, and of the options that it runs under; None where there is none."""
     backend = backend_named(options.backend)
-    found = [digest, repr(replace(options.of_programs, name=None))]
+    found, known = [digest, repr(replace(options.of_programs, name=None))], dict[Piece, str]()
     for piece in (item for block in program.blocks for item in block.body if isinstance(item, Piece)):
-        each = backend.described(piece, signature_of(program, piece))
-        if each is None:
-            return None
-        found.append(each)
+        for part, types in parts_of(program, piece):
+            each = known[part] if part in known else backend.described(part, types)
+            if each is None:
+                return None
+            known[part] = each
+            found.append(each)
+        found += [repr((step.reads, step.writes, step.sites)) for step in piece.steps]
     return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
@@ -260,6 +283,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
     mixes = mixes and backend.handler_version() is not None
+    is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU"
     return Reverse(
         program,
         backend,
@@ -275,7 +299,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         most=options.max_tape,
         rooms=rooms_of(executable),
         forks=forks,
-        natively=natively if isinstance(executable, LlvmProgram) and backend.place() == "CPU" else None,
+        natively=natively if is_native and not is_straight(program) else None,
     )
 
 

@@ -26,7 +26,7 @@ from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
-from pcbatch.runtime.strategies.straight_line import StraightLine
+from pcbatch.runtime.strategies.straight_line import is_straight
 
 LOCAL = OptionValues(
     strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
@@ -90,7 +90,7 @@ def explain(function: Batched[..., Any], *args: Any, **kwargs: Any) -> Explanati
         lanes,
         found[0],
         blocks,
-        straight=isinstance(usual.pipeline.machine, StraightLine),
+        straight=is_straight(usual.pipeline.table),
         native=usual.form.startswith("native"),
         failed=len(usual.run.errors),
     )

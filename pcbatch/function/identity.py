@@ -21,8 +21,8 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.lowering.captures.fingerprints import Same, fingerprint, is_of_user, shallow
 
-LEFT_OUT = ("spans", "kept", "tapes")
-"""Fields of a table that are no part of a program's identity: its place, and objects of this process."""
+LEFT_OUT = ("spans", "kept", "tapes", "steps")
+"""Fields of a table that are no part of a program's identity: its place, objects of this process, and what follows."""
 
 
 def program_digest(program: Program, read: Iterable[tuple[Any, Any]]) -> str:

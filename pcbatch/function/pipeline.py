@@ -35,6 +35,7 @@ from pcbatch.lowering.captures.kept import holds, kept
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.faults import NO_ROOM
+from pcbatch.lowering.codegen.steps import Steps
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
@@ -47,7 +48,7 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.adjoint.through import run_watched
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.costs.estimate import block_costs, block_row
-from pcbatch.runtime.costs.fitness import signature_of
+from pcbatch.runtime.costs.fitness import signature_of, signature_of_step
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.learned import Lessons, LessonsByKey
 from pcbatch.runtime.machine.legs import Snapshot
@@ -155,6 +156,11 @@ class Pipeline:
         return self.read.reading.program
 
     @cached_property
+    def steps(self) -> Steps:
+        """The steps of its pieces."""
+        return Steps(self.environment)
+
+    @cached_property
     def stack(self) -> Program:
         """The stack program, its control flow optimised, its stacks not."""
         return lower_calls(optimize(self.cfg), frozenset(self.environment.operand_types))
@@ -238,10 +244,14 @@ class Pipeline:
 
     def _passed(self, forking: Collection[int] | None, deferring: Collection[int] | None = ()) -> machine.Program:
         shared = [name for name, user in self.parameters().items() if user in self.arguments.shared]
-        checked = partial(checked_sites, environment=self.environment)
+        backend, steps = self.environment.backend, self.steps
+        checked = partial(checked_sites, steps=steps, environment=self.environment)
         merging, limited = not self.options.is_unmerged, self.options.max_steps is not None
         passes = machine_passes(checked, shared, merging=merging, forking=forking, deferring=deferring, limited=limited)
-        return run_passes(self.lowered, passes, verifying(verify_machine))
+        with backend.tracing_once(self._traces, self.options.jit is True):
+            every = steps.every(self.lowered)
+            backend.trace_ahead((step.piece, signature_of_step(self.lowered, step), label) for step, label in every)
+            return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:
         """Return the program that the machine executes for `lanes` lanes.
@@ -265,7 +275,7 @@ class Pipeline:
     def table(self) -> machine.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
-        program = machine.with_kept(program, self.environment.kept)
+        program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
         return replace(program, name=self.options.name or program.name)
 
     @cached_property

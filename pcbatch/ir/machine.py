@@ -99,12 +99,30 @@ class Piece:
     speculative: bool = False
     unnamed: int = 0
     """The number of `shared`, at the end, that are not passed to the function: values that its helpers capture."""
+    steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
+    """The same as its function, op by op, where its ops are on numbers alone; see `lowering.codegen.steps`."""
 
     @property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The generated function; AssertionError where there is none yet."""
         assert self.function is not None, f"no code has been generated for the piece that gives {self.writes}"
         return self.function
+
+
+@dataclass(frozen=True)
+class Step:
+    """One op of a piece, computed by the function of a `piece` that ops alike share.
+
+    `reads` are names of the program's, and constants in the place of such; `writes` are names, all of numbers. Check
+    number n of `piece` is one at site `sites[n]`; None stands for a check that cannot fail.
+    """
+
+    piece: Piece
+    reads: tuple[Any, ...]
+    writes: tuple[str, ...]
+    read_types: tuple[Type, ...]
+    write_types: tuple[Type, ...]
+    sites: tuple[int | None, ...] = ()
 
 
 def checked_sites(statements: Iterable[Statement]) -> tuple[int, ...]:

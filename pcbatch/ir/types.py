@@ -87,6 +87,11 @@ def leaves(type_: Type) -> Iterator[TensorType]:
                 yield from leaves(item)
 
 
+def is_number(type_: Type) -> bool:
+    """True for the type of one number."""
+    return isinstance(type_, TensorType) and type_.shape == ()
+
+
 def elements(type_: Type) -> int:
     """Return the number of elements in a value of the type."""
     return sum(math.prod(leaf.shape) for leaf in leaves(type_))

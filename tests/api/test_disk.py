@@ -118,6 +118,35 @@ def test_a_program_is_found_again_and_gives_the_same(tmp_path: Path, folder: Pat
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+SWINGS = """
+import pcbatch
+import tensorflow as tf
+
+
+@pcbatch.autobatch
+def swings(n, x):
+    while n > 0:
+        x = x + RATE * tf.sin(x)
+        n = n - 1
+    return x
+"""
+
+
+def test_native_gradients_are_found_again(tmp_path: Path, folder: Path) -> None:
+    def gradient(rate: float) -> tuple[bytes, tuple[int, int]]:
+        swings = loaded(tmp_path, SWINGS.replace("RATE", str(rate))).swings
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = tf.reduce_sum(swings(N, X))
+        return tape.gradient(y, X).numpy().tobytes(), found(swings)
+
+    first, again, other = gradient(0.5), gradient(0.5), gradient(0.25)
+    assert first == (again[0], (0, 2))
+    assert again[1] == (2, 0)
+    assert other[0] != first[0]
+    assert other[1] == (0, 2)
+
+
 OTHERS = {
     "a global": ("RATE = 1.5", "RATE = 1.25"),
     "an attribute": ("by = 0.25", "by = 0.5"),

@@ -17,6 +17,7 @@ from pcbatch.lowering.codegen.builtins import OPS
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.faults import NO_SITE
 from pcbatch.lowering.codegen.pieces import PieceText, bind, compile_piece, execute, write_piece
+from pcbatch.lowering.codegen.steps import Steps, shared_types
 from pcbatch.lowering.codegen.tabletext import TableText, is_reserved
 
 
@@ -41,12 +42,25 @@ def emit(program: Program, environment: Environment) -> Emitted:
     return _Emission(program, environment).emitted()
 
 
-def checked_sites(program: Program, piece: Piece, environment: Environment) -> frozenset[int]:
-    """Return the fault sites of a piece that it really checks on the types of its variables."""
+def checked_sites(
+    program: Program, piece: Piece, environment: Environment, steps: Steps | None = None
+) -> frozenset[int]:
+    """Return the fault sites of a piece that it really checks on the types of its variables.
+
+    That is found out step by step, where there are `steps`.
+    """
+    backend = environment.backend
+    taken_apart = () if steps is None else steps.of(program, piece)
+    if taken_apart:
+        found: set[int | None] = set()
+        for step in (each for each in taken_apart if each.sites):
+            checked = backend.checked_sites(step.piece, step.read_types, shared_types(program, step))
+            found |= {step.sites[number] for number in checked}
+        return frozenset(site for site in found if site is not None)
     text = _text(program, piece, environment, "piece")
     compiled = compile_piece(text, environment, piece.sites)
     reads = [program.types[name] for name in compiled.reads]
-    return environment.backend.checked_sites(compiled, reads, [program.shared_types[name] for name in compiled.shared])
+    return backend.checked_sites(compiled, reads, [program.shared_types[name] for name in compiled.shared])
 
 
 def _text(program: Program, piece: Piece, environment: Environment, name: str) -> PieceText:

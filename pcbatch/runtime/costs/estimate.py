@@ -16,6 +16,7 @@ from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import elements, leaves
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.fitness import parts_of
 from pcbatch.runtime.costs.prices import Prices
 
 LEAST = 1.0
@@ -42,9 +43,9 @@ def item_costs(program: Program, block: Block, backend: Backend) -> list[float]:
     with backend.scope(block.label):  # what is traced here may be what runs
         for item in block.body:
             match item:
-                case Piece(reads=reads, shared=shared):
-                    types = [program.types[name] for name in reads]
-                    found.append(backend.cost(item, types, [program.shared_types[name] for name in shared]))
+                case Piece():
+                    parts = parts_of(program, item)
+                    found.append(sum(backend.cost(part, types.reads, types.shared) for part, types in parts))
                 case Store():
                     found.append(stored(program, item))
     return found

@@ -26,7 +26,7 @@ from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm.function import Builder, Function, hand_out, row_of
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.interface import POINTER, Arguments, Interface, Result, place
-from pcbatch.runtime.llvm.lane import Lane, PieceCode
+from pcbatch.runtime.llvm.lane import Lane, PieceCode, Places
 from pcbatch.runtime.llvm.records import RecordingBlock, Tape, records
 from pcbatch.runtime.llvm.stacks import Frame, Storage
 from pcbatch.runtime.llvm.translation import Translation
@@ -101,7 +101,7 @@ class BackwardTranslation(Translation):
         return self.lowered([self.derivatives.get(key) for key in self.every])
 
     @cached_property
-    def pieces(self) -> dict[tuple[int, int], PieceCode]:
+    def pieces(self) -> dict[tuple[int, int], Places]:
         """The place of each piece in the module, with its residuals."""
         return self._places[0]
 
@@ -111,9 +111,10 @@ class BackwardTranslation(Translation):
         return self._places[1]
 
     @cached_property
-    def _places(self) -> tuple[dict[tuple[int, int], PieceCode], dict[tuple[int, int], BackCode]]:
+    def _places(self) -> tuple[dict[tuple[int, int], Places], dict[tuple[int, int], BackCode]]:
         results, first = iter(self.results if self.every else ()), 0
-        pieces, backward = {}, {}
+        pieces: dict[tuple[int, int], Places] = {}
+        backward = {}
         for key, (piece, signature) in self.every.items():
             linear = self.derivatives.get(key)
             given = sum(1 for type_ in signature.writes for _ in leaves(type_)) + bool(piece.sites)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcbatch.ir.machine import Piece
-from pcbatch.ir.types import leaves
+from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime.llvm.code import Array, scalar
 from pcbatch.runtime.llvm.computation import Operations
-from pcbatch.runtime.llvm.lane import PieceCode, State
+from pcbatch.runtime.llvm.lane import PieceCode, Places, State, StepCode
 from pcbatch.runtime.llvm.operations import OPERATIONS, evaluate
 from pcbatch.runtime.llvm.stacks import Leaf
-from pcbatch.runtime.llvm.types import Number
+from pcbatch.runtime.llvm.types import Number, by_dtype
 
 
 class Body:
@@ -41,21 +41,67 @@ class Body:
 
     # -- the body ------------------------------------------------------------------------------------------------------
 
-    def piece(self, piece: Piece, place: PieceCode) -> None:
+    def piece(self, piece: Piece, place: Places) -> None:
         """Run a piece; a lane fails where one of its checks does."""
-        given = [leaf for name in piece.reads for leaf in self.read(name)]
-        for name in piece.shared:
-            types = leaves(self.program.shared_types[name])
-            given += [self.state.setting.shared[name, i] for i, _ in enumerate(types)]
-        arguments = {**self.state.setting.captured, **{place.first + i: each for i, each in enumerate(given)}}
-        names = (*place.results, *place.kept)
-        found = evaluate(self.code, self.state.setting.module, names, arguments, self.operations)
+        if not isinstance(place, PieceCode):
+            self._steps(piece, place)
+            return
+        found = self._evaluated(piece, place, [leaf for name in piece.reads for leaf in self.read(name)])
         found, kept = found[: len(place.results)], found[len(place.results) :]
         if place.has_site:
             self._check(found.pop().value)
         self.keep(kept)
         targets = [each for name in piece.writes for each in self.storage.leaves(name)]
         self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
+
+    def _evaluated(self, piece: Piece, place: PieceCode, reads: Sequence[Array]) -> list[Array]:
+        """What the function of a piece gives for the leaves of what it reads."""
+        given = [*reads]
+        for name in piece.shared:
+            types = leaves(self.program.shared_types[name])
+            given += [self.state.setting.shared[name, i] for i, _ in enumerate(types)]
+        arguments = {**self.state.setting.captured, **{place.first + i: each for i, each in enumerate(given)}}
+        names = (*place.results, *place.kept)
+        return evaluate(self.code, self.state.setting.module, names, arguments, self.operations)
+
+    def _steps(self, piece: Piece, steps: Sequence[StepCode]) -> None:
+        """Run a piece step by step; a lane fails at the first of its checks that does."""
+        values: dict[str, list[Array]] = {}
+        failed: Any = None
+
+        def read(name: str) -> list[Array]:
+            return values[name] if name in values else self.read(name)
+
+        for each in steps:
+            step = each.step
+            reads: list[Array] = []
+            for operand, type_ in zip(step.reads, step.read_types, strict=True):
+                reads += read(operand) if isinstance(operand, str) else [self._constant(operand, type_)]
+            found = self._evaluated(step.piece, each.place, reads)
+            if each.place.has_site:
+                failed = self._first_failed(failed, found.pop(), step.sites)
+            values.update(zip(step.writes, ([number] for number in found), strict=True))
+        if failed is not None:
+            self._check(failed)
+        targets = [leaf for name in piece.writes for leaf, _, _ in self.storage.leaves(name)]
+        self._write(dict(zip(targets, (value for name in piece.writes for value in read(name)), strict=True)))
+
+    def _constant(self, value: Any, type_: Type) -> Array:
+        (leaf,) = leaves(type_)
+        number = by_dtype(leaf.dtype).wide(self.code.lanes)
+        return scalar(number, number.constant(value))
+
+    def _first_failed(self, before: Any, found: Array, sites: Sequence[int | None]) -> Any:
+        """The site, plus one, of the first check that fails: one before, or this step's of the number `found`."""
+        builder, number, check = self.builder, found.number, found.value
+        own: Any = None
+        for place, site in enumerate(sites):
+            if site is not None:
+                fails = builder.icmp_signed("==", check, number.constant(place + 1))
+                own = builder.select(fails, number.constant(site + 1), number.constant(0) if own is None else own)
+        if own is None or before is None:
+            return before if own is None else own
+        return builder.select(builder.icmp_signed("==", before, number.constant(0)), own, before)
 
     def keep(self, values: Sequence[Array]) -> None:
         """Keep a piece's values for the backward pass, before anything changes."""

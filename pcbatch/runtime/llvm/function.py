@@ -38,7 +38,7 @@ from pcbatch.runtime.llvm.interface import (
     Result,
     place,
 )
-from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, PieceCode, Setting
+from pcbatch.runtime.llvm.lane import Exits, Lane, Limits, Places, Setting
 from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
 
@@ -59,7 +59,7 @@ class Function:
 def build(
     interface: Interface,
     module: Module,
-    pieces: Mapping[tuple[int, int], PieceCode],
+    pieces: Mapping[tuple[int, int], Places],
     captured: Sequence[np.ndarray],
     limits: Limits,
     width: int = 1,
@@ -79,7 +79,7 @@ class Builder:
         self,
         interface: Interface,
         module: Module,
-        pieces: Mapping[tuple[int, int], PieceCode],
+        pieces: Mapping[tuple[int, int], Places],
         captured: Sequence[np.ndarray],
         limits: Limits,
     ):

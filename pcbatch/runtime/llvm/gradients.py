@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,10 +16,11 @@ from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm.backward import BackwardInterface, BackwardTranslation
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Limits
-from pcbatch.runtime.llvm.machine_code import MachineCode
+from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
 from pcbatch.runtime.llvm.program import NativeCode, TapeLengthError, Written
 from pcbatch.runtime.llvm.threads import LaneCost
 from pcbatch.runtime.llvm.types import Number
+from pcbatch.runtime.store.opening import Name
 
 SUMS = 1 << 26
 """Bytes of the sums of lanes that run together: beyond that some run after the others."""
@@ -47,8 +49,17 @@ class LlvmGradients:
     def _code(self) -> NativeCode:
         way, longest = self.way, CPU.tape_bytes if self.way.tape == "replay" else None
         with way.statistics.timed():
-            way.statistics.compilations += 1
-            return NativeCode(self.interface, MachineCode.of(self._function), way.limits.max_depth, longest)
+            kept = Kept(Name(self._digest, ("gradients",), way.statistics.note), self.backend)
+            code = kept.found
+            if code is None:
+                way.statistics.compilations += 1
+                code = MachineCode.of(self._function)
+                kept.keep(code)
+            return NativeCode(self.interface, code, way.limits.max_depth, longest)
+
+    def _digest(self) -> str:
+        """A digest of the function's text: whatever it depends on is in there."""
+        return hashlib.sha256(self._function.text.encode()).hexdigest()
 
     # -- a run ---------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from pcbatch.runtime.llvm.code import Array, Code
 from pcbatch.runtime.llvm.functions import call
 from pcbatch.runtime.llvm.hlo import Instruction, Module, TupleShape
 from pcbatch.runtime.llvm.interface import ENDED, FAILED, REACHED, STATUS, STOPPED, Arguments, Interface, Result, place
-from pcbatch.runtime.llvm.lane import Limits, PieceCode, Setting
+from pcbatch.runtime.llvm.lane import Limits, Places, Setting
 from pcbatch.runtime.llvm.operations import ALIKE
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
 from pcbatch.runtime.llvm.together import BETWEEN_POLLS, Group, Labels
@@ -69,7 +69,7 @@ class Groups:
         function: Any,
         interface: Interface,
         module: Module,
-        pieces: Mapping[tuple[int, int], PieceCode],
+        pieces: Mapping[tuple[int, int], Places],
         limits: Limits,
         lanes: int,
         poll: Any,

@@ -13,6 +13,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from pcbatch.ir.machine import Step
 from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
 from pcbatch.runtime.llvm.hlo import Module
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
@@ -28,6 +29,18 @@ class PieceCode:
     has_site: bool
     kept: tuple[str, ...] = ()
     """The results that the way back needs."""
+
+
+@dataclass(frozen=True)
+class StepCode:
+    """A step of a piece, and the place of its function in the entry of an HLO module."""
+
+    step: Step
+    place: PieceCode
+
+
+Places = PieceCode | Sequence[StepCode]
+"""The place of a piece as a whole, or those of its steps."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Setting:
     code: Code
     storage: Storage
     module: Module
-    pieces: Mapping[tuple[int, int], PieceCode]
+    pieces: Mapping[tuple[int, int], Places]
     limits: Limits
     shared: Mapping[Leaf, Array]
     captured: Mapping[int, Array]

@@ -31,7 +31,7 @@ from pcbatch.runtime.llvm.hlo import Module, UnsupportedError
 from pcbatch.runtime.llvm.interface import NAME as RUN
 from pcbatch.runtime.llvm.interface import POINTER, place
 from pcbatch.runtime.llvm.kernel import ON_STACK, STACK, THREAD, THREADS
-from pcbatch.runtime.llvm.lane import Limits, PieceCode, Setting, State
+from pcbatch.runtime.llvm.lane import Limits, Places, Setting, State
 from pcbatch.runtime.llvm.one_lane import OneLane
 from pcbatch.runtime.llvm.stacks import Storage
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
@@ -42,7 +42,7 @@ NAME = "region"
 def build(
     extent: Extent,
     module: Module,
-    pieces: Mapping[tuple[int, int], PieceCode],
+    pieces: Mapping[tuple[int, int], Places],
     captured: Sequence[np.ndarray],
     version: tuple[int, int],
 ) -> Function:
@@ -65,7 +65,7 @@ class Kernel:
 
 
 def kernel(
-    extent: Extent, module: Module, pieces: Mapping[tuple[int, int], PieceCode], captured: Sequence[np.ndarray]
+    extent: Extent, module: Module, pieces: Mapping[tuple[int, int], Places], captured: Sequence[np.ndarray]
 ) -> Kernel:
     """The kernel of some blocks."""
     llvm = ir.Module(name=extent.program.name)
@@ -89,7 +89,7 @@ def _region(
     llvm: ir.Module,
     extent: Extent,
     module: Module,
-    pieces: Mapping[tuple[int, int], PieceCode],
+    pieces: Mapping[tuple[int, int], Places],
     captured: Sequence[np.ndarray],
     on_gpu: bool = False,
 ) -> Code:

@@ -19,7 +19,7 @@ from pcbatch.runtime.llvm.body import Body
 from pcbatch.runtime.llvm.code import Array, Index, scalar
 from pcbatch.runtime.llvm.functions import call
 from pcbatch.runtime.llvm.hlo import UnsupportedError
-from pcbatch.runtime.llvm.lane import PieceCode, Setting, State
+from pcbatch.runtime.llvm.lane import Places, Setting, State
 from pcbatch.runtime.llvm.operations import ALIKE
 from pcbatch.runtime.llvm.types import INT64, by_name
 
@@ -143,7 +143,7 @@ class _GroupBlock(Body):
             self._item(item, group.setting.pieces[self.number, place])
         self._leave()
 
-    def _item(self, piece: Piece, place: PieceCode) -> None:
+    def _item(self, piece: Piece, place: Places) -> None:
         """A piece; where its predicate does not hold numbers are as they were."""
         if piece.predicate is None:
             self.piece(piece, place)

@@ -14,12 +14,13 @@ from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.fitness import parts_of
 from pcbatch.runtime.llvm import hlo
 from pcbatch.runtime.llvm.function import Function, build
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.interface import Interface
 from pcbatch.runtime.llvm.kernel import Kernel, KernelBuilder
-from pcbatch.runtime.llvm.lane import Limits, PieceCode
+from pcbatch.runtime.llvm.lane import Limits, PieceCode, Places, StepCode
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ class Translation:
         }
 
     @cached_property
+    def functions(self) -> dict[Piece, Signature]:
+        """The functions of which these pieces are made, each once: one for ops that are alike."""
+        parts = [parts_of(self.program, piece) for piece, _ in self.every.values()]
+        return {part: signature for each in parts for part, signature in each}
+
+    @cached_property
     def module(self) -> hlo.Module:
         """The operations of all pieces."""
         return hlo.parse(self._hlo.text)
@@ -54,8 +61,8 @@ class Translation:
         return self.lowered(())
 
     def lowered(self, linear: Sequence[Linear | None]) -> Hlo:
-        """The operations of all pieces, and of their derivatives."""
-        found = self.backend.hlo([*self.every.values()], linear)
+        """The operations of all pieces, and of the derivatives of these as they are."""
+        found = self.backend.hlo([*self.every.values()] if linear else [*self.functions.items()], linear)
         if found is None:
             raise UnsupportedError("something that is not code for one example, or that XLA has no code for")
         return found
@@ -67,16 +74,19 @@ class Translation:
         return roots.operands if roots.opcode == "tuple" else (roots.name,)
 
     @cached_property
-    def pieces(self) -> dict[tuple[int, int], PieceCode]:
+    def pieces(self) -> dict[tuple[int, int], Places]:
         """The place of each piece in the module."""
         results = self.results
         found, first, behind = {}, 0, 0
-        for key, (piece, signature) in self.every.items():
+        for piece, signature in self.functions.items():
             taken = sum(1 for type_ in (*signature.reads, *signature.shared) for _ in leaves(type_))
             given = sum(1 for type_ in signature.writes for _ in leaves(type_)) + bool(piece.sites)
-            found[key] = PieceCode(first, results[behind : behind + given], bool(piece.sites))
+            found[piece] = PieceCode(first, results[behind : behind + given], bool(piece.sites))
             first, behind = first + taken, behind + given
-        return found
+        return {
+            key: [StepCode(step, found[step.piece]) for step in piece.steps] or found[piece]
+            for key, (piece, _) in self.every.items()
+        }
 
     def function(self, counts: bool) -> Function:
         """The native function; one that `counts` counts how often blocks run."""
@@ -87,7 +97,7 @@ class Translation:
         return KernelBuilder(Interface(self.program, counts=False), *self.parts, self.limits).kernel(again)
 
     @property
-    def parts(self) -> tuple[hlo.Module, Mapping[tuple[int, int], PieceCode], Sequence[np.ndarray]]:
+    def parts(self) -> tuple[hlo.Module, Mapping[tuple[int, int], Places], Sequence[np.ndarray]]:
         """The module, the places of pieces in it, and the arrays that its entry takes last."""
         if not is_framed(self.program):
             raise UnsupportedError("a call that keeps more than one value of a variable on its stack")
