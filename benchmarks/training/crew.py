@@ -70,11 +70,14 @@ Cell = dict[str, Figures]
 
 
 class Crew(Processes):
-    """Contestants by name, in the order of `CONTESTANTS`. One that cannot be had has a failure in each cell."""
+    """Contestants by name, in the order of `CONTESTANTS`. One that cannot be had has a failure in each cell.
 
-    def __init__(self, names: Iterable[str]):
+    On several `cores` seconds are those of the clock, not of the CPU.
+    """
+
+    def __init__(self, names: Iterable[str], cores: int = 1):
         wanted = set(names)
-        super().__init__({name: each for name, each in CONTESTANTS.items() if name in wanted})
+        super().__init__({name: each.on(cores) for name, each in CONTESTANTS.items() if name in wanted})
 
     def measured(self, network: str, examples: int, *, repeats: int) -> Cell:
         """Figures of all contestants that take part, `repeats` timed calls of each part of each.

@@ -50,20 +50,24 @@ def _ratio(value: float | None) -> str:
     return "--" if value is None else f"{value:.2f}"
 
 
-def page(found: Found, memory: Memory, lengths: Sequence[int], examples: int, measured: str) -> list[str]:
+def page(
+    found: Found, memory: Memory, lengths: Sequence[int], examples: int, measured: str, cores: int = 1
+) -> list[str]:
     """The page, as lines of Markdown."""
+    per = "CPU second" if cores == 1 else "second"
+    where = "one thread" if cores == 1 else f"{cores} cores"
     said = [
         "# Training",
         "",
-        f"![Leaves and tokens per CPU second of training by number of examples]({PICTURED})",
+        f"![Leaves and tokens per {per} of training by number of examples]({PICTURED})",
         "",
-        "Thousands of leaves or tokens per CPU second in a whole training step on one thread, by the number of "
+        f"Thousands of leaves or tokens per {per} in a whole training step on {where}, by the number of "
         "examples in a batch. In brackets is pcbatch's speed over it. A step computes results, a loss, and the "
         "gradients of all weights, from arrays in the host's memory. All contestants compute the same gradients.",
         "",
         "- *DyNet* builds its graph in each step.",
-        "- *By hand* is TensorFlow under XLA, which makes its schedule in each step. It computes trees level by level "
-        "in chunks of rows, with a derivative that is written by hand. It pads and masks sentences.",
+        "- *By hand* is TensorFlow. It computes trees level by level, by TensorFlow's kernels, on a schedule that it "
+        "makes in each step. It pads and masks sentences under XLA.",
         "- *JAX* is `lax.scan` with masks, for sentences only.",
         "",
         measured,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +26,12 @@ class Contestant:
     variant: str = ""
     environment: Environment | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+
+    def on(self, cores: int) -> Contestant:
+        """The same on so many cores."""
+        number = str(cores)
+        flags = self.variables if cores == 1 else {k: v for k, v in self.variables.items() if k != "XLA_FLAGS"}
+        return replace(self, variables={"BENCHMARK_CORES": number, "OMP_NUM_THREADS": number, **flags})
 
     def process(self) -> Process:
         """A new process; PeerUnavailableError if its environment cannot be made."""

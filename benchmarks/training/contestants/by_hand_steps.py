@@ -1,142 +1,117 @@
-"""TensorFlow, batches made by hand, compiled by XLA: trees level by level, sentences padded and masked.
+"""TensorFlow, batches made by hand: trees level by level, by its kernels; sentences padded and masked, by XLA.
 
-The loop over the levels of trees is differentiated by hand, as TensorFlow's own derivative of it would touch the states
-of all nodes in each turn. That of sentences is TensorFlow's, which XLA takes for a loop of a known number of turns.
+All derivatives are TensorFlow's own. A loop over the levels of trees carries only states that are still to be read, so
+none of its turns touches the others. (One with all states, compiled by XLA, in chunks and with a derivative written by
+hand, is slower.) For sentences XLA has a loop of a known number of turns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 from benchmarks.training.contestants.worker import Trained, serve
 from benchmarks.trees.contestants import one_thread  # noqa: F401 -- sets threads
-from benchmarks.trees.contestants.by_hand import CHUNK, Levels, levels
+from benchmarks.trees.contestants.by_hand import flat, heights_of
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import LONGEST, Arrays
 
 Weights = Mapping[str, tf.Variable]
 
 
-def written(array: tf.Tensor, rows: tf.Tensor, start: tf.Tensor) -> tf.Tensor:
-    """`array` with `rows` from `start` on."""
-    return gen_xla_ops.xla_dynamic_update_slice(input=array, update=rows, indices=[start, 0])
+class Fronts(NamedTuple):
+    """The schedule of a batch of binary trees. A front has the states that nodes above it are still to read.
+
+    Attributes:
+        words: of the leaves of all trees, which are the first front.
+        first: the places of first children in the front before, of all nodes, level by level.
+        second: those of second children.
+        kept: the places of states that go on to the next front, before the level's own.
+        ends: where each level begins and ends in `first`, `[levels + 1]`.
+        kept_ends: the same in `kept`.
+        roots: `[examples]`, their places in the last front.
+    """
+
+    words: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    kept: np.ndarray
+    ends: np.ndarray
+    kept_ends: np.ndarray
+    roots: np.ndarray
 
 
-def rows_of(array: tf.Tensor, start: tf.Tensor) -> tf.Tensor:
-    """A chunk from `start` on."""
-    return tf.slice(array, [start, 0], [CHUNK, -1])
+def fronts(batch: Arrays) -> Fronts:
+    """Make the schedule."""
+    left, right = flat(batch, ("left", "right"))
+    word = batch["word"].ravel()
+    heights = np.where(word >= 0, heights_of([left, right]), -1)
+    nodes, live = np.flatnonzero(heights > 0), np.flatnonzero(heights == 0)
+    read_at = np.full(len(word), len(word))
+    read_at[left[nodes]] = read_at[right[nodes]] = heights[nodes]
+    place, words = np.zeros(len(word), np.int32), word[live]
+    place[live] = np.arange(len(live))
+    first, second, kept = ([np.zeros(0, np.int32)] for _ in range(3))
+    for height in range(1, heights.max() + 1):
+        level, staying = np.flatnonzero(heights == height), live[read_at[live] > height]
+        first.append(place[left[level]])
+        second.append(place[right[level]])
+        kept.append(place[staying])
+        live = np.concatenate([staying, level])
+        place[live] = np.arange(len(live))
+    ends, kept_ends = (np.cumsum([len(each) for each in parts], dtype=np.int32) for parts in (first, kept))
+    examples, room = batch["word"].shape
+    joined = (np.concatenate(parts) for parts in (first, second, kept))
+    return Fronts(words, *joined, ends, kept_ends, place[np.arange(examples) * room])
 
 
 def binary(weights: Weights) -> Trained:
-    """See `pcbatch_batched.binary`."""
+    """See `pcbatch_batched.binary`; not compiled: XLA would compile anew for each number of rows."""
     width = weights["words"].shape[1]
 
-    def leaves(words: tf.Tensor) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
-        x = tf.gather(weights["words"], words)
+    def roots(given: Fronts) -> tf.Tensor:
+        x = tf.gather(weights["words"], given.words)
         i, o, u = tf.split(x @ weights["leaf"] + weights["leaf bias"], 3, axis=1)
-        i, o, u = tf.sigmoid(i), tf.sigmoid(o), tf.tanh(u)
-        c = i * u
-        return tf.concat([o * tf.tanh(c), c], 1), (x, i, o, u)
+        c = tf.sigmoid(i) * tf.tanh(u)
+        h = tf.sigmoid(o) * tf.tanh(c)
 
-    def upwards(states: tf.Tensor, first: tf.Tensor, second: tf.Tensor, chunks: tf.Tensor, *, kept: bool) -> Any:
-        """States of all rows, those of leaves given, and activations of gates by node, if they are to be kept."""
-        places = states.shape[0]
-        states = tf.concat([states, tf.zeros([first.shape[0], 2 * width])], 0)
-        gates = tf.zeros([first.shape[0] if kept else 0, 5 * width])
+        def level(at: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> Any:
+            one, two = (each[given.ends[at] : given.ends[at + 1]] for each in (given.first, given.second))
+            kept = given.kept[given.kept_ends[at] : given.kept_ends[at + 1]]
+            below = tf.concat([tf.gather(h, one), tf.gather(h, two)], 1)
+            i, f1, f2, o, u = tf.split(below @ weights["node"] + weights["node bias"], 5, axis=1)
+            new = tf.sigmoid(i) * tf.tanh(u)
+            new += tf.sigmoid(f1) * tf.gather(c, one) + tf.sigmoid(f2) * tf.gather(c, two)
+            of_nodes = tf.sigmoid(o) * tf.tanh(new)
+            return at + 1, tf.concat([tf.gather(h, kept), of_nodes], 0), tf.concat([tf.gather(c, kept), new], 0)
 
-        def chunk(at: tf.Tensor, states: tf.Tensor, gates: tf.Tensor) -> Any:
-            start = at * CHUNK
-            one, two = (tf.slice(each, [start], [CHUNK]) for each in (first, second))
-            h1, c1 = tf.split(tf.gather(states, one), 2, axis=1)
-            h2, c2 = tf.split(tf.gather(states, two), 2, axis=1)
-            before = tf.concat([h1, h2], 1) @ weights["node"] + weights["node bias"]
-            i, f1, f2, o, u = tf.split(before, 5, axis=1)
-            i, f1, f2, o, u = tf.sigmoid(i), tf.sigmoid(f1), tf.sigmoid(f2), tf.sigmoid(o), tf.tanh(u)
-            c = i * u + f1 * c1 + f2 * c2
-            states = written(states, tf.concat([o * tf.tanh(c), c], 1), places + start)
-            return at + 1, states, written(gates, tf.concat([i, f1, f2, o, u], 1), start) if kept else gates
+        shapes = [tf.TensorShape([]), *[tf.TensorShape([None, width])] * 2]
+        levels = tf.shape(given.ends)[0] - 1
+        start = [tf.constant(0), h, c]
+        _, h, _ = tf.while_loop(lambda at, *_: at < levels, level, start, shapes, parallel_iterations=1)
+        return tf.gather(h, given.roots)
 
-        return tf.while_loop(lambda at, *_: at < chunks, chunk, [0, states, gates])[1:]
+    infer = tf.function(roots, reduce_retracing=True)
 
-    def downwards(of_roots: tf.Tensor, states: tf.Tensor, gates: tf.Tensor, given: Levels, above: tf.Tensor) -> Any:
-        """Gradients by the states of leaves, and by what goes into the gates of nodes.
+    @tf.function(reduce_retracing=True)
+    def derive(given: Fronts, aim: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            loss = tf.nn.l2_loss(roots(given) - aim) / tf.cast(tf.shape(aim)[0], tf.float32)
+        found = tape.gradient(loss, dict(weights))
+        return {name: tf.convert_to_tensor(each) for name, each in found.items()}
 
-        A node hands each child a row of `messages`: `above` says for each row of `states` which one it gets.
-        """
-        rows, places = gates.shape[0], states.shape[0] - gates.shape[0]
-        nothing = tf.zeros([1, 2 * width])
-        of_roots = tf.concat([of_roots, tf.zeros_like(of_roots)], 1)
-        messages = tf.concat([tf.zeros([2 * rows, 2 * width]), of_roots, nothing], 0)
-
-        def chunk(at: tf.Tensor, messages: tf.Tensor, of_gates: tf.Tensor) -> Any:
-            start = at * CHUNK
-            got = tf.gather(messages, tf.slice(above, [places + start], [CHUNK]))
-            dh, dc = tf.split(got, 2, axis=1)
-            i, f1, f2, o, u = tf.split(rows_of(gates, start), 5, axis=1)
-            one, two = (tf.slice(each, [start], [CHUNK]) for each in (given.first, given.second))
-            t = tf.tanh(rows_of(states, places + start)[:, width:])
-            c1, c2 = (tf.gather(states, each)[:, width:] for each in (one, two))
-            dc += dh * o * (1 - t * t)
-            before = [dc * u * i * (1 - i), dc * c1 * f1 * (1 - f1), dc * c2 * f2 * (1 - f2)]
-            before = tf.concat([*before, dh * t * o * (1 - o), dc * i * (1 - u * u)], 1)
-            below = tf.matmul(before, weights["node"], transpose_b=True)
-            messages = written(messages, tf.concat([below[:, :width], dc * f1], 1), start)
-            messages = written(messages, tf.concat([below[:, width:], dc * f2], 1), rows + start)
-            return at - 1, messages, written(of_gates, before, start)
-
-        first = [given.chunks - 1, messages, tf.zeros_like(gates)]
-        _, messages, of_gates = tf.while_loop(lambda at, *_: at >= 0, chunk, first)
-        return tf.gather(messages, above[:places]), of_gates
-
-    @tf.function(jit_compile=True)
-    def infer(given: Levels) -> tf.Tensor:
-        states, _ = upwards(leaves(given.words)[0], given.first, given.second, given.chunks, kept=False)
-        return tf.gather(states, given.roots)[:, :width]
-
-    @tf.function(jit_compile=True)
-    def derive(given: Levels, above: tf.Tensor, aim: tf.Tensor) -> dict[str, tf.Tensor]:
-        of_leaves, (x, i, o, u) = leaves(given.words)
-        states, gates = upwards(of_leaves, given.first, given.second, given.chunks, kept=True)
-        of_roots = (tf.gather(states, given.roots)[:, :width] - aim) / aim.shape[0]
-        got, of_gates = downwards(of_roots, states, gates, given, above)
-        children = tf.concat([tf.gather(states, each)[:, :width] for each in (given.first, given.second)], 1)
-        dh, dc = tf.split(got, 2, axis=1)
-        t = tf.tanh(of_leaves[:, width:])
-        dc += dh * o * (1 - t * t)
-        before = tf.concat([dc * u * i * (1 - i), dh * t * o * (1 - o), dc * i * (1 - u * u)], 1)
-        of_words = tf.matmul(before, weights["leaf"], transpose_b=True)
-        return {
-            "words": tf.math.unsorted_segment_sum(of_words, given.words, weights["words"].shape[0]),
-            "leaf": tf.matmul(x, before, transpose_a=True),
-            "node": tf.matmul(children, of_gates, transpose_a=True),
-            "leaf bias": tf.reduce_sum(before, 0),
-            "node bias": tf.reduce_sum(of_gates, 0),
-        }
-
-    def step(batch: Arrays, aim: np.ndarray) -> Any:
-        given = levels(batch)
-        return derive(_tensors(given), above(given), aim)
-
-    return Trained(lambda batch, aim: infer(_tensors(levels(batch))).numpy(), step, _arrays)
+    return Trained(
+        lambda batch, aim: infer(_tensors(fronts(batch))).numpy(),
+        lambda batch, aim: derive(_tensors(fronts(batch)), tf.constant(aim)),
+        _arrays,
+    )
 
 
-def above(given: Levels) -> np.ndarray:
-    """For each row of states the row of messages that it gets; the last one, which is 0, where nobody wants it."""
-    rows, places, examples = len(given.first), len(given.words), len(given.roots)
-    found = np.full(places + rows, 2 * rows + examples, np.int32)
-    nodes = np.flatnonzero(given.first != given.second)  # the rest pads
-    found[given.first[nodes]], found[given.second[nodes]] = nodes, rows + nodes
-    found[given.roots] = 2 * rows + np.arange(examples)
-    return found
-
-
-def _tensors(given: Levels) -> Levels:
-    return Levels(*map(tf.convert_to_tensor, given))
+def _tensors(given: Fronts) -> Fronts:
+    return Fronts(*map(tf.convert_to_tensor, given))
 
 
 def _arrays(found: dict[str, tf.Tensor]) -> Arrays:

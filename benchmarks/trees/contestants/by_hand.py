@@ -20,7 +20,7 @@ from benchmarks.trees.networks import LONGEST, Arrays
 CHUNK = 32
 
 
-def _heights(children: list[np.ndarray]) -> np.ndarray:
+def heights_of(children: list[np.ndarray]) -> np.ndarray:
     """How many levels lie below each node, by the arrays of its children, numbers of nodes or -1; flat arrays."""
     heights = np.zeros(len(children[0]), np.int64)
     while True:
@@ -31,7 +31,7 @@ def _heights(children: list[np.ndarray]) -> np.ndarray:
         heights = new
 
 
-def _flat(batch: Arrays, names: tuple[str, ...]) -> list[np.ndarray]:
+def flat(batch: Arrays, names: tuple[str, ...]) -> list[np.ndarray]:
     """Numbers of nodes in the whole batch, -1 for none, of numbers within each tree."""
     examples, room = batch["word"].shape
     base = (np.arange(examples) * room)[:, np.newaxis]
@@ -65,9 +65,9 @@ class Levels(NamedTuple):
 
 def levels(batch: Arrays) -> Levels:
     """The schedule of a batch of binary trees."""
-    left, right = _flat(batch, ("left", "right"))
+    left, right = flat(batch, ("left", "right"))
     word = batch["word"].ravel()
-    heights = np.where(word >= 0, _heights([left, right]), -1)
+    heights = np.where(word >= 0, heights_of([left, right]), -1)
     leaves = np.flatnonzero(heights == 0)
     row = np.zeros(len(word), np.int32)  # where the state of each node is computed
     row[leaves] = np.arange(len(leaves))
@@ -187,7 +187,7 @@ def child_sum(weights: Arrays) -> Callable[[Arrays], np.ndarray]:
         return tf.gather(states, roots)
 
     def roots(batch: Arrays) -> np.ndarray:
-        first, following = _flat(batch, ("first", "following"))
+        first, following = flat(batch, ("first", "following"))
         word = batch["word"].ravel()
         parent = np.full(len(word), -1)
         child, at = first, np.arange(len(word))

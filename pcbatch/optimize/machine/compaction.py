@@ -42,8 +42,8 @@ class Compaction:
     """The blocks that run in chunks, and their numbers of rows: the best, as measured on `device`.
 
     With `always` every block that rounds does, and never for all lanes at once. With `every` all blocks are expensive,
-    and chunks have `rows` rows, if that is given. With `pairs` expensive rows run in pairs of chunks, never for all
-    lanes at once: not where what is kept of a run must not depend on how many rows it has.
+    and chunks have `rows` rows, if that is given. With `pairs` expensive rows run in pairs of chunks: not where what is
+    kept of a run must not depend on how many rows it has.
     """
 
     always: bool = False
@@ -102,8 +102,8 @@ class Compaction:
         saved = (lanes - size) * cost - size * self._row_moves(program, block)
         if not self.every and saved < self._least(block, beside):
             return None
-        if self.pairs and row.shares and size * row.cost >= self.device.chunk_work and 4 * size <= lanes:
-            return Chunks(size, pairs=True)
+        if row.shares and size * row.cost >= self.device.chunk_work and 4 * size <= lanes:
+            return Chunks(size, pairs=self.pairs)  # all lanes at once would gain nothing, and be compiled, too
         return Chunks(size, math.ceil(self.device.chunk_share * lanes))
 
     def _least(self, block: Block, beside: float) -> float:
