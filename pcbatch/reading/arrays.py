@@ -68,7 +68,7 @@ class Arrays(Sharing):
             if found is not None:
                 value = self._constant_of(found)
                 length = value
-        if length is None and by is not None and not (isinstance(by, Host) and by.value in (None, 1)):
+        if length is None and isinstance(by, Lane):
             raise self.no_length(node)
         return Sliced(first, last, by, length, is_ragged=length is None)
 
