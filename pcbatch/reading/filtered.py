@@ -1,11 +1,7 @@
-"""Lists of which a lane keeps some elements, and places where an array has something: arrays, and a flag for each.
-
-Where their elements are wanted in a row, they are moved to the front.
-"""
+"""Lists of which a lane keeps some elements, and places where an array has something: arrays, and a flag for each."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -14,9 +10,8 @@ import gast
 import numpy as np
 
 from pcbatch.reading.core import FilteredError, NeedsBlocksError
-from pcbatch.reading.operations import GETITEM
 from pcbatch.reading.ragged import Ragged, with_array
-from pcbatch.reading.values import NONE, Host, Item, Lane, Lazy, Tuple, Value, View
+from pcbatch.reading.values import Host, Lane, Lazy, Tuple, Value
 
 
 class Filtered(Ragged):
@@ -88,43 +83,6 @@ class Filtered(Ragged):
         found = super().of_ragged(function, arguments, keywords)
         is_known = isinstance(function, Hashable)
         return self._places_of(function, arguments, keywords) if found is None and is_known else found
-
-    # -- moved to the front --------------------------------------------------------------------------------------------
-
-    def rows_at(self, rows: Value, places: Value) -> View:
-        """Rows at places, or at the nearest ones that there are; later changes of the rows show in them."""
-        inside = self.opaque_call(np.clip, [places, Host(0), Host(self._shape(rows)[0] - 1)])
-        taken = self.lane(self.emit(GETITEM, [self.pattern(self.read(rows)), self.pattern(inside)]))
-        return View(rows, Item(inside, ()), self.held(rows), taken)
-
-    def compacted(self, found: Lazy) -> Lazy:
-        """The same elements as a slice that begins at the first place."""
-        rows, start = self.read(found.parts[0]), found.parts[1]
-        length = self.lane(self.lazy_length(found) or NONE)
-        if found.kind == "ragged":
-            if isinstance(start, Host) and start.value == 0:
-                return found
-            rows = self.rows_at(rows, self.binary(gast.Add, self._places(self._shape(rows)[0]), start)).value
-        else:
-            mask, shape = found.parts[1], self._shape(rows)
-            if (axes := self.masked_axes(found)) > 1:
-                size = math.prod(shape[:axes])
-                rows, mask = self.flat_rows(rows, (size, *shape[axes:])), self.flat_rows(mask, (size,))
-            left_out = self.opaque_call(np.logical_not, [mask])
-            rows = self.rows_at(rows, self.opaque_call(np.argsort, [left_out], {"kind": Host("stable")})).value
-        return Lazy("ragged", (rows, Host(0), length, NONE, NONE), found.site)
-
-    def with_room(self, found: Lazy, room: int) -> Lazy:
-        """The elements of a part as a slice of an array with room for more."""
-        found = self.compacted(found) if found.kind == "masked" else found
-        rows = self.read(found.parts[0])
-        is_enough = self._shape(rows)[0] == room
-        return found if is_enough else with_array(found, self.rows_at(rows, self._places(room)).value)
-
-    def flat_rows(self, rows: Value, shape: tuple[int, ...]) -> Value:
-        return self.opaque_call(np.reshape, [rows, Tuple(tuple(map(Host, shape)))])
-
-    # -- places --------------------------------------------------------------------------------------------------------
 
     def _places_of(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
         """Return what NumPy's `where` of a condition alone, and `nonzero`, give; None for everything else."""

@@ -358,14 +358,12 @@ class Ragged(Counters):
         if given is None:
             return super().binary(op, a, b)
         (x, y), first = given
-        ranks = [len(self._shape(each)) for each in (x, y)]
-        if op is gast.MatMult and ranks == [1, 1] and self.ragged(a) is not None and self.ragged(b) is not None:
-            products = with_array(first, super().binary(gast.Mult, x, y))
-            return self.opaque_call(np.sum, [self.filled(products, 0)])
         divides = self.ragged(b) is not None or (isinstance(b, Host) and isinstance(b.value, int | float) and b.value)
         if op not in ELEMENTWISE and not (op in ROUNDED and divides):
             raise self.refuse_part(first)
-        if op in (gast.Div, *ROUNDED) and self.ragged(b) is not None:
+        if op in (gast.Mult, gast.Div) and self.ragged(a) is not None:  # a slope of 0 times NaN would be NaN
+            x = self.filled(with_array(first, x), 1)
+        if op in (gast.Mult, gast.Div, *ROUNDED) and self.ragged(b) is not None:
             y = self.filled(with_array(first, y), 1)
         return with_array(first, super().binary(op, x, y))
 
@@ -394,8 +392,6 @@ class Ragged(Counters):
             pairs = zip(arguments, found, strict=True)
             safe = [y if self.ragged(x) is None else self.filled(with_array(first, y), LIKE_ANY) for x, y in pairs]
             return with_array(first, self.opaque_call(function, safe))
-        if function in (np.dot, np.inner, np.vdot) and len(arguments) == 2 and not keywords:
-            return self.binary(gast.MatMult, *arguments)
         part = next(filter(None, map(self.ragged, arguments)))
         name = getattr(function, "__name__", "").removeprefix("reduce_")
         is_known = (getattr(function, "__module__", None) or "").startswith(LIBRARIES) and name in NEUTRAL

@@ -8,44 +8,41 @@ rows one behind the other, and rows as results.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import gast
 import numpy as np
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.filtered import Filtered
 from pcbatch.reading.kinds import Kind
+from pcbatch.reading.moved_rows import JOINS, OF_ONE, RUNNING, SORTS, MovedRows
 from pcbatch.reading.ragged import LIBRARIES, LIKE_ANY, NEUTRAL, with_array
-from pcbatch.reading.values import NONE, Host, Item, Lazy, Ref, Tuple, Value, View, is_same
+from pcbatch.reading.values import NONE, Host, Item, Lazy, Value, View, is_same
 from pcbatch.reading.views import Index, Sliced
 
-ELEMENTWISE = frozenset(
+_NAMES = (
     "abs cos elu erf exp expm1 gelu log log1p relu rsqrt selu sigmoid sign sin softplus softsign sqrt square tanh cast "
-    "one_hot leaky_relu silu log_sigmoid".split()
+    "one_hot leaky_relu silu log_sigmoid"
 )
+ELEMENTWISE = frozenset(_NAMES.split())
 """Functions of TensorFlow's that give a number, or an axis behind, for each element."""
-SEVERAL = frozenset({"where", "maximum", "minimum", "add", "subtract", "multiply"})
+SEVERAL = frozenset({"where", "maximum", "minimum", "add", "subtract"})
 """Functions of the elements of several arrays, which cannot fail."""
 SOFTMAX = frozenset({"softmax", "log_softmax"})
 PLACES = {"argmax": -math.inf, "argmin": math.inf}
-SORTS = frozenset({"sort", "argsort"})
-RUNNING = {"cumsum": 0, "cumprod": 1}
-JOINS = frozenset({"concat", "concatenate", "append", "hstack", "stack"})
-COPIES = frozenset({"array", "asarray", "copy", "convert_to_tensor", "identity"})
-WITH_MASKS = frozenset({*NEUTRAL, "where"})
-"""Functions that take parts that a mask chooses; for others these are moved to the front."""
+OF_ARRAY = "store into the array itself, `x[::2] = v`, or copy the slice first, `y = x[::2].copy()`"
+PRODUCTS = frozenset({"matmul", "matvec", "dot", "inner", "vdot", "tensordot", "einsum"})
+MOVED = frozenset(
+    {*ELEMENTWISE, *SEVERAL, *SOFTMAX, *PLACES, *SORTS, *RUNNING, *JOINS, *OF_ONE, "reverse", "boolean_mask"}
+)
+"""Functions for which the elements that a mask chooses are moved to the front."""
 LOWEST, LOWEST_OF_16_BITS = -1e30, -3e4
 """The numbers outside of a part in a softmax: it has the weight 0, and no part of it is NaN, whatever the length."""
 
 
-class RaggedRows(Filtered):
+class RaggedRows(MovedRows):
     """Rows of unequal length."""
-
-    def as_part(self, value: Value) -> Value:
-        """A list whose length differs by lane as a part of an array; see `lengths`."""
-        raise NotImplementedError
 
     # -- slices of them ------------------------------------------------------------------------------------------------
 
@@ -56,9 +53,7 @@ class RaggedRows(Filtered):
         if found is None or found.kind != "ragged":
             return super().item(whole, index)
         if isinstance(index, tuple):
-            first, *rest = index
-            if first is ... or any(each is ... for each in rest):
-                return super().item(whole, index)
+            first, *rest = self._without_dots(index, len(self._shape(found.parts[0])))
             if not isinstance(first, Sliced):
                 return self.item(self.item(found, first), rest[0] if len(rest) == 1 else tuple(rest))
             part = found if _is_full(first) else self.ragged(self.item(found, first))
@@ -67,13 +62,22 @@ class RaggedRows(Filtered):
         if isinstance(index, Sliced):
             return self._slice_of(found, index)
         mask = self.ragged(index)
-        if mask is not None and mask.kind == "ragged" and self._type_of_rows(mask).dtype == "bool":
+        if mask is not None and mask.kind == "ragged" and self.type_of_rows(mask).dtype == "bool":
             aligned = self._aligned(mask, self._shape(found.parts[0])[0], found.parts[1:])
             return self.element(self.read(found.parts[0]), self.filled(with_array(found, aligned), False))
         index = self.opaque_call(np.array, [index]) if self.kind(index) == "list" else index
-        if self._axes_count(index if mask is None else mask.parts[0]) == 1:
+        if self.axes_count(index if mask is None else mask.parts[0]) == 1:
             return self._at_all(found, index, mask)
         return super().item(found, index)
+
+    def _without_dots(self, index: tuple[Any, ...], rank: int) -> list[Any]:
+        """The parts of an index of an array with `rank` axes, slices in the place of `...`."""
+        known = [each if isinstance(each, Sliced) else self.read(each) for each in index]
+        is_rest = [isinstance(each, Host) and each.value is ... for each in known]
+        is_new = [isinstance(each, Host) and each.value is None for each in known]
+        full = [Sliced(None, None, None)] * (rank - len(known) + sum(is_rest) + sum(is_new))
+        pairs = zip(index, is_rest, strict=True)
+        return [part for each, rest in pairs for part in (full if rest else [each])]
 
     def _at_all(self, found: Lazy, index: Value, of_index: Lazy | None) -> Value:
         """The elements of a part at several places; the lane fails where there is none at one of them."""
@@ -97,13 +101,8 @@ class RaggedRows(Filtered):
                 found = self._slice_of(found, index, is_stored=True)
                 whole, index = found, Sliced(None, None, None)
             if _is_by_places(found.parts[0]):
-                raise self.refuse_part(found)
+                raise self.no_constant("PCB406", "a store into a slice in steps, which shares its elements", OF_ARRAY)
         super().set_item(whole, index, value)
-
-    def _type_of_rows(self, found: Lazy) -> TensorType:
-        type_ = self.type_of(self.read(found.parts[0]))
-        assert type_ is not None
-        return type_
 
     def _slice_of(self, found: Lazy, index: Sliced, *, is_stored: bool = False) -> Lazy:
         """A slice of a part: its ends count from those of the part.
@@ -160,17 +159,44 @@ class RaggedRows(Filtered):
             a = with_array(left, self.filled(left, 1))  # whose slope is finite for any exponent
         if op is not gast.MatMult or (left is None and right is None):
             return super().binary(op, a, b)
-        ranks = [
-            len(self._shape(each.parts[0])) if each is not None else self._axes_count(v)
-            for each, v in ((left, a), (right, b))
-        ]
-        if left is not None and right is None and ranks[0] >= 2 and left.kind == "ragged":
-            return with_array(left, super().binary(op, self.read(left.parts[0]), b))
-        if left is not None and right is not None and ranks == [1, 2]:
-            size = self._shape(right.parts[0])[0]
-            weights = with_array(right, self._aligned(left, size, right.parts[1:]))
-            return super().binary(op, self.filled(weights, 0), self.filled(right, 0))
-        return super().binary(op, a, b)
+        sums = _sums_of("matmul", [self.rank(a), self.rank(b)])
+        if sums is None:
+            raise self.refuse_part(left or right)  # type: ignore[arg-type]
+        return self._product(sums, (a, b), lambda given: super(RaggedRows, self).binary(op, *given))
+
+    def _of_product(self, function: Any, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
+        """A product of arrays, of which some are parts."""
+        first = 1 if name == "einsum" else 0
+        values = arguments[first:] if first else arguments[:2]
+        rest = arguments[first + len(values) :]
+        told = [self.constant(each, "how arrays are multiplied") for each in (*arguments[:first], *rest)]
+        named = {key: self.constant(each, "how arrays are multiplied") for key, each in keywords.items()}
+        sums = _sums_of(name, [*map(self.rank, values)], *told, **named)
+        if sums is None or len(values) != sums.count(",") + 1:
+            raise self.refuse_part(next(filter(None, map(self.ragged, arguments))))
+        product, before = Host(function, path=name), arguments[:first]
+        return self._product(sums, values, lambda given: self.call_value(product, [*before, *given, *rest], keywords))
+
+    def rank(self, value: Value) -> int:
+        """The number of axes of a part, or an array; -1 for what is neither."""
+        found = self.ragged(value)
+        return self.axes_count(value if found is None else found.parts[0])
+
+    def _product(self, sums: str, values: Sequence[Value], call: Callable[[Sequence[Value]], Value]) -> Value:
+        """What a function gives by Einstein's convention: over the elements of parts, or for each of these."""
+        given, out = sums.split("->")
+        letters = given.split(",")
+        found = [self.ragged(each) for each in values]
+        found = [self.compacted(each) if each is not None and each.kind == "masked" else each for each in found]
+        first = next(filter(None, found))
+        axis, *others = {each[0] for each, own in zip(letters, found, strict=True) if own is not None}
+        again = "".join(each if own is None else each[1:] for each, own in zip(letters, found, strict=True))
+        if others or axis in again + out[1:] or first.kind != "ragged":
+            raise self.refuse_part(first)
+        size, ends = self._shape(first.parts[0])[0], first.parts[1:]
+        aligned = [own and with_array(first, self._aligned(own, size, ends)) for own in found]
+        result = call([each if own is None else self.filled(own, 0) for each, own in zip(values, aligned, strict=True)])
+        return with_array(first, result) if out.startswith(axis) else result
 
     def _with_wholes(self, found: list[Lazy | None], values: Sequence[Value]) -> list[Lazy | None]:
         masks = [each.parts[1] for each in found if each is not None and each.kind == "masked"]
@@ -182,16 +208,12 @@ class RaggedRows(Filtered):
             return super()._with_wholes(found, values)
         rank = len(self._shape(first.parts[0]))
         return [
-            self.as_slice(value) if own is None and self._axes_count(value) == rank and self._is_long(value) else own
+            self.as_slice(value) if own is None and self.axes_count(value) == rank and self._is_long(value) else own
             for own, value in zip(found, values, strict=True)
         ]
 
     def _is_long(self, value: Value) -> bool:
         return self._shape(self.read(value))[0] != 1
-
-    def _axes_count(self, value: Value) -> int:
-        type_ = self.type_of(self.read(value))
-        return -1 if type_ is None else len(type_.shape)
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
         found = self.ragged(arguments[0]) if arguments else None
@@ -199,17 +221,21 @@ class RaggedRows(Filtered):
         module = getattr(function, "__module__", None) or ""
         if not module.startswith((*LIBRARIES, "keras")):
             return super().of_ragged(function, arguments, keywords)
-        joined = self._put_together(function, name, arguments, keywords) if name in JOINS and arguments else None
+        if name in PRODUCTS and any(self.ragged(each) is not None for each in arguments):
+            return self._of_product(function, name, arguments, keywords)
+        joined = self.put_together(function, name, arguments, keywords) if name in JOINS and arguments else None
         if joined is not None:
             return joined
-        if (
-            found is not None
-            and found.kind == "masked"
-            and not isinstance(function, np.ufunc)
-            and name not in WITH_MASKS
-        ):
+        if found is not None and found.kind == "masked" and not isinstance(function, np.ufunc) and name in MOVED:
             found = self.compacted(found)
             arguments = [found, *arguments[1:]]
+        is_any = any(self.ragged(each) is not None for each in arguments) and not keywords
+        if is_any and name in ("multiply", "divide") and len(arguments) == 2:
+            return self.binary(gast.Mult if name == "multiply" else gast.Div, *arguments)
+        if is_any and name in SEVERAL and len(arguments) > 1 and not isinstance(function, np.ufunc):
+            given = self._elementwise(arguments)
+            assert given is not None
+            return with_array(given[1], self.call_value(Host(function, path=name), given[0], {}))
         if found is None or found.kind != "ragged":
             places = self.ragged(arguments[1]) if len(arguments) == 2 and name == "gather" else None
             is_gather = places is not None and not keywords
@@ -218,23 +244,15 @@ class RaggedRows(Filtered):
             )
         others = [*map(self.ragged, arguments[1:]), *map(self.ragged, keywords.values())]
         is_alone = all(each is None for each in others)
-        if name == "matmul" and len(arguments) == 2 and not keywords:
-            return self.binary(gast.MatMult, *arguments)
-        if name in ("dot", "matvec") and len(arguments) == 2 and is_alone and not keywords:
-            return self.binary(gast.MatMult, *arguments)
         if name in ELEMENTWISE and is_alone and not isinstance(function, np.ufunc):
             safe = self.filled(found, LIKE_ANY)
             return with_array(found, self.call_value(Host(function, path=name), [safe, *arguments[1:]], keywords))
-        if name in SEVERAL and len(arguments) > 1 and not keywords:
-            given = self._elementwise(arguments)
-            assert given is not None
-            return with_array(given[1], self.call_value(Host(function, path=name), given[0], {}))
         if is_alone and len(arguments) == 1 and not keywords:
-            simple = self._of_one(name, found)
+            simple = self.of_one(name, found)
             if simple is not None:
                 return simple
         if is_alone and name in SORTS:
-            return self._sorted(function, name, found, arguments, keywords)
+            return self.sorted_rows(function, name, found, arguments, keywords)
         if name == "reverse" and len(arguments) == 2 and self.constant(arguments[1], "an axis") in ([0], (0,)):
             return self.item(found, Sliced(None, None, Host(-1)))
         if name == "boolean_mask" and len(arguments) == 2 and not keywords:
@@ -280,112 +298,11 @@ class RaggedRows(Filtered):
         inner = self.opaque_call(function, [flat], {"axis": Host(1)})
         return super().of_ragged(function, [with_array(found, inner)], {}) or NONE
 
-    def _of_one(self, name: str, found: Lazy) -> Value | None:
-        """What functions give of a part alone that are made of others; None for all that are not."""
-        if name in COPIES:
-            return with_array(found, self.opaque_call(np.copy, [self.read(found.parts[0])]))
-        if name == "flip" and len(self._shape(found.parts[0])) == 1:
-            return self.item(found, Sliced(None, None, Host(-1)))
-        if name == "diff" and len(self._shape(found.parts[0])) == 1:
-            behind, before = Sliced(Host(1), None, None), Sliced(None, Host(-1), None)
-            return self.binary(gast.Sub, self.item(found, behind), self.item(found, before))
-        if name == "norm":
-            return self.opaque_call(np.sqrt, [self.opaque_call(np.sum, [self.binary(gast.Mult, found, found)])])
-        if name in ("std", "var", "variance"):
-            apart = self.binary(gast.Sub, found, self.opaque_call(np.mean, [found]))
-            variance = self.opaque_call(np.mean, [self.binary(gast.Mult, apart, apart)])
-            return self.opaque_call(np.sqrt, [variance]) if name == "std" else variance
-        return None
-
-    def _sorted(
-        self, function: Any, name: str, found: Lazy, arguments: Sequence[Value], keywords: dict[str, Value]
-    ) -> Value:
-        """The elements of a part in order, or their places: what is outside comes behind them."""
-        named = {**dict(zip(("axis", "direction"), arguments[1:], strict=False)), **keywords}
-        direction, axis = named.get("direction", Host("ASCENDING")), named.get("axis", Host(-1))
-        is_numpys = isinstance(function, type(np.sort)) and function.__module__.startswith("numpy")
-        rank, dtype = len(self._shape(found.parts[0])), self._type_of_rows(found).dtype
-        if not (isinstance(axis, Host) and isinstance(axis.value, int) and isinstance(direction, Host)):
-            raise self.refuse_part(found)
-        if axis.value % rank:
-            return with_array(found, self.call_value(Host(function, path=name), [self.read(found.parts[0])], named))
-        is_up = direction.value != "DESCENDING"
-        last: Any = math.inf if is_up else -math.inf
-        if dtype == "bool":
-            last = is_up
-        elif is_numpys and "float" in dtype:
-            last = math.nan  # which comes last
-        whole = self.compacted(found)
-        named = {**named, "axis": Host(0), **({"kind": Host("stable")} if is_numpys else {})}
-        return with_array(whole, self.call_value(Host(function, path=name), [self.filled(whole, last)], named))
-
-    def _put_together(
-        self, function: Any, name: str, arguments: Sequence[Value], keywords: dict[str, Value]
-    ) -> Value | None:
-        """Parts and arrays one behind the other, or beside each other; None where there is no part."""
-        whole, *others = map(self.known, arguments)
-        is_pair = name == "append"
-        if not is_pair and not (isinstance(whole, Tuple) or (isinstance(whole, Ref) and self.kind(whole) == "list")):
-            return None
-        items = [self.as_part(each) for each in ([whole, *others[:1]] if is_pair else self.sequence(whole))]
-        found = [self.ragged(each) for each in items]
-        first = next((each for each in found if each is not None), None)
-        axis = keywords.get("axis", next(iter(others[is_pair:]), Host(0)))
-        if first is None:
-            return None
-        known, rank = self.constant(axis, "an axis"), len(self._shape(first.parts[0]))
-        if {*keywords} - {"axis"} or not isinstance(known, int) or len(others) > is_pair + 1:
-            raise self.refuse_part(first)
-        known = known % (rank + (name == "stack"))
-        if name == "hstack":
-            known = min(rank - 1, 1)
-        if known:
-            given = self._elementwise(items)
-            assert given is not None
-            together = self.call_value(
-                Host(function, path=name),
-                [self.new("list", tuple(given[0]))],
-                {} if name == "hstack" else {"axis": axis},
-            )
-            return with_array(given[1], together)
-        if name == "stack":
-            raise self.refuse_part(first)
-        return self._one_behind_the_other(function, name, items, found)
-
-    def _one_behind_the_other(
-        self, function: Any, name: str, items: Sequence[Value], found: Sequence[Lazy | None]
-    ) -> Value:
-        """The elements of all parts, of one array that has them with what is between: taken from there."""
-        parts = [None if each is None else each if each.kind == "ragged" else self.compacted(each) for each in found]
-        if name == "append" and parts[1] is None and self._axes_count(items[1]) < 1:
-            items = [items[0], self.new("list", (items[1],))]
-        arrays = [item if part is None else self.read(part.parts[0]) for item, part in zip(items, parts, strict=True)]
-        joiner = np.concatenate if name in ("append", "hstack") else function
-        every = self.call_value(
-            Host(joiner, path=joiner.__name__), [self.new("list", tuple(arrays))], {"axis": Host(0)}
-        )
-        before, steps = 0, []
-        total: Value = Host(0)
-        room = self._shape(every)[0]
-        numbers = self._places(room)
-        for array, part in zip(arrays, parts, strict=True):
-            start, length = (Host(0) if part is None else part.parts[1]), self.length(array if part is None else part)
-            shift = self.binary(gast.Sub, self.binary(gast.Add, start, Host(before)), total)
-            total = self.binary(gast.Add, total, length)
-            steps.append((self.binary(gast.Add, numbers, shift), total))
-            known = self.length(array)
-            assert isinstance(known, Host)
-            before += known.value
-        places = steps.pop()[0]
-        for own, end in reversed(steps):
-            places = self._where(self.compare(gast.Lt, numbers, end), own, places)
-        return Lazy("ragged", (self.rows_at(every, places).value, Host(0), total, NONE, NONE))
-
     def _softmax(self, function: Any, name: str, found: Lazy, axis: int) -> Value:
         """A softmax; along the first axis over the elements of the part alone."""
         rank = len(self._shape(found.parts[0]))
         is_first = axis % rank == 0
-        lowest = LOWEST if "16" not in self._type_of_rows(found).dtype else LOWEST_OF_16_BITS
+        lowest = LOWEST if "16" not in self.type_of_rows(found).dtype else LOWEST_OF_16_BITS
         rows = self.filled(found, lowest) if is_first else self.read(found.parts[0])
         return with_array(found, self.call_value(Host(function, path=name), [rows], {"axis": Host(axis)}))
 
@@ -408,6 +325,25 @@ class RaggedRows(Filtered):
         assert type_ is not None
         leaves += [rows, length]
         return kind_of_ragged(Kind("lane", type_), Kind("lane", TensorType("int32")))
+
+
+def _sums_of(name: str, ranks: Sequence[int], *options: Any, **named: Any) -> str | None:
+    """What a product of arrays sums, as `np.einsum` has it; None where that is not known."""
+    if name == "einsum":
+        sums = str(options[0]).replace(" ", "")
+        return sums if len(options) == 1 and not named and sums.count("->") == 1 and "." not in sums else None
+    if len(ranks) != 2 or min(ranks) < 1 or max(ranks) > (2 if name in ("dot", "inner", "vdot") else 5):
+        return None
+    if name == "tensordot":
+        rows, columns = f"{'abcd'[: ranks[0] - 1]}j", f"j{'klmn'[: ranks[1] - 1]}"
+        return f"{rows},{columns}->{rows[:-1]}{columns[1:]}" if (*options, *named.values()) == (1,) else None
+    if options or {*named} - {"transpose_a", "transpose_b"} or (name in ("inner", "vdot") and ranks != [1, 1]):
+        return None
+    batch, *axes = ["abc"[5 - rank :] for rank in (max(*ranks, 2), *ranks)]
+    rows = "j" if ranks[0] == 1 else "ji" if named.get("transpose_a") else "ij"
+    columns = "j" if ranks[1] == 1 else "kj" if named.get("transpose_b") else "jk"
+    out = batch + "i" * (ranks[0] > 1) + "k" * (ranks[1] > 1)
+    return f"{axes[0] if ranks[0] > 2 else ''}{rows},{axes[1] if ranks[1] > 2 else ''}{columns}->{out}"
 
 
 def _is_none(bound: Value | None) -> bool:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus, UsageError
-from pcbatch.errors import PrimitiveError
+from pcbatch.errors import PcbatchError, PrimitiveError
 
 ROWS = [[1.0, 2.0, 3.0], [4.0], [], [5.0, -1.0, 0.5, 2.0]]
 RAGGED = tf.ragged.constant(ROWS)
@@ -303,6 +303,49 @@ def test_attention():
     np.testing.assert_allclose(attention(queries, KEYS, values), want, rtol=1e-5)
 
 
+@pcbatch.autobatch
+def attention_in_other_words(query, keys, values, n):
+    """Example 1 of Agarwal, "Static Automatic Batching in TensorFlow", over the first `n` elements."""
+    first = tf.nn.softmax(tf.linalg.matvec(keys[:n], query))
+    second = tf.nn.softmax(tf.einsum("d,nd->n", query, keys[:n]))
+    third = tf.nn.softmax(tf.tensordot(keys[:n], query, 1))
+    fourth = tf.nn.softmax(tf.matmul(keys[:n], query[:, None]), axis=0)
+    by_row = tf.stack([tf.nn.softmax(keys[:n] @ keys[i]) @ values[:n] for i in range(n)])
+    return (
+        tf.linalg.matvec(values[:n], first, transpose_a=True),
+        tf.reduce_sum(first[:, None] * values[:n], axis=0),
+        tf.einsum("n,nd->d", second, values[:n]),
+        tf.tensordot(third, values[:n], 1),
+        tf.matmul(fourth, values[:n], transpose_a=True),
+        by_row,
+        keys[:n][..., 0],
+    )
+
+
+def test_attention_in_other_words():
+    """What lies behind a slice is not a number, and is in no result and no slope."""
+    random, n = np.random.default_rng(0), [1, 6, 3]
+    queries, keys, values = (random.normal(size=(3, *shape)).astype(np.float32) for shape in ((3,), (6, 3), (6, 2)))
+    for lane, length in enumerate(n):
+        keys[lane, length:] = values[lane, length:] = np.nan
+    with tf.GradientTape() as tape:
+        given = [*map(tf.constant, (queries, keys, values))]
+        tape.watch(given)
+        found = attention_in_other_words(*given, n)
+        loss = tf.add_n([tf.reduce_sum(each**2) for each in found[:5]])
+    slopes = tape.gradient(loss, given)
+    for lane, length in enumerate(n):
+        with tf.GradientTape() as tape:
+            given = [tf.constant(each[lane]) for each in (queries, keys, values)]
+            tape.watch(given)
+            want = attention_in_other_words.single(*given, length)
+            loss = tf.add_n([tf.reduce_sum(each**2) for each in want[:5]])
+        for ours, theirs in zip([each[lane] for each in found], want, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        for ours, theirs in zip(slopes, tape.gradient(loss, given), strict=True):
+            np.testing.assert_allclose(ours[lane], theirs, rtol=1e-4, atol=1e-5)
+
+
 @pcbatch.autobatch(in_axes={"table": None})
 def embedded(words, table):
     found = table[words]
@@ -429,6 +472,22 @@ def test_gradients_through_what_is_moved_about():
         want = tf.add_n([moved_about.single(row, w) for row in rows])
     np.testing.assert_allclose(loss, want, rtol=1e-5)
     np.testing.assert_allclose(tape.gradient(loss, w), by_hand.gradient(want, w), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        (lambda x: np.outer(x, x), "PCB406"),
+        (lambda x: x @ tf.transpose(x), "PCB406"),
+        (lambda x: tf.einsum("n,m->nm", x, x), "PCB406"),
+        (lambda x: np.outer(x, x[x > 0.0]), "PCB407"),
+        (lambda x: np.stack([x, x]), "PCB406"),
+        (lambda x: x[::0], "PCB401"),
+    ],
+)
+def test_what_is_no_row(program, code):
+    with pytest.raises(PcbatchError, match=code):
+        pcbatch.autobatch(program)(ROWS)
 
 
 def test_a_copy_of_a_part_takes_no_stores():
