@@ -38,6 +38,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.learned import LessonsByKey
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
@@ -203,6 +204,19 @@ class Session:
                 return machine.text
         name = self._function.__name__
         raise UsageError("PCB534", f"{name} is not run as native code for these arguments, but as: {machine.form}")
+
+    def loop(self, args: Any, kwargs: Any) -> str:
+        """The text of the machine's loop for these arguments; UsageError PCB534 where there is none."""
+        arguments, pipeline, _ = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline):
+            machine, form = pipeline.machine, pipeline.machine.form
+            if isinstance(machine, Machine):
+                loop = machine.legs.loop
+                if not loop.trips_together(arguments.lanes):
+                    return loop.text(arguments.lanes)
+                form = "all blocks in every trip, in order"
+        name = self._function.__name__
+        raise UsageError("PCB534", f"{name} has no loop over trips for these arguments, but is run as: {form}")
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""
