@@ -271,7 +271,7 @@ def _parsed(given: Any) -> list[Any]:
     if "\t" in given:
         return [_dependencies(block) for block in given.split("\n\n") if block.strip()]
     if ";" in given:
-        return [_newick(each) for each in given.split(";") if each.strip()]
+        return [_newick(each) for each in re.findall(r"(?:'[^']*'|\[[^]]*\]|[^;'\[])+", given) if each.strip()]
     raise UsageError("PCB511", "a text of trees is Newick, `(a:1,b:2);`, or CoNLL-U, with tabs between its fields")
 
 

@@ -99,23 +99,21 @@ def test_a_curve_is_a_picture(tmp_path):
 
 
 def test_trees_mean_what_their_labels_say():
-    some = trees.make_trees(200, seed=3)
+    some, label = trees.make_trees(200, seed=3)
 
-    def meaning(tree, node=0):
-        left, right = some.left[tree, node], some.right[tree, node]
-        if left < 0:
-            return trees.OPINIONS[trees.WORDS[some.word[tree, node]]]
-        match trees.WORDS[some.word[tree, left]] if some.left[tree, left] < 0 else None:
+    def meaning(tree):
+        if tree.is_leaf:
+            return trees.OPINIONS[trees.WORDS[tree.value]]
+        match trees.WORDS[tree.left.value] if tree.left.is_leaf else None:
             case "not":
-                return -meaning(tree, right)
+                return -meaning(tree.right)
             case "very":
-                return 2 * meaning(tree, right)
-        conjunction = trees.WORDS[some.word[tree, some.left[tree, right]]]
-        second = meaning(tree, some.right[tree, right])
-        return second if conjunction == "but" else meaning(tree, left) + second
+                return 2 * meaning(tree.right)
+        second = meaning(tree.right.right)
+        return second if trees.WORDS[tree.right.left.value] == "but" else meaning(tree.left) + second
 
-    assert [int(meaning(tree) > 0) for tree in range(200)] == some.label.tolist()
-    assert 0.3 < some.label.mean() < 0.7
+    assert [int(meaning(some.of_lane(lane)) > 0) for lane in range(200)] == label.tolist()
+    assert 0.3 < label.mean() < 0.7
 
 
 def test_entities_are_neighbours_of_one_kind():
@@ -135,8 +133,8 @@ def test_f1_counts_whole_entities():
 
 
 def test_a_tree_lstm_learns():
-    model, some = trees.TreeLSTM(8), trees.make_trees(32, seed=3)
-    losses = trees.train(model, some, epochs=8, batch=32, rate=0.02)
+    model, (some, label) = trees.TreeLSTM(8), trees.make_trees(32, seed=3)
+    losses = trees.train(model, some, label, epochs=8, batch=32, rate=0.02)
     assert losses[-1] < losses[0] - 0.01
     assert model.batched.stats().compilations <= 2
 
@@ -148,9 +146,9 @@ def test_a_saved_tree_lstm_is_the_same_when_it_is_loaded(tmp_path, capsys):
     assert "loaded again, equal: True" in capsys.readouterr().out
     assert (tmp_path / "loss.png").stat().st_size > 1000
 
-    again, some = tf.saved_model.load(str(tmp_path / "model")), trees.make_trees(5, seed=4)
+    again, (some, _) = tf.saved_model.load(str(tmp_path / "model")), trees.make_trees(32, seed=4)
     with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(again.scores(some.left, some.right, some.word) ** 2)
+        loss = tf.reduce_sum(again.scores(*vars(some).values()) ** 2)
     assert float(tf.norm(tape.gradient(loss, again.node))) > 0, "it can be trained on"
 
 

@@ -21,6 +21,7 @@ CONTESTANTS = {
     "pcbatch": Contestant(f"{_HERE}.pcbatch_steps"),
     "pcbatch, forks": Contestant(f"{_HERE}.pcbatch_steps", "forks"),
     "pcbatch, replay": Contestant(f"{_HERE}.pcbatch_steps", "replay"),
+    "by hand + automatic": Contestant(f"{_HERE}.pcbatch_steps", "heads"),
     "by hand": Contestant(f"{_HERE}.by_hand_steps"),
     "JAX": Contestant(f"{_HERE}.jax_steps", environment=JAX, variables=ONE_THREAD),
     "DyNet, agenda": Contestant(f"{_HERE}.dynet_steps", "agenda", DYNET),
@@ -30,9 +31,11 @@ POLICIES = ("pcbatch", "pcbatch, replay")
 
 
 def takes_part(name: str, network: Network) -> bool:
-    """Whether a contestant has such a network: JAX has no gradient of a recursion, and loops have nothing to fork."""
+    """Whether a contestant has such a network: JAX differentiates no recursion, loops fork nothing, taggers have heads."""
     if name == "pcbatch, forks":
         return network.cell == "binary"
+    if name == "by hand + automatic":
+        return network.cell == "tagger"
     return name != "JAX" or network.cell in ("lstm", "tagger")
 
 

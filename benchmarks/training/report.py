@@ -19,6 +19,7 @@ STYLES = {
     "pcbatch": Style(BLUE, "o"),
     "pcbatch, forks": Style(BLUE, "P", ":"),
     "pcbatch, replay": Style(SKY, "D", "--"),
+    "by hand + automatic": Style(BLUE, "x", ":"),
     "by hand": Style(GREEN, "s"),
     "JAX": Style(PURPLE, "v"),
     "DyNet, agenda": Style(RED, "^"),

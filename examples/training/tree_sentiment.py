@@ -14,57 +14,25 @@ and the model, which is loaded again.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 import numpy as np
+import running
 import tensorflow as tf
 from tqdm import tqdm
 
 import pcbatch
 
-OPINIONS = {
-    "splendid": 2,
-    "brilliant": 2,
-    "good": 1,
-    "clever": 1,
-    "pleasant": 1,
-    "slow": -1,
-    "bad": -1,
-    "noisy": -1,
-    "dreadful": -2,
-    "hopeless": -2,
-}
+OPINIONS = {"splendid": 2, "brilliant": 2, "good": 1, "clever": 1, "pleasant": 1}
+OPINIONS |= {"slow": -1, "bad": -1, "noisy": -1, "dreadful": -2, "hopeless": -2}
 """Words that say what somebody thinks of something."""
 WORDS = (*OPINIONS, "not", "very", "and", "but")
 NUMBER = {word: number for number, word in enumerate(WORDS)}
-MOST = 20
-"""Leaves of the largest tree."""
-
-
-class Trees(NamedTuple):
-    """Trees by node, `[trees, nodes]` int32, node 0 the root: children or -1, words of leaves.
-
-    Labels are `[trees]` int32, 1 for praise.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    word: np.ndarray
-    label: np.ndarray
-
-    def part(self, chosen: slice | np.ndarray) -> Trees:
-        """Some of the trees."""
-        return Trees(*(each[chosen] for each in self))
-
-    def batches(self, size: int, random: np.random.Generator) -> Iterator[Trees]:
-        """All trees in a new order, `size` at a time; what is left over at the end waits for the next epoch."""
-        order = random.permutation(len(self.label))
-        for start in range(0, len(order) - size + 1, size):
-            yield self.part(order[start : start + size])
+MOST, ROOM = 20, 64
+"""Leaves of the largest tree, and the nodes for which `pcbatch.pack` makes room then."""
 
 
 Phrase = str | tuple["Phrase", "Phrase"]
@@ -85,26 +53,20 @@ def phrase(leaves: int, random: np.random.Generator) -> tuple[Phrase, float]:
     return (first, ("but", second)), other
 
 
-def make_trees(count: int, seed: int) -> Trees:
-    """Random trees of 2 to `MOST` leaves, none of them neutral."""
-    random = np.random.default_rng(seed)
-    left, right, word = (np.full([count, 2 * MOST - 1], -1, np.int32) for _ in range(3))
-    label = np.zeros(count, np.int32)
-    for tree in range(count):
-        value = 0.0
-        while not value:
-            root, value = phrase(int(random.integers(2, MOST + 1)), random)
-        label[tree] = value > 0
-        used, waiting = 1, [(0, root)]
-        while waiting:
-            node, part = waiting.pop()
-            if isinstance(part, str):
-                word[tree, node] = NUMBER[part]
-            else:
-                left[tree, node], right[tree, node] = used, used + 1
-                waiting += [(used, part[0]), (used + 1, part[1])]
-                used += 2
-    return Trees(left, right, word, label)
+def make_trees(count: int, seed: int) -> tuple[pcbatch.Tree, np.ndarray]:
+    """Random trees of 2 to `MOST` words, none of them neutral, and 1 for praise."""
+    random, phrases, labels = np.random.default_rng(seed), [], []
+    while len(phrases) < count:
+        found, value = phrase(int(random.integers(2, MOST + 1)), random)
+        if value:
+            phrases.append(found)
+            labels.append(value > 0)
+    return pcbatch.pack(phrases, value=NUMBER.get), np.array(labels, np.int32)
+
+
+def part(trees: pcbatch.Tree, chosen: np.ndarray) -> pcbatch.Tree:
+    """Some of the trees."""
+    return dataclasses.replace(trees, **{key: each[chosen] for key, each in vars(trees).items()})
 
 
 class TreeLSTM(tf.Module):
@@ -122,47 +84,43 @@ class TreeLSTM(tf.Module):
         self.words, self.leaf, self.node, self.bias, self.output = words, leaf, node, bias, output
 
         @pcbatch.autobatch
-        def encode(left, right, word, at):
-            if left[at] < 0:
-                i, o, u = tf.split(tf.linalg.matvec(leaf, words[word[at]], transpose_a=True), 3)
+        def encode(tree):
+            if tree.is_leaf:
+                i, o, u = tf.split(tf.linalg.matvec(leaf, words[tree.value], transpose_a=True), 3)
                 c = tf.sigmoid(i) * tf.tanh(u)
                 return tf.sigmoid(o) * tf.tanh(c), c
-            h1, c1 = encode(left, right, word, left[at])
-            h2, c2 = encode(left, right, word, right[at])
+            (h1, c1), (h2, c2) = encode(tree.left), encode(tree.right)
             gates = tf.linalg.matvec(node, tf.concat([h1, h2], 0), transpose_a=True) + bias
             i, f1, f2, o, u = tf.split(gates, 5)
             c = tf.sigmoid(i) * tf.tanh(u) + tf.sigmoid(f1) * c1 + tf.sigmoid(f2) * c2
             return tf.sigmoid(o) * tf.tanh(c), c
 
         @pcbatch.autobatch
-        def scores(left, right, word):
-            h, _ = encode(left, right, word, 0)
-            return tf.linalg.matvec(output, h, transpose_a=True)
+        def scores(tree):
+            return tf.linalg.matvec(output, encode(tree)[0], transpose_a=True)
 
         self.batched = scores
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 2 * MOST - 1], tf.int32)] * 3)
-    def scores(self, left: tf.Tensor, right: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
+    @tf.function(input_signature=[tf.TensorSpec([None, ROOM], tf.int32)] * 3 + [tf.TensorSpec([None], tf.int32)])
+    def scores(self, first: tf.Tensor, count: tf.Tensor, values: tf.Tensor, node: tf.Tensor) -> tf.Tensor:
         """Scores `[trees, 2]` of criticism and praise: what is saved."""
-        return self.batched(left, right, word)
+        return self.batched(pcbatch.Tree(first, count, values, node))
 
 
-def train(model: TreeLSTM, trees: Trees, *, epochs: int, batch: int, rate: float, seed: int = 1) -> list[float]:
-    """Minimise the cross-entropy; returns that of each step."""
-    optimizer = keras.optimizers.Adam(rate)
-    random = np.random.default_rng(seed)
-    losses: list[float] = []
-    with tqdm(total=epochs * (len(trees.label) // batch), desc="training", unit="step") as bar:
-        for _ in range(epochs):
-            for some in trees.batches(batch, random):
-                with tf.GradientTape() as tape:
-                    scores = model.batched(some.left, some.right, some.word)
-                    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(some.label, scores))
-                gradients = tape.gradient(loss, model.trainable_variables)
-                optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-                losses.append(float(loss))
-                bar.update()
-                bar.set_postfix(loss=f"{np.mean(losses[-20:]):.3f}")
+def train(
+    model: TreeLSTM, trees: pcbatch.Tree, label: np.ndarray, *, epochs: int, batch: int, rate: float
+) -> list[float]:
+    """Minimise the cross-entropy; returns that of each step. Trees that are left over wait for the next epoch."""
+    optimizer, random, losses = keras.optimizers.Adam(rate), np.random.default_rng(1), []
+    orders = np.concatenate([random.permutation(len(label))[: len(label) // batch * batch] for _ in range(epochs)])
+    for chosen in (bar := tqdm(orders.reshape(-1, batch), desc="training", unit="step")):
+        with tf.GradientTape() as tape:
+            scores = model.batched(part(trees, chosen))
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(label[chosen], scores))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        losses.append(float(loss))
+        bar.set_postfix(loss=f"{np.mean(losses[-20:]):.3f}")
     return losses
 
 
@@ -171,32 +129,21 @@ def accuracy(scores: np.ndarray, label: np.ndarray) -> float:
     return float(np.mean(np.argmax(scores, 1) == label))
 
 
-def bag_of_words(trees: Trees, held_out: Trees) -> float:
-    """The accuracy on `held_out` of a logistic regression on how often each word occurs."""
+def bag_of_words(trees: pcbatch.Tree, label: np.ndarray, others: pcbatch.Tree, other_label: np.ndarray) -> float:
+    """The accuracy on other trees of a logistic regression on how often each word occurs."""
 
-    def counted(some: Trees) -> np.ndarray:
-        return np.stack([np.bincount(each[each >= 0], minlength=len(WORDS)) for each in some.word]).astype(np.float32)
+    def counted(some: pcbatch.Tree) -> np.ndarray:
+        words = [
+            values[: 1 + count.sum()][count[: 1 + count.sum()] == 0]
+            for values, count in zip(some.values, some.count, strict=True)
+        ]
+        return np.stack([np.bincount(each, minlength=len(WORDS)) for each in words]).astype(np.float32)
 
     model = keras.Sequential([keras.layers.Dense(2)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.01), loss)
-    model.fit(counted(trees), trees.label, batch_size=256, epochs=60, verbose=0)
-    return accuracy(model.predict(counted(held_out), verbose=0), held_out.label)
-
-
-def draw(losses: list[float], path: Path) -> None:
-    """A picture of the loss: each step, and the mean of the last 20."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(losses, color="lightskyblue", linewidth=0.8, label="a batch of trees")
-    means = [np.mean(losses[max(0, end - 20) : end]) for end in range(1, len(losses) + 1)]
-    axes.plot(means, color="tab:blue", label="mean of the last 20")
-    axes.set(xlabel="step", ylabel="cross-entropy", title="A TreeLSTM, trained through its recursion", ylim=(0, None))
-    axes.legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    model.fit(counted(trees), label, batch_size=256, epochs=60, verbose=0)
+    return accuracy(model.predict(counted(others), verbose=0), other_label)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -213,22 +160,23 @@ def main(arguments: list[str] | None = None) -> None:
     if options.batch > options.trees:
         parser.error(f"a batch of {options.batch} is more than there are trees")
 
-    trees, held_out = make_trees(options.trees, seed=1), make_trees(options.held_out, seed=2)
+    (trees, label), (others, other_label) = make_trees(options.trees, seed=1), make_trees(options.held_out, seed=2)
     model = TreeLSTM(options.width)
     started, cpu = time.perf_counter(), time.process_time()
-    losses = train(model, trees, epochs=options.epochs, batch=options.batch, rate=options.rate)
+    losses = train(model, trees, label, epochs=options.epochs, batch=options.batch, rate=options.rate)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     print(f"{len(losses)} steps of {options.batch} trees in {seconds:.0f} s ({cpu:.0f} of CPU), ", end="")
     print(f"loss {losses[0]:.3f} to {np.mean(losses[-20:]):.3f}")
 
-    found = model.scores(*held_out[:3]).numpy()
-    print(f"accuracy on {options.held_out} other trees: {accuracy(found, held_out.label):.3f}")
-    print(f"                a bag of words: {bag_of_words(trees, held_out):.3f}")
+    found = model.scores(*vars(others).values()).numpy()
+    print(f"accuracy on {options.held_out} other trees: {accuracy(found, other_label):.3f}")
+    print(f"                a bag of words: {bag_of_words(trees, label, others, other_label):.3f}")
 
     tf.saved_model.save(model, str(options.out / "model"))
     again = tf.saved_model.load(str(options.out / "model"))
-    print(f"saved, loaded again, equal: {np.array_equal(again.scores(*held_out[:3]).numpy(), found)}")
-    draw(losses, options.out / "loss.png")
+    same = np.allclose(again.scores(*vars(others).values()), found, atol=1e-5)
+    print(f"saved, loaded again, equal: {same}")
+    running.save_curve(losses, options.out / "loss.png", "A TreeLSTM, trained through its recursion")
     print(f"model: {options.out / 'model'}\npicture: {options.out / 'loss.png'}")
 
 

@@ -194,21 +194,20 @@ class Batched(Calls[P, R]):
         return Batched(self.__wrapped__, self._options, replace(self._source, cost=row))
 
     @without_internals
-    def ir(self, stage: Stage | Literal["adjoint", "llvm", "ptx"] = "cfg", *args: Any, **kwargs: Any) -> str:
+    def ir(self, stage: Stage | Literal["adjoint", "llvm", "ptx", "loop"] = "cfg", *args: Any, **kwargs: Any) -> str:
         """The program's text at stage "cfg", "stack", "optimized" or "machine"; typed where arguments are given.
 
         At stage "machine", which needs them, it is what the machine executes for so many lanes; at "adjoint" what a run
         that a gradient tape watches keeps of each row, and how gradients come back through it; at "llvm" the native
-        code of a program that runs as such, before LLVM's own passes; at "ptx" its kernel for a GPU. It is a str, which
-        prompts and notebooks show as text and not quoted.
+        code of a program that runs as such, before LLVM's own passes; at "ptx" its kernel for a GPU; at "loop" the
+        machine's loop under the schedule, as Python that a reader could run. It is a str, which prompts and notebooks
+        show as text and not quoted.
         """
-        if stage == "adjoint" or stage == "llvm" or stage == "ptx":
+        if stage == "adjoint" or stage == "llvm" or stage == "ptx" or stage == "loop":
             if not (args or kwargs) and self.__signature__.parameters:
                 raise UsageError("PCB506", f"{_DEPENDS}: give ir({stage!r}, ..) arguments")
-            return Text(
-                self.session.adjoint(args, kwargs) if stage == "adjoint" else self.session.native(stage, args, kwargs)
-            )
-        _check_stage(stage, (*STAGES, "adjoint", "llvm", "ptx"))
+            return Text(getattr(self.session, stage)(args, kwargs))
+        _check_stage(stage, (*STAGES, "adjoint", "llvm", "ptx", "loop"))
         program = self.program(stage, *args, **kwargs)
         return Text(print_program(program) if isinstance(program, Program) else print_machine(program))
 
@@ -234,7 +233,7 @@ class Batched(Calls[P, R]):
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python of all blocks, for these arguments; without any, for the signature compiled last.
 
-        The loop that runs them is the machine's, the same for all programs of a schedule, and is not in the text.
+        The loop that runs them is the machine's, which `ir("loop", ..)` shows.
         """
         if args or kwargs or not self.__signature__.parameters:
             return Text(self.pipeline(*args, **kwargs).emitted.source)

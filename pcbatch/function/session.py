@@ -39,6 +39,7 @@ from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import collector
 from pcbatch.runtime.machine.learned import LessonsByKey
+from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.report.entries import sites
 from pcbatch.runtime.report.profile import noted
@@ -195,11 +196,15 @@ class Session:
         with self._compiling(arguments, pipeline):
             return pipeline.reverse.text(arguments.lanes)
 
-    def native(self, stage: str, args: Any, kwargs: Any) -> str:
-        """The text of the native code for these arguments, "llvm" or "ptx".
+    def llvm(self, args: Any, kwargs: Any) -> str:
+        """The text of the native code for these arguments; UsageError PCB534 where they are run in another form."""
+        return self._native_text("llvm", args, kwargs)
 
-        UsageError PCB534 where they are run in another form, or where there is no such code for a GPU.
-        """
+    def ptx(self, args: Any, kwargs: Any) -> str:
+        """The text of the kernel for these arguments; UsageError PCB534 also where there is no such code for a GPU."""
+        return self._native_text("ptx", args, kwargs)
+
+    def _native_text(self, stage: str, args: Any, kwargs: Any) -> str:
         arguments, pipeline, _ = self.pipeline(args, kwargs)
         name = self._function.__name__
         with self._compiling(arguments, pipeline):
@@ -210,6 +215,19 @@ class Session:
                 except UnsupportedError as error:
                     raise UsageError("PCB534", f"{name} has no kernel for a GPU: none is made of {error}") from None
         raise UsageError("PCB534", f"{name} is not run as native code for these arguments, but as: {machine.form}")
+
+    def loop(self, args: Any, kwargs: Any) -> str:
+        """The text of the machine's loop for these arguments; UsageError PCB534 where there is none."""
+        arguments, pipeline, _ = self.pipeline(args, kwargs)
+        with self._compiling(arguments, pipeline):
+            machine, form = pipeline.machine, pipeline.machine.form
+            if isinstance(machine, Machine):
+                loop = machine.legs.loop
+                if not loop.trips_together(arguments.lanes):
+                    return loop.text(arguments.lanes)
+                form = "all blocks in every trip, in order"
+        name = self._function.__name__
+        raise UsageError("PCB534", f"{name} has no loop over trips for these arguments, but is run as: {form}")
 
     def check(self, args: Any, kwargs: Any) -> None:
         """Compile without running."""

@@ -68,7 +68,7 @@ class Arrays(Sharing):
             if found is not None:
                 value = self._constant_of(found)
                 length = value
-        if length is None and by is not None and not (isinstance(by, Host) and by.value in (None, 1)):
+        if length is None and isinstance(by, Lane):
             raise self.no_length(node)
         return Sliced(first, last, by, length, is_ragged=length is None)
 
@@ -77,9 +77,8 @@ class Arrays(Sharing):
         return self.no_constant(
             "PCB406",
             "the length of a slice differs from lane to lane",
-            "an array of a lane has one static length: read a fixed number of elements, a[i:i + k] with k a literal or "
-            "a captured int, or keep the whole array and mask it: tf.where((p >= i) & (p < j), a, 0.), "
-            "p = tf.range(len(a))",
+            "copy it into an array with room for the longest, `y = np.zeros(N)`, `y[:len(x)] = x`; or read a fixed "
+            "number of elements, `a[i:i + k]` with k a literal or a captured int",
             node=node,
         )
 

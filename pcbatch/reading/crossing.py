@@ -93,7 +93,7 @@ class Crossing(Gathered):
                 return Kind("tuple", items=self._kinds(items, leaves, seen, stays), cls=cls)
             case Range(start, stop, step):
                 return Kind("range", items=self._kinds((start, stop, step), leaves, seen, stays))
-            case Lazy("ragged") if self._is_result and self._comes_by_value():
+            case Lazy("ragged" | "masked") if self._is_result and self._comes_by_value():
                 return self.kind_of_rows(value, leaves)
             case Lazy("ragged", (rows, Host() as start, *rest)) if not self._is_result:
                 first, *others = self._kinds([rows, *rest], leaves, seen, stays)

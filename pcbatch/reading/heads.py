@@ -243,8 +243,10 @@ class Head:
         match head, now:
             case Tuple(), Tuple() if is_alike(head, now):
                 pairs = list(zip(range(len(head.items)), head.items, now.items, strict=True))
-            case Lazy(), Lazy() if head.kind == now.kind and [*map(is_none, head.parts)] == [*map(is_none, now.parts)]:
-                pairs = list(zip(range(len(head.parts)), head.parts, now.parts, strict=True))
+            case Lazy(), Lazy() if head.kind == now.kind:
+                places = range(3 if is_none(head.parts[-1]) else len(head.parts))  # without bounds, if these were none
+                parts = (*now.parts[:3], *now.parts[1:3]) if is_none(now.parts[-1]) else now.parts
+                pairs = list(zip(places, head.parts, parts, strict=False))
             case Range(), Range():
                 pairs = [("start", head.start, now.start), ("stop", head.stop, now.stop), ("step", head.step, now.step)]
             case Bound(), Bound() if is_same(replace(head, receiver=NONE), replace(now, receiver=NONE)):

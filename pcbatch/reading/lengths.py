@@ -339,12 +339,13 @@ class Lengths(ElementsInRows):
         cell = self.state.cell(self.known(value))  # type: ignore[arg-type]
         rows, length = cell.items["rows"], cell.items["length"]
         kind = self._elements(rows).kind
-        is_nested = kind is not None and _is_grid(kind)
+        is_nested = kind is not None and kind.form != "lane" and _is_grid(kind)
         if not isinstance(part, Lazy) and not is_nested:
             return None
-        if function is np.stack or is_nested:
+        is_stack = function is np.stack
+        if is_stack or is_nested:
             some = self.compare(gast.Gt, length, Host(0))
-            what = "need at least one array to stack" if function is np.stack else "an array of no rows has no columns"
+            what = "need at least one array to stack" if is_stack else "an array of no rows has no columns"
             self.require(self.truth(some), f"ValueError: {what}")
         if isinstance(part, Lazy):
             return part
@@ -362,7 +363,7 @@ class Lengths(ElementsInRows):
         return self.call_value(Host(np.stack), [parts], {"axis": Host(1)})
 
     def of_ragged(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value | None:
-        is_array = any(function is each for each in (np.array, np.asarray, np.stack))
+        is_array = getattr(function, "__name__", "") in ("array", "asarray", "stack", "convert_to_tensor")
         if is_array and len(arguments) == 1 and not keywords and self.is_list(self.known(arguments[0])):
             return self._array_of(arguments[0], function)
         return super().of_ragged(function, [*map(self.as_part, arguments)], keywords)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import BOOL, Several
 from pcbatch.reading.state import State
@@ -21,6 +23,10 @@ class PartsMeeting:
         """The value that is one of `values`, depending on the way; see `meeting`."""
         raise NotImplementedError
 
+    def _at_end(self, way: int, what: Any) -> Any:
+        """Return what `what()` gives, written at the end of one of the ways; see `meeting`."""
+        raise NotImplementedError
+
     def part(self, values: Sequence[Value], what: str) -> Value | None:
         """A part of an array of another length on each way, or of another array of its shape; None for all else."""
         parts = [
@@ -30,16 +36,27 @@ class PartsMeeting:
         if any(isinstance(each, Lazy) and each.kind in ("masked", "filtered") for each in values):
             parts = [each if isinstance(each, Lazy) else None for each in values]
         known = [each for each in parts if each is not None]
-        types = [
-            self.reader.in_state(state, lambda each=each: self.reader.type_of(each.parts[0]))
-            for state, each in zip(self.states, known, strict=False)
-        ]
+        if len(known) < len(values):
+            return None
+        types = self._types_of(known)
+        rooms = [each.shape[0] for each in types if each is not None]
+        kinds = {each.kind for each in known}
+        if "filtered" not in kinds and (len(kinds) > 1 or len({*rooms}) > 1):
+            for way, each in enumerate(known):
+                known[way] = self._at_end(way, lambda each=each: self.reader.with_room(each, max(rooms)))
+            types = self._types_of(known)
         are_alike = len({(each.kind, type_ and type_.shape) for each, type_ in zip(known, types, strict=True)}) == 1
-        if len(known) < len(values) or None in types or not are_alike:
+        if None in types or not are_alike:
             return None
         joined = [self.value(row, what) for row in zip(*(each.parts[:3] for each in known), strict=True)]
         undefined = next((each for each in joined if isinstance(each, Undefined)), None)
         return undefined or Lazy(known[0].kind, (*joined, *joined[1:3] * (known[0].kind == "ragged")))
+
+    def _types_of(self, parts: Sequence[Lazy]) -> list[TensorType | None]:
+        return [
+            self.reader.in_state(state, lambda each=each: self.reader.type_of(each.parts[0]))
+            for state, each in zip(self.states, parts, strict=True)
+        ]
 
     # -- values that may be None ---------------------------------------------------------------------------------------
 

@@ -141,7 +141,10 @@ class Methods(Objects):
         if part is not None:
             found = self.of_ragged(getattr(np, name, None), [value, *arguments], keywords)
             assert found is not None
-            return found
+            if name != "sort":
+                return found
+            self.set_item(part, Sliced(None, None, None), found)
+            return NONE
         if isinstance(value, Part) or self.type_of(value) is not None:
             return self.array_method(value, name, arguments, keywords)
         match value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -75,7 +76,9 @@ class Ragged(Counters):
         whole, axis, part = self._with_full_slice(array, index)
         if axis:
             raise self.no_length()
-        return Lazy("ragged", (whole, *self._ends(whole, 0, part), part.lower or NONE, part.upper or NONE))
+        if part.step is not None:
+            return self.item(self.as_slice(whole) or NONE, replace(part, is_ragged=False))
+        return Lazy("ragged", (whole, *self._ends(whole, 0, part)))
 
     def _is_mask(self, array: Value, index: Index) -> bool:
         """Tell whether an index is an array of bools of the lane's, for the first axes of an array."""
@@ -91,15 +94,9 @@ class Ragged(Counters):
         found = self.ragged(whole)
         if found is None:
             return super().item(whole, index)
-        if isinstance(index, Sliced) and found.kind == "ragged" and _is_reversal(index):
-            return self._turned_round(found)
         if isinstance(index, Sliced | tuple):
             raise self.refuse_part(found)
         return self.lazy_item(found, self._place_in(found, index))
-
-    def _turned_round(self, found: Lazy) -> Lazy:
-        """A slice with its elements the other way round; see `ragged_rows`."""
-        raise NotImplementedError
 
     def set_item(self, whole: Value, index: Index, value: Value) -> None:
         found = self.ragged(whole)
@@ -151,9 +148,11 @@ class Ragged(Counters):
         type_ = self.type_of(self.read(part))
         return type_ is not None and not type_.shape and type_.dtype.startswith(("int", "uint"))
 
-    def _ends(self, whole: Value, axis: int, part: Sliced) -> tuple[Value, Value]:
+    def _ends(self, whole: Value, axis: int, part: Sliced) -> tuple[Value, Value, Value, Value]:
+        """The ends of a slice, and its bounds as they are written."""
         size = self._shape(whole)[axis]
-        return self._end(part.lower, 0, size), self._end(part.upper, size, size)
+        ends = self._end(part.lower, 0, size), self._end(part.upper, size, size)
+        return *ends, part.lower or Host(0), part.upper or Host(size)
 
     def _end(self, bound: Value | None, default: int, size: int) -> Value:
         """A bound of a slice as Python takes it: counted from the end if it is negative, and within the array."""
@@ -232,7 +231,9 @@ class Ragged(Counters):
             super().store_element(array, index, value)
             return
         whole, axis, part = self._with_full_slice(array, index)
-        ends = (*self._ends(whole, axis, part), part.lower or NONE, part.upper or NONE)
+        if part.step is not None:
+            raise self.no_length()
+        ends = self._ends(whole, axis, part)
         old = self.read(whole)
         own = self.type_of(old)
         assert own is not None
@@ -357,14 +358,12 @@ class Ragged(Counters):
         if given is None:
             return super().binary(op, a, b)
         (x, y), first = given
-        ranks = [len(self._shape(each)) for each in (x, y)]
-        if op is gast.MatMult and ranks == [1, 1] and self.ragged(a) is not None and self.ragged(b) is not None:
-            products = with_array(first, super().binary(gast.Mult, x, y))
-            return self.opaque_call(np.sum, [self.filled(products, 0)])
         divides = self.ragged(b) is not None or (isinstance(b, Host) and isinstance(b.value, int | float) and b.value)
         if op not in ELEMENTWISE and not (op in ROUNDED and divides):
             raise self.refuse_part(first)
-        if op in (gast.Div, *ROUNDED) and self.ragged(b) is not None:
+        if op in (gast.Mult, gast.Div) and self.ragged(a) is not None:  # a slope of 0 times NaN would be NaN
+            x = self.filled(with_array(first, x), 1)
+        if op in (gast.Mult, gast.Div, *ROUNDED) and self.ragged(b) is not None:
             y = self.filled(with_array(first, y), 1)
         return with_array(first, super().binary(op, x, y))
 
@@ -393,8 +392,6 @@ class Ragged(Counters):
             pairs = zip(arguments, found, strict=True)
             safe = [y if self.ragged(x) is None else self.filled(with_array(first, y), LIKE_ANY) for x, y in pairs]
             return with_array(first, self.opaque_call(function, safe))
-        if function in (np.dot, np.inner, np.vdot) and len(arguments) == 2 and not keywords:
-            return self.binary(gast.MatMult, *arguments)
         part = next(filter(None, map(self.ragged, arguments)))
         name = getattr(function, "__name__", "").removeprefix("reduce_")
         is_known = (getattr(function, "__module__", None) or "").startswith(LIBRARIES) and name in NEUTRAL
@@ -428,11 +425,6 @@ class Ragged(Counters):
     def opaque_call(self, function: Any, arguments: Sequence[Value], keywords: dict[str, Value] | None = None) -> Value:
         """A call of a function of NumPy's."""
         return self.call_value(Host(function, path=function.__name__), list(arguments), keywords or {})
-
-
-def _is_reversal(index: Sliced) -> bool:
-    """Tell whether an index is `[::-1]`."""
-    return index.lower is index.upper is None and isinstance(index.step, Host) and index.step.value == -1
 
 
 def with_array(found: Lazy, array: Value) -> Lazy:

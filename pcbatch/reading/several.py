@@ -181,6 +181,10 @@ class Several(Words):
         """A slice of an array whose length differs by lane, or all of an array as one; see `ragged`."""
         raise NotImplementedError
 
+    def with_room(self, found: Lazy, room: int) -> Lazy:
+        """The elements of a part as a slice of an array with room for more; see `filtered`."""
+        raise NotImplementedError
+
     def if_there(self, there: Host | Lane, content: Value) -> Value:
         """A value where a bool holds, None elsewhere; nothing inside of it may be None."""
         if isinstance(there, Host):

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus, UsageError
+from pcbatch.errors import PcbatchError, PrimitiveError
 
 ROWS = [[1.0, 2.0, 3.0], [4.0], [], [5.0, -1.0, 0.5, 2.0]]
 RAGGED = tf.ragged.constant(ROWS)
@@ -113,7 +114,102 @@ def positive(x):
     return i, 4.0 in x
 
 
+def stepped(x):
+    i = len(x) // 2
+    return x[::2], x[1::3], x[::-2], x[3:0:-1], x[1:][::2], x[1:-1][::-1], x[i::2], x[:i:2], x[i::-1], x[5:], x[20::3]
+
+
+def stores_in_steps(x):
+    y, z = x[::2], x[::-1]
+    x[0] = 9.0
+    x[1::2] += 1.0
+    z[0] = 7.0
+    return sum(y), x, z[::-1], x[::-1] + x
+
+
+def in_order(x):
+    low, places, whole = tf.where(x == 2.0, np.nan, x), np.argsort(x), tf.cast(x, tf.int32)
+    orders = np.sort(low), np.argsort(low), np.sort(x[1:]), tf.sort(x, direction="DESCENDING"), np.sort(x > 1.0)
+    wholes = np.sort(whole), tf.sort(whole, direction="DESCENDING"), np.argsort(whole)
+    x[1:].sort()
+    return *orders, *wholes, x[places], x[places[::-1]], x, x[np.array([0, 0])] if len(x) else x[:2]
+
+
+def joined(x):
+    joins = np.concatenate([x[2:], x[:2], x[::-1]]), tf.concat([x, [1.0, 2.0]], 0), np.append(x, 1.0), np.hstack([x, x])
+    both = np.concatenate([x, np.ones(3, np.float32), x[:1]])
+    return *joins, sum(both), len(both), np.stack([x, x * 2], axis=1), tf.stack([x, x * 2], axis=-1)
+
+
+def rows_of_arrays(x):
+    y = np.stack([x, x * x, -x], axis=1)
+    parts = y[::2], y[::-1], y[::2, 1], y[1:, ::-1], y[y[:, 0] > 1.0], np.concatenate([y, y[:1]])
+    return *parts, np.sort(y, axis=0), np.sort(y, axis=1), np.concatenate([y, y], axis=1), np.cumsum(y, axis=0)
+
+
+def masks_returned(x):
+    m = x > 0.5
+    parts = x[m], x[m][1:], x[m][::2], tf.boolean_mask(x, x > 2.0), np.sort(x[m]), tf.nn.softmax(x[m])
+    return *parts, x[m] * x[m], x[m] + 1.0, x[x > 0.0] > 2.0
+
+
+def made_of_others(x):
+    y = np.append(x, 1.0)  # which is never empty
+    spread = np.std(y), np.var(y), tf.math.reduce_std(y), np.linalg.norm(x), tf.norm(x)
+    return (
+        *spread,
+        np.cumsum(x),
+        np.diff(x),
+        np.flip(x),
+        tf.reverse(x, [0]),
+        x.copy(),
+        np.array(x),
+        x.std() if len(x) else 0.0,
+    )
+
+
+def other_parts_by_path(x):
+    y = x[x > 1.0] if len(x) > 2 else x
+    z = np.concatenate([x, x]) if len(x) > 2 else x[::2]
+    while len(z) > 1:
+        if len(z) % 2 == 1:
+            z = z[1:]
+        z = z[::2] + z[1::2]
+    first = x[:5]
+    while len(first) > 1:
+        first = first[1:]
+    return y, z, first, y[0] if len(y) else 0.0
+
+
+@pcbatch.autobatch
+def merge_sort(x):
+    if len(x) < 2:
+        return x
+    middle = len(x) // 2
+    a, b, i, j, out = merge_sort(x[:middle]), merge_sort(x[middle:]), 0, 0, x.copy()
+    for k in range(len(x)):
+        if j >= len(b) or (i < len(a) and a[i] <= b[j]):
+            out[k], i = a[i], i + 1
+        else:
+            out[k], j = b[j], j + 1
+    return out
+
+
+def rows_of_lists(x):
+    hs, h = [], tf.zeros(2)
+    for v in x:
+        h = tf.tanh(0.5 * h + v)
+        hs.append(h)
+    back, s = [tf.ones(2) * x[t] for t in range(len(x))], tf.zeros(2)
+    for h, b in zip(hs, reversed(back), strict=False):
+        s = s * 0.5 + h * b
+    last = sum(tf.stack(hs)[:, 1]) if len(x) else 0.0
+    return s, last, tf.stack([x[t] * 2 for t in range(len(x))]), np.sort([v for v in x if v > 1.0])
+
+
 PROGRAMS = [
+    *[stepped, stores_in_steps, in_order, joined, rows_of_arrays, masks_returned, made_of_others],
+    *[other_parts_by_path, merge_sort, rows_of_lists],
     *[total, measured, ends, scaled, means, softmax, first_changed],
     *[down, gone_through, collected, shorter, chosen, positive, picked, under_two_names, in_a_list],
 ]
@@ -205,6 +301,49 @@ def test_attention():
     queries = np.ones((3, 3), np.float32)
     want = [attention.single(*each) for each in zip(queries, KEYS, values, strict=True)]
     np.testing.assert_allclose(attention(queries, KEYS, values), want, rtol=1e-5)
+
+
+@pcbatch.autobatch
+def attention_in_other_words(query, keys, values, n):
+    """Example 1 of Agarwal, "Static Automatic Batching in TensorFlow", over the first `n` elements."""
+    first = tf.nn.softmax(tf.linalg.matvec(keys[:n], query))
+    second = tf.nn.softmax(tf.einsum("d,nd->n", query, keys[:n]))
+    third = tf.nn.softmax(tf.tensordot(keys[:n], query, 1))
+    fourth = tf.nn.softmax(tf.matmul(keys[:n], query[:, None]), axis=0)
+    by_row = tf.stack([tf.nn.softmax(keys[:n] @ keys[i]) @ values[:n] for i in range(n)])
+    return (
+        tf.linalg.matvec(values[:n], first, transpose_a=True),
+        tf.reduce_sum(first[:, None] * values[:n], axis=0),
+        tf.einsum("n,nd->d", second, values[:n]),
+        tf.tensordot(third, values[:n], 1),
+        tf.matmul(fourth, values[:n], transpose_a=True),
+        by_row,
+        keys[:n][..., 0],
+    )
+
+
+def test_attention_in_other_words():
+    """What lies behind a slice is not a number, and is in no result and no slope."""
+    random, n = np.random.default_rng(0), [1, 6, 3]
+    queries, keys, values = (random.normal(size=(3, *shape)).astype(np.float32) for shape in ((3,), (6, 3), (6, 2)))
+    for lane, length in enumerate(n):
+        keys[lane, length:] = values[lane, length:] = np.nan
+    with tf.GradientTape() as tape:
+        given = [*map(tf.constant, (queries, keys, values))]
+        tape.watch(given)
+        found = attention_in_other_words(*given, n)
+        loss = tf.add_n([tf.reduce_sum(each**2) for each in found[:5]])
+    slopes = tape.gradient(loss, given)
+    for lane, length in enumerate(n):
+        with tf.GradientTape() as tape:
+            given = [tf.constant(each[lane]) for each in (queries, keys, values)]
+            tape.watch(given)
+            want = attention_in_other_words.single(*given, length)
+            loss = tf.add_n([tf.reduce_sum(each**2) for each in want[:5]])
+        for ours, theirs in zip([each[lane] for each in found], want, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        for ours, theirs in zip(slopes, tape.gradient(loss, given), strict=True):
+            np.testing.assert_allclose(ours[lane], theirs, rtol=1e-4, atol=1e-5)
 
 
 @pcbatch.autobatch(in_axes={"table": None})
@@ -310,6 +449,58 @@ def test_lists_of_long_rows_have_room_at_once():
     f = pcbatch.autobatch(collected)
     found, _ = f([[1.0] * 100, [1.0] * 3])
     assert (found.row_lengths().numpy().tolist(), f.stats().compilations) == ([100, 3], 1)
+
+
+@pcbatch.autobatch(in_axes={"w": None})
+def moved_about(x, w):
+    y = w * x
+    order = np.sort(tf.concat([y[::2], y[y > 0.5], y[::-1]], 0))
+    total = 0.0
+    for v in order:
+        total = 0.5 * total + tf.tanh(v)
+    hs = [tf.sin(w * x[t]) for t in range(len(x))]
+    return total + sum(np.cumsum(order * order)) + sum(tf.stack(hs) ** 2)
+
+
+def test_gradients_through_what_is_moved_about():
+    w, rows = tf.constant(0.7), [np.float32(row) for row in ROWS]
+    with tf.GradientTape() as tape:
+        tape.watch(w)
+        loss = tf.reduce_sum(moved_about(ROWS, w))
+    with tf.GradientTape() as by_hand:
+        by_hand.watch(w)
+        want = tf.add_n([moved_about.single(row, w) for row in rows])
+    np.testing.assert_allclose(loss, want, rtol=1e-5)
+    np.testing.assert_allclose(tape.gradient(loss, w), by_hand.gradient(want, w), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        (lambda x: np.outer(x, x), "PCB406"),
+        (lambda x: x @ tf.transpose(x), "PCB406"),
+        (lambda x: tf.einsum("n,m->nm", x, x), "PCB406"),
+        (lambda x: np.outer(x, x[x > 0.0]), "PCB407"),
+        (lambda x: np.stack([x, x]), "PCB406"),
+        (lambda x: x[::0], "PCB401"),
+    ],
+)
+def test_what_is_no_row(program, code):
+    with pytest.raises(PcbatchError, match=code):
+        pcbatch.autobatch(program)(ROWS)
+
+
+def test_a_copy_of_a_part_takes_no_stores():
+    """In NumPy `x[::2]` shares its elements: `y[0] = 1.0` would be seen in `x`."""
+
+    @pcbatch.autobatch
+    def shared(x):
+        y = x[::2]
+        y[0] = 1.0
+        return x
+
+    with pytest.raises(PrimitiveError, match="PCB406"):
+        shared(ROWS)
 
 
 def test_on_an_executor():

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+import pcbatch
 from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.ir import machine as table
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.strategies.lane import Lane
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("mixed_failures", "closure_arrays", "closure_functions", "structured_argument", "parity", "many_live")
@@ -106,3 +110,53 @@ def test_a_module_that_needs_a_name_of_generated_code_is_not_written(tmp_path, c
     assert main(["compile", str(path), "--args", "[[1, 2]]", "-o", str(tmp_path / "out.py")]) != 0
     assert "PCB529: the module binds `PROGRAM`, which generated code needs" in capsys.readouterr().err
     assert not (tmp_path / "out.py").exists()
+
+
+@pcbatch.autobatch
+def fibonacci(n):
+    if n <= 1:
+        return 1
+    return fibonacci(n - 2) + fibonacci(n - 1)
+
+
+@pytest.mark.parametrize("schedule", ["earliest", "sweep", "busiest", "adaptive", "switch", "auto"])
+def test_the_text_of_the_loop_does_what_the_machine_does(schedule):
+    """`f.ir("loop", ..)` is run, on lanes of the reference: results, trips and runs of blocks are the machine's."""
+    f, n = fibonacci.options(schedule=schedule, form="lockstep"), np.array([3, 7, 4, 5, 0, 6], np.int32)
+    run = f.run(n)
+    machine = f.pipeline(n).machine
+    program, backend = machine.program_for(len(n)), machine.backend
+    executions = np.zeros(len(program.blocks), int)
+
+    def count(lanes):
+        return np.bincount([lane.next for lane in lanes], minlength=len(program.blocks) + 1)[:-1]
+
+    def guarded(go, blocks, lanes, followed):
+        came = np.zeros(len(program.blocks) + 1, int)
+        for block in blocks if go else ():
+            waiting = [lane for lane in lanes if lane.next == block]
+            executions[block] += bool(waiting)
+            for lane in waiting:
+                lane.run_next()
+                came[lane.next] += 1
+        return lanes, came[followed], count(lanes)[blocks].sum()
+
+    def repeated(go, blocks, lanes, followed, again):
+        came, times, total = np.zeros(len(followed), int), 0, 0
+        left = count(lanes)[blocks].sum()
+        while go:
+            total += left
+            lanes, arrived, left = guarded(True, blocks, lanes, followed)
+            came, times = came + arrived, times + 1
+            go = left > 0 and times < 64 and again(left)
+        return lanes, came, left, times, total
+
+    names = {"count": count, "guarded": guarded, "repeated": repeated, "switch_case": lambda k, arms: arms[k]()}
+    exec(compile(f.ir("loop", n), "<loop>", "exec"), names)
+    inputs = [dict(zip(program.parameters, [tf.constant(each)], strict=True)) for each in n]
+    limits = Limits.of(None, None)
+    lanes = [Lane(program, backend, given, {}, limits) for given in inputs]
+    lanes, trips = names["loop"](lanes)
+    assert [int(lane.variables["result"][-1]) for lane in lanes] == run.value.numpy().tolist() == [3, 21, 5, 8, 1, 13]
+    assert trips == run.trips
+    assert dict(zip([block.label for block in program.blocks], executions, strict=True)) == dict(run.executions)

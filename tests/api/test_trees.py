@@ -121,6 +121,7 @@ def test_labels_and_words():
 def test_newick():
     trees = pack("((a:1,b:2)c:3,'d (''e'')':4.5[note])r;\n(x:1e-1,y:2);", value="length")
     np.testing.assert_allclose(total(trees), [10.5, 2.1])
+    assert total(pack("(a:1,'b;c':2);(x:3);", value="length")).numpy().tolist() == [3.0, 3.0]
     named = pack(["(a,(b,c)d)e;"], value=lambda node: ord(node.name))
     assert total(named).numpy().tolist() == [sum(map(ord, "abcde"))]
 
@@ -137,6 +138,93 @@ def products(tree):
     for child in tree.children:
         found += products(child)
     return found
+
+
+@pcbatch.autobatch
+def in_order(tree):
+    """A number in which the place of every node counts."""
+    found, weight = tree.value, 1.0
+    for child in tree.children:
+        weight *= 0.7
+        found += weight * in_order(child)
+    return found
+
+
+def random_tree(random, nodes):
+    """A value and subtrees, at random."""
+    below, left = [], nodes - 1
+    while left:
+        size = int(random.integers(1, left + 1))
+        below.append(random_tree(random, size))
+        left -= size
+    return float(random.integers(1, 9)), below
+
+
+def walked(tree):
+    value, below = tree
+    return value + sum(0.7 ** (k + 1) * walked(each) for k, each in enumerate(below))
+
+
+def as_tuples(tree):
+    """Nested tuples, of which only leaves have values: that of another node is its first leaf."""
+    value, below = tree
+    return (value, *map(as_tuples, below)) if below else value
+
+
+def walked_as_tuples(tree):
+    return (
+        tree if not isinstance(tree, tuple) else sum(0.7 ** (k + 1) * walked_as_tuples(e) for k, e in enumerate(tree))
+    )
+
+
+def as_labels(tree, made=Label):
+    value, below = tree
+    return made(str(value), [as_labels(each, made) for each in below])
+
+
+def as_newick(tree):
+    value, below = tree
+    return (f"({','.join(map(as_newick, below))})" if below else "") + f"'it''s; {value}':{value}"
+
+
+def as_conllu(tree):
+    """A sentence in which some of the words that depend on one stand before it."""
+    lines = []
+
+    def put(tree):
+        value, below = tree
+        before = [put(each) for each in below[: len(below) // 2]]
+        line = [len(lines) + 1, str(value), "_", "X", "_", "_", 0, "dep"]
+        lines.append(line)
+        for each in (*before, *map(put, below[len(below) // 2 :])):
+            each[6] = line[0]
+        return line
+
+    put(tree)
+    return "\n".join("\t".join(map(str, line)) for line in lines)
+
+
+def test_fifty_random_trees_of_each_form():
+    random = np.random.default_rng(0)
+    trees = [random_tree(random, int(random.integers(1, 30))) for _ in range(50)]
+    trees[0] = random_tree(random, 30)
+    forms = {
+        "Newick": pack("".join(f"{as_newick(each)};" for each in trees)),
+        "CoNLL-U": pack("\n\n".join(map(as_conllu, trees)), value=lambda word: float(word.form)),
+        "labels": pack([as_labels(each) for each in trees], value=lambda node: float(node.label())),
+    }
+    for name, packed in forms.items():
+        np.testing.assert_allclose(in_order(packed), [walked(each) for each in trees], rtol=1e-5, err_msg=name)
+    tuples = [as_tuples(each) for each in trees]
+    np.testing.assert_allclose(in_order(pack(tuples)), [walked_as_tuples(each) for each in tuples], rtol=1e-5)
+
+
+def test_trees_of_nltk():
+    nltk = pytest.importorskip("nltk", reason="NLTK is not installed")
+    random = np.random.default_rng(1)
+    trees = [random_tree(random, int(random.integers(1, 30))) for _ in range(50)]
+    packed = pack([as_labels(each, nltk.Tree) for each in trees], value=lambda node: float(node.label()))
+    np.testing.assert_allclose(in_order(packed), [walked(each) for each in trees], rtol=1e-5)
 
 
 def filled(tree, out):

@@ -229,6 +229,78 @@ def test_all_turns_of_all_lanes_are_one_launch(monkeypatch):
     assert tape.gradient(loss, HEAD) is not None
 
 
+def bidirectional(x, gold, n):
+    """A tagger: a state from either side, and the loss of every word."""
+    before, h, loss = tf.zeros([LONGEST_OF_64, WIDTH]), tf.zeros([WIDTH]), 0.0
+    for t in range(n):
+        h = step(x[t], h)
+        before[t] = h
+    h = tf.zeros([WIDTH])
+    for t in range(n - 1, -1, -1):
+        h = step(x[t], h)
+        scores = tf.linalg.matvec(HEAD, before[t] + h, transpose_a=True)
+        loss += tf.nn.sparse_softmax_cross_entropy_with_logits(gold[t], scores)
+    return loss
+
+
+LONGEST_OF_64 = 40
+
+
+@pytest.mark.slow
+def test_heads_of_64_sentences_are_two_launches_at_most(monkeypatch):
+    """DyNet's agenda runs the softmax and the loss once; in the loop it would run as often as the longest has words."""
+    monkeypatch.setattr(deferral, "MOST", 64)
+    random = np.random.default_rng(5)
+    x = random.normal(size=[64, LONGEST_OF_64, WIDTH]).astype(np.float32)
+    gold = random.integers(0, TAGS, size=[64, LONGEST_OF_64]).astype(np.int32)
+    length = random.integers(1, LONGEST_OF_64 + 1, 64).astype(np.int32)
+
+    def run(function):
+        plain = function.run(x, gold, length)
+        with tf.GradientTape() as tape:
+            taped = function.run(x, gold, length)
+            loss = tf.reduce_sum(taped.value)
+        return plain, taped, tape.gradient(loss, [CELL, HEAD])
+
+    lanes = batched(bidirectional)
+    heads = [each for each in lanes.program("machine", x, gold, length).blocks if each.deferred is not None]
+    found, taped, gradients = run(lanes)
+    assert heads
+    for each in (found, taped):
+        assert all(each.executions[block.label] <= 2 for block in heads)
+    monkeypatch.setattr(pipeline, "pays", lambda *_: False)
+    expected, _, wanted = run(batched(bidirectional, name="in_the_loop"))
+    assert max(expected.executions.values()) >= max(length)
+    for each in (found, taped):
+        assert_close(each.value, expected.value)
+    for one, other in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("turns", [50, 5000])
+def test_what_is_kept_does_not_grow_with_the_turns(turns, monkeypatch):
+    """Room for 160 KB of a lane, and for four times as much of each array that is computed of it."""
+    monkeypatch.setattr(deferral, "MOST", 64)
+    wide = 1500
+    v = np.zeros([wide, 3], np.float32)
+
+    def long_loop(n):
+        h, loss = tf.zeros([wide]), 0.0
+        for _ in range(n):
+            h = tf.tanh(h + 1.0)
+            loss += tf.reduce_logsumexp(tf.linalg.matvec(v, h, transpose_a=True))
+        return loss
+
+    program = batched(long_loop).program("machine", np.array([turns, 1], np.int32))
+    (block,) = [each for each in program.blocks if each.deferred is not None]
+    most = block.deferred.most
+    kept = [program.types[name] for name in program.storage]
+    sizes = [4 * np.prod(each.shape) for each in kept if each.shape[:1] == (most,)]
+    assert most < 64
+    assert sum(size for size in sizes if size > 4 * most) <= deferral.BYTES
+    assert sum(sizes) <= 2 * deferral.BYTES
+
+
 def same(run, expected):
     np.testing.assert_array_equal(run.status, expected.status)
     np.testing.assert_array_equal(run.lane_steps, expected.lane_steps)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.training.contestants.worker import Trained, serve
-from benchmarks.trees.contestants.pcbatch_batched import NETWORKS
+from benchmarks.trees.contestants.pcbatch_batched import HEADS, NETWORKS
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import Arrays
 
@@ -20,19 +20,22 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "forks": {"fork": True},
     "replay": {"tape": "replay"},
     "lockstep": {"form": "lockstep"},
+    "heads": {},
 }
 _options: dict[str, Any] = {}
+_networks = {**NETWORKS}
 
 
 def start(variant: str) -> None:
-    """The options that all functions are to have."""
+    """The options that all functions are to have, and whose heads are batched by hand."""
     _options.update(OPTIONS[variant])
+    _networks.update(HEADS if variant == "heads" else {})
 
 
 def prepare(job: Job) -> Trained:
     """Steps of the batched function."""
     weights = {name: tf.Variable(each) for name, each in job.weights.items()}
-    function = NETWORKS[job.network.cell](weights).options(**_options)
+    function = _networks[job.network.cell](weights).options(**_options)
 
     def inference(batch: Arrays, aim: np.ndarray) -> Any:
         return function(*batch.values()).numpy()

@@ -19,9 +19,10 @@ from pcbatch.runtime.costs.estimate import block_costs, block_rows, dear_pieces
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.guarded import GuardedBlocks, MakeRunner, Visit
+from pcbatch.runtime.machine.guarded import MOST_TURNS, GuardedBlocks, MakeRunner, Visit
 from pcbatch.runtime.machine.recording import apart, recorded
 from pcbatch.runtime.schedules.flow import Flow
+from pcbatch.runtime.schedules.text import written
 from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
@@ -332,6 +333,13 @@ class Loop:
         if compaction is not None:
             program = compaction.chunked(program, self.rows, known)
         return program if merging is None else merging.merged(program, self.rows, known)
+
+    def text(self, lanes: int) -> str:
+        """The loop for so many lanes as text; see `schedules.text`."""
+        flow = self.flow.with_merged(self.chunked(lanes).merged)
+        prices = functools.partial(self.prices, lanes, flow)
+        behind = () if self.context.elsewhere is None else ("state = natively(state)  # all other blocks",)
+        return written(self.layout.program.name, self.context.schedule, flow, prices, MOST_TURNS, behind)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
         """Return the counters of blocks after a trip."""
