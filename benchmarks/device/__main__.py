@@ -2,10 +2,11 @@
 
     python -m benchmarks.device [--seconds 300] [--json FILE] [--page] [--numpyro PYTHON]
 
-First programs of the test suite run on the card, each lane against `f.single`. Then programs are timed under each
-way to run them: one trip of the machine between two looks of the host, sixteen, loops on the device, and one kernel;
-NumPyro beside them, and a training step inside a `tf.function`. What there is no time for is named. `--page` writes
-docs/figures/device.json and the tables of docs/gpu.md, from which `pcbatch/runtime/costs/device.py` has its numbers.
+First programs of the test suite run on the card, each lane against `f.single`. Then programs are timed under each way
+to run them: one kernel, or kernels between gradients, with and without loops on the device; and in lockstep, with
+sixteen trips between two looks of the host, one trip, or loops on the device. NumPyro runs beside them, and a training
+step inside a `tf.function`. What there is no time for is named. `--page` writes docs/figures/device.json and the tables
+of docs/gpu.md, from which `pcbatch/runtime/costs/device.py` has its numbers.
 
 Without a GPU only the first part runs, on the CPU in the form for a GPU.
 """

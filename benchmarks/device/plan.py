@@ -17,11 +17,12 @@ PROGRAMS = (
 
 WAYS: Mapping[str, Mapping[str, str]] = {
     "kernel": {},
-    "sixteen trips": {},
-    "device loops": {"PCBATCH_DEVICE_LOOPS": "1"},
-    "one trip": {},
+    "kernel, device loops": {"PCBATCH_DEVICE_LOOPS": "1"},
+    "sixteen trips": {"PCBATCH_KERNELS": "0"},
+    "device loops": {"PCBATCH_KERNELS": "0", "PCBATCH_DEVICE_LOOPS": "1"},
+    "one trip": {"PCBATCH_KERNELS": "0"},
 }
-"""By name the environment of a process that runs programs so."""
+"""By name the environment of a process that runs programs so: the last three ways in lockstep throughout."""
 
 CHEAP = {"fibonacci": (1_000, 10_000, 100_000), "collatz": (1_000, 10_000, 100_000), "sort": (256, 4_096, 65_536)}
 SAMPLER = (64, 1_024, 16_384)
@@ -33,10 +34,11 @@ def planned(way: str) -> Iterator[tuple[str, int]]:
     if way == "NumPyro":
         yield from (("sampler", size) for size in SAMPLER)
         return
-    for place in (1, 0, 2):
-        yield from ((name, sizes[place]) for name, sizes in CHEAP.items())
-        if way != "kernel" and (place < 2 or way != "one trip"):
-            yield "sampler", SAMPLER[place]
+    for place in (1,) if way == "one trip" else (1, 0, 2):
+        if way != "kernel, device loops":  # there the whole program is one kernel
+            yield from ((name, sizes[place]) for name, sizes in CHEAP.items())
+        yield "sampler", SAMPLER[place]
+        if way in ("sixteen trips", "device loops"):
             yield "tree", TREES[place]
     if way in ("sixteen trips", "device loops"):
         yield "training step", TREES[1]

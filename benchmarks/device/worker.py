@@ -84,7 +84,10 @@ def _of(function: Any, *arrays: np.ndarray) -> Callable[[str], Callable[[], Any]
     """Calls of a function of plain numbers."""
 
     def made(way: str) -> Callable[[], Any]:
-        called, given = function.options(form="native" if way == "kernel" else "lockstep"), [*map(tf.constant, arrays)]
+        called, given = (
+            function.options(form="native" if way.startswith("kernel") else "lockstep"),
+            [*map(tf.constant, arrays)],
+        )
         return lambda: called(*given)
 
     return made

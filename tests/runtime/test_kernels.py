@@ -331,6 +331,12 @@ def test_what_runs_in_lockstep_on_a_gpu_says_why():
         fibonacci.options(form="native")(N)
 
 
+def test_an_environment_variable_turns_kernels_off(monkeypatch):
+    monkeypatch.setenv("PCBATCH_KERNELS", "0")
+    with forced(), pytest.raises(UsageError, match="XLA takes no kernels of pcbatch's on this GPU"):
+        down.options(form="native", max_steps=9)(N)
+
+
 def test_explain_names_the_kernel():
     with forced():
         fibonacci(N)

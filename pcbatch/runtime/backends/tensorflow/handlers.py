@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -138,7 +139,7 @@ def version() -> tuple[int, int] | None:
 def kernels_on() -> str | None:
     """The place that runs kernels in programs for a GPU; see `Control`."""
     stand_in = graphs.kernels_stand_in()
-    if not graphs.on_gpu() or stand_in is False:
+    if not graphs.on_gpu() or stand_in is False or os.environ.get("PCBATCH_KERNELS") == "0":
         return None
     if stand_in:
         return "CPU" if _are_called() else None
