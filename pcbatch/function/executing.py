@@ -6,6 +6,7 @@ import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -94,7 +95,8 @@ def make_executable(
             machine = _machine(program, backend, replace(options, jit=False), lambda: None)(max_lanes=options.max_lanes)
             return machine.because(_CALLS.format(called[0]))
         stored = functools.cache(lambda: _stored_as(program, options, digest()))
-        executable = _executable(program, backend, options, stored, Lessons() if lessons is None else lessons)
+        tracing = functools.partial(backend.tracing_once, traces, jit)
+        executable = _executable(program, backend, options, stored, lessons or Lessons(), tracing)
         if opening.current() is not None:
             stored()  # now, by the traces that what it costs was found by
     return executable
@@ -114,7 +116,12 @@ SEQUEL = 64
 
 
 def _executable(
-    program: Program, backend: Backend, options: Options, digest: Callable[[], str | None], lessons: Lessons
+    program: Program,
+    backend: Backend,
+    options: Options,
+    digest: Callable[[], str | None],
+    lessons: Lessons,
+    tracing: Callable[[], AbstractContextManager[None]],
 ) -> Machine | ForkedMachine | LlvmProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
     # What runs straight runs for all examples, at once; chunks are a matter of the machine's.
@@ -145,7 +152,7 @@ def _executable(
             return machine.because(why)
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
-            return _mixed(machine, why, options)
+            return _mixed(machine, why, options, tracing)
     if backend.place() == "GPU" and backend.kernels_on() is None:
         found = Obstacle(_WITHOUT_KERNELS)
     else:
@@ -155,7 +162,7 @@ def _executable(
             found = obstacle(program, backend) or Obstacle(f"no native code is made of {error}")
     if options.form == "native":
         raise UsageError("PCB534", f"{program.name} cannot run in the native form: {found.why}", found.span)
-    return _mixed(machine, found.why, options)
+    return _mixed(machine, found.why, options, tracing)
 
 
 def _machine(
@@ -214,7 +221,9 @@ def _unguarded(options: Options, backend: Backend) -> Merging | None:
     return replace(MERGING, device=replace(device, merged_blocks=0)) if device.trips_together and is_left_open else None
 
 
-def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgram:
+def _mixed(
+    machine: Machine, why: str, options: Options, tracing: Callable[[], AbstractContextManager[None]]
+) -> Machine | MixedProgram:
     """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
     if options.max_lanes is not None or (backend.handler_version() is None and backend.kernels_on() is None):
@@ -224,7 +233,7 @@ def _mixed(machine: Machine, why: str, options: Options) -> Machine | MixedProgr
         return machine.because(why)
     left = loss(program, costs, lockstep)  # what is expensive may be native, as it runs seldom
     found = None if left else obstacle(program, backend)
-    return MixedProgram(machine, lockstep, left or (found.why if found else why))
+    return MixedProgram(machine, lockstep, left or (found.why if found else why), tracing)
 
 
 def _stored_as(program: Program, options: Options, digest: str) -> str | None:

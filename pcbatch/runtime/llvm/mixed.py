@@ -7,6 +7,7 @@ graph are the machine's affair, in lockstep throughout.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,9 @@ import numpy as np
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
+from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.llvm.among import native_blocks, with_tops_apart
+from pcbatch.runtime.llvm.among import NativeBlocks, native_blocks, with_tops_apart
 from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
@@ -35,29 +37,51 @@ SHOWN = 4
 class MixedProgram(WholeRuns):
     """Runs the program of a machine: blocks of `lockstep` for all lanes together, the others natively.
 
-    `why` says why not all are.
+    `why` says why not all are; pieces are traced within `tracing`.
     """
 
-    def __init__(self, machine: Machine, lockstep: frozenset[int], why: str):
+    def __init__(
+        self,
+        machine: Machine,
+        lockstep: frozenset[int],
+        why: str,
+        tracing: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ):
         super().__init__(machine)
-        context, limits = machine.context, machine.context.limits
-        layout = Layout(with_tops_apart(self.program))
-        with self._timed():
+        self._wanted, self._why, self._tracing = lockstep, why, tracing
+        self._limits = machine.context.limits
+        self.capacity = self._limits.first_capacity
+        self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}
+        self._returned: dict[int, Returned] = {}
+
+    @once
+    def _native(self) -> NativeBlocks:
+        """The native blocks, made when a run or a question needs them: what is taped in a graph does not."""
+        machine, layout = self.machine, Layout(with_tops_apart(self.program))
+        with self._tracing(), self._timed():
             costs, name_of = machine.legs.loop.row_costs, machine.programs.name_of
-            native = native_blocks(self.backend, layout, limits, costs, lockstep, name_of)
-        lockstep = frozenset(native.lockstep)
-        labels = [self.program.blocks[number].label for number in sorted(lockstep)]
+            return native_blocks(self.backend, layout, self._limits, costs, self._wanted, name_of)
+
+    @property
+    def _lockstep(self) -> frozenset[int]:
+        return frozenset(self._native.lockstep)
+
+    @once
+    def form(self) -> str:
+        """The form in `f.stats()`."""
+        labels = [self.program.blocks[number].label for number in sorted(self._lockstep)]
         shown = ", ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} of {len(self.program.blocks)} blocks"
-        self.form = f"mixed: {shown} in lockstep, the rest native: {why}"
-        self._lockstep = lockstep
+        return f"mixed: {shown} in lockstep, the rest native: {self._why}"
+
+    @once
+    def legs(self) -> Legs:
+        """The legs of a run, with native code among them."""
+        native, context = self._native, self.machine.context
         merging = context.merging  # that a GPU's blocks run in every trip: none are merged
         if merging is not None:
             device = replace(merging.device, merged_blocks=0)
             merging = replace(merging, device=device) if device.trips_together else None
-        self.legs = Legs(replace(context, layout=layout, elsewhere=native, merging=merging))
-        self.capacity = limits.first_capacity
-        self._compiled: dict[tuple[int, int], Callable[..., Any]] = {}
-        self._returned: dict[int, Returned] = {}
+        return Legs(replace(context, layout=native.extent.layout, elsewhere=native, merging=merging))
 
     @property
     def stack_entries(self) -> int:
