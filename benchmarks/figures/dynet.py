@@ -301,8 +301,8 @@ def page(
     parts = [
         "# Batches of sentences and trees, by hand and automatic",
         pages.paragraph(
-            f"`python -m benchmarks.figures.{NAME}` writes this page: figure 2, table 1 and figure 3 of {PAPER}, "
-            "measured anew on one thread. *Sequential* is `f.single`, one example after another. *By hand* is "
+            f"`python -m benchmarks.figures.{NAME}` writes this page: figure 2, table 1 and figure 3 of {PAPER}. "
+            "All is measured anew on one thread. *Sequential* is `f.single`, one example after another. *By hand* is "
             "TensorFlow with padded sentences, or trees level by level. *By depth* and *by agenda* are batching on the "
             'fly as in Fold and in DyNet, `strategy="depth"` and `"agenda"`. In brackets is pcbatch\'s speed over it: '
             "above 1 pcbatch is faster. All results and gradients are compared."

@@ -93,7 +93,7 @@ def save_bars(
     *others, longest = sorted(ends.values())
     end = 1.3 * others[-1] if others and others[-1] and longest > 3 * others[-1] else 1.1 * longest
     for name, length in ends.items():
-        axes.text(min(length, 0.9 * end), name, f" {length:.3g}", va="center")
+        axes.text(min(length, 0.9 * end), name, f" {length:,.0f}" if length >= 100 else f" {length:.3g}", va="center")
     axes.set_xlim(0, end or 1)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
