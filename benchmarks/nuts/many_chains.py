@@ -29,7 +29,7 @@ HEAD = ("density", "chains", "warm-up", "draws", "seconds", "mean", "5%, 95%", "
 INTRODUCTION = """\
 # What thousands of chains are good for
 
-{chains} chains of {draws} draws each, beside 8 chains of 2,000: which estimates are better after the same time? The
+After the same time, which have the better estimates: {chains} chains of {draws} draws, or 8 of 2,000? The
 many chains warm up together (`adapt="pooled"`) for {warmup} trajectories, in {superchains} groups that start at one
 point each (`superchains=`). The few warm up for 1,000, each for itself. Moments and quantiles of both densities are
 known.
