@@ -35,8 +35,8 @@ point each (`superchains=`). The few warm up for 1,000, each for itself. Moments
 known.
 
 - *Seconds* are those of a whole run, warm-up included, once all is compiled.
-- *Errors* are root mean squares over all numbers and {repeats} runs, in standard deviations: of the mean, of two
-  quantiles, and of two in the tails.
+- *Errors* are root mean squares over all numbers and {repeats} runs, in standard deviations. They are those of the
+  mean, of two quantiles, and of two in the tails.
 - *At equal time* errors are multiplied by the root of the seconds.
 - *R-hat* is the nested one for many chains, and the largest of all numbers and runs.
 """
