@@ -33,8 +33,8 @@ HEAD = ("posterior", "numbers", "", "gradients of a draw", "ESS of x", "of x^2",
 INTRODUCTION = """\
 # What the warm-up has learned
 
-How many effective draws does a gradient yield, once the warm-up is over? {chains} chains start anywhere in (-2, 2),
-warm up for {warmup} trajectories to an acceptance of 0.8, and make {draws} draws each. The figures are means over
+How many effective draws does a gradient yield, once the warm-up is over? Each of {chains} chains starts anywhere in
+(-2, 2), warms up for {warmup} trajectories to an acceptance of 0.8, and makes {draws} draws. Figures are means over
 {seeds} seeds. Effective sizes are the least over all numbers, per 1,000 gradients. A ratio is pcbatch over nutpie. The
 last column has the gradients of the warm-up, per chain.
 

@@ -29,14 +29,14 @@ HEAD = ("density", "chains", "warm-up", "draws", "seconds", "mean", "5%, 95%", "
 INTRODUCTION = """\
 # What thousands of chains are good for
 
-{chains} chains of {draws} draws each, beside 8 chains of 2,000: which estimates are better after the same time? The
+After the same time, which have the better estimates: {chains} chains of {draws} draws, or 8 of 2,000? The
 many chains warm up together (`adapt="pooled"`) for {warmup} trajectories, in {superchains} groups that start at one
 point each (`superchains=`). The few warm up for 1,000, each for itself. Moments and quantiles of both densities are
 known.
 
 - *Seconds* are those of a whole run, warm-up included, once all is compiled.
-- *Errors* are root mean squares over all numbers and {repeats} runs, in standard deviations: of the mean, of two
-  quantiles, and of two in the tails.
+- *Errors* are root mean squares over all numbers and {repeats} runs, in standard deviations. They are those of the
+  mean, of two quantiles, and of two in the tails.
 - *At equal time* errors are multiplied by the root of the seconds.
 - *R-hat* is the nested one for many chains, and the largest of all numbers and runs.
 """

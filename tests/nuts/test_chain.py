@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from pcbatch import LaneStatus, random
 from pcbatch.nuts.adaptation.adaptation import (
+    AHEAD,
     CLOSE,
     GATHER,
     LAST,
@@ -136,7 +137,7 @@ def test_the_first_step_size_is_searched(chain):
     steps = set(np.unique(state.step_size))
     assert steps <= {0.125, 0.25, 0.5, 1.0}  # the leapfrog is stable up to twice the smallest scale
     assert gradient_rows(run)[0] == state.trials.sum() == state.leaves.sum()
-    np.testing.assert_allclose(state.averaging.anchor, np.log(10 * state.step_size))
+    np.testing.assert_allclose(state.averaging.anchor, np.log(AHEAD * state.step_size))
 
 
 def test_a_flat_density_is_improper(chain):
@@ -150,8 +151,10 @@ def test_a_window_may_gather_while_the_step_size_stays(chain):
     _, state, positions, _ = go(chain, fresh(step_size=0.2), [GATHER] * 12, 0, 12)
     assert (state.step_size == 0.2).all()
     assert (state.window.draws == 12).all()
-    np.testing.assert_allclose(state.window.mean, positions[:, :12].mean(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(state.window.spread / 12, positions[:, :12].var(axis=1), rtol=1e-9)
+    gradients = -(positions - MEAN) / SCALE**2
+    for row, seen in enumerate((positions, gradients)):
+        np.testing.assert_allclose(state.window.mean[:, row], seen[:, :12].mean(axis=1), rtol=1e-9)
+        np.testing.assert_allclose(state.window.spread[:, row] / 12, seen[:, :12].var(axis=1), rtol=1e-9)
 
 
 def test_thinning_keeps_the_last_of_each_group(chain):
@@ -216,7 +219,8 @@ def test_a_fresh_state_has_the_type_of_its_positions(inverse_mass):
     assert {array.dtype for array in floats} == {np.dtype(np.float32)}
     assert {len(array) for array in tf.nest.flatten(state)} == {5}
     np.testing.assert_array_equal(state.metric.inverse[4], inverse_mass)
-    assert state.window.spread.shape == state.metric.inverse.shape
+    assert state.window.spread.shape == (5, 2, 2)  # of two numbers, or of two rows
+    assert state.window.mean.shape == ((5, 2) if inverse_mass.ndim == 2 else (5, 2, 2))
     assert (state.phase == START).all()
     assert (fresh_state(np.zeros((5, 2)), inverse_mass).phase == START_AND_SEARCH).all()
 

@@ -99,7 +99,8 @@ def _filled(saved: Saved, structure: Any, group: str, sizes: tuple[int, int]) ->
     """
     arrays, lengths = saved.group(group), {1: sizes[0], SIZE: sizes[1]}
     wanted: Shapes = [
-        (name, part.dtype, tuple(lengths[axis] for axis in part.shape)) for name, part in named_arrays(structure)
+        (name, part.dtype, tuple(lengths.get(axis, axis) for axis in part.shape))
+        for name, part in named_arrays(structure)
     ]
     _check(saved, group, arrays, wanted)
     return tf.nest.pack_sequence_as(structure, list(arrays.values()))
