@@ -65,6 +65,7 @@ bench: $(VENV)/.dev ## benchmarks, figures in out/
 	$(BIN)/python -m benchmarks.schedules --json out/schedules.json
 	$(BIN)/python -m benchmarks.compile_time --json out/compile_time.json
 	$(BIN)/python -m benchmarks.calls --json out/calls.json
+	$(BIN)/python -m benchmarks.tapes --json out/tapes.json
 	$(BIN)/python -m benchmarks.straight --json out/straight.json
 	$(BIN)/python -m benchmarks.mixed --json out/mixed.json
 	$(BIN)/python -m benchmarks.trees --repeats 3 --json out/trees.json

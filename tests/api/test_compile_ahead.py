@@ -175,12 +175,24 @@ def test_specs_that_leave_too_much_open(function, options, shape, message):
 def test_loops_inside_of_operations_run_on_what_is_given():
     @pcbatch.autobatch
     def looping(n):
-        return tf.while_loop(lambda n: n != 1, lambda n: (n // 2,), (n,))[0]
+        return tf.while_loop(lambda n: n != 1, lambda n: (n // 2,), (n,))[0][None]
 
     with pytest.raises(pcbatch.UsageError, match="PCB539: an operation of looping has a loop"):
         looping.compile(SPEC)
     looping.compile(N)
     known = looping.stats()
+    assert value(looping(N)) == [[1], [1], [1], [1]]
+    assert looping.stats() == known
+
+
+def test_loops_inside_of_operations_on_numbers_are_not_run():
+    @pcbatch.autobatch
+    def looping(n):
+        return tf.while_loop(lambda n: n != 1, lambda n: (n // 2,), (n,))[0]
+
+    looping.compile(SPEC)
+    known = looping.stats()
+    assert known.forms == ("native",)
     assert value(looping(N)) == [1, 1, 1, 1]
     assert looping.stats() == known
 
