@@ -147,7 +147,7 @@ class Libraries(Constructors):
             return None
         mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
         convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
-        function = self.function_of(operators_in_python.while_loop)
+        function = self.function_of(operators_in_python.while_loop)  # type: ignore[arg-type]
         assert function is not None
         try:
             if self._is_counted(cond, body, variables):
@@ -177,7 +177,7 @@ class Libraries(Constructors):
     def _each(self, values: Value) -> list[Value]:
         """The items of a tuple or a list, all of them numbers or arrays; NeedsBlocksError for anything else."""
         whole = self.known(values)
-        if not isinstance(whole, Tuple) and self.kind(whole) != "list":  # type: ignore[arg-type]
+        if not isinstance(whole, Tuple) and self.kind(whole) != "list":
             raise NeedsBlocksError
         size = self.length(whole)
         if not isinstance(size, Host):

@@ -57,12 +57,13 @@ class _Tangents:
         self.original, self.backend = program, backend
         self.types = {name: each for name, type_ in program.types.items() if (each := tangent_type(type_))}
         self.shared = {name: each for name, type_ in program.shared_types.items() if (each := tangent_type(type_))}
-        taken = program.types.keys() | program.shared_types.keys()
+        taken = {*program.types, *program.shared_types}
         self.names: dict[str, str] = {}
         for name in (*self.types, *self.shared):
             new = f"{name}'"
             while new in taken:
                 new += "'"
+            taken.add(new)
             self.names[name] = new
 
     def program(self) -> Program:

@@ -130,6 +130,9 @@ def _tangents(
     refuse_fixed(backend, program.name)
     types = [leaf for name in program.parameters for leaf in leaves(program.types[name])]
     types += [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
+    results = [leaf for name in program.results for leaf in leaves(program.types[name])]
+    if isinstance(lanes, int) and lanes == 0:
+        return [backend.zeros(0, leaf) if is_float(leaf) else None for leaf in results]
     given = [each for each, type_ in zip(directions, types, strict=True) if is_float(type_)]
     moved = sum(map(is_float, types[:count]))
     every = [*arrays[:count], *given[:moved], *arrays[count:], *given[moved:]]
@@ -138,7 +141,6 @@ def _tangents(
         return dual.run([*arguments, *shared], lanes).outcome
 
     found = iter(_through(backend, plain, dual, every, (count + moved, len(every)), lanes, True, True).values)
-    results = [leaf for name in program.results for leaf in leaves(program.types[name])]
     for _ in results:
         next(found)
     return [next(found) if is_float(leaf) else None for leaf in results]

@@ -140,11 +140,20 @@ def differentiable(
                 every, directions = list(arrays), [None] * len(arrays)
                 for place, array, way in zip(floats, given, ways, strict=True):
                     every[place], directions[place] = array, tf.zeros_like(array) if way is None else way
-                with tf.GradientTape(watch_accessed_variables=False) as tape:
-                    tape.watch(given)
-                    changes = further.tangents(every, directions)
-                    targets = [changes[place] for place in seeds]
-                return targets, tape.gradient(targets, list(given), list(seeds.values()))
+                try:
+                    with tf.GradientTape(watch_accessed_variables=False) as tape:
+                        tape.watch(given)
+                        changes = further.tangents(every, directions)
+                        targets = [changes[place] for place in seeds]
+                    return targets, tape.gradient(targets, list(given), list(seeds.values()))
+                except (TypeError, ValueError) as error:
+                    if tf.executing_eagerly():
+                        raise
+                    raise GradientError(
+                        f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for around "
+                        f"the tf.function that makes the call\n  help: take both gradients inside of the tf.function, "
+                        f"or leave the tf.function away"
+                    ) from error
 
             def pulled(seeds: dict[int, tf.Tensor]) -> Sequence[tf.Tensor | None]:
                 every = [seeds.get(n) for n in range(count)]
