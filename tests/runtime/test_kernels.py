@@ -27,7 +27,7 @@ from pcbatch.runtime.llvm.interface import NAME
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from tests.harness import BATCH, MIXED, check
 from tests.kernels import can_translate, forced, translated
-from tests.runtime.test_gpu import functional
+from tests.runtime.host_memory import misplaced
 from tools.gpu_thunks.compiled import is_installed
 from tools.gpu_thunks.thunks import Executed, names_of, parsed
 from tools.gpu_thunks.traffic import Traffic
@@ -231,8 +231,9 @@ def test_runs_in_a_graph(counted, monkeypatch):
         traced = tf.function(
             lambda n, x: counted(n, x), input_signature=[tf.TensorSpec([None], d) for d in (n.dtype, x.dtype)]
         )
-        graph = traced.get_concrete_function().graph
-        assert functional(graph) == [], "conditionals of a plain graph look for ints in the wrong memory"
+        assert misplaced(traced.get_concrete_function()) == [], (
+            "conditionals of a plain graph look for ints in the wrong memory"
+        )
         np.testing.assert_allclose(traced(n, x), counted.options(form="lockstep")(n, x))
         with pytest.raises(tf.errors.InvalidArgumentError, match="-5 is negative"):
             traced(np.array([-5], np.int32), x[:1])
