@@ -31,7 +31,7 @@ POLICIES = ("pcbatch", "pcbatch, replay")
 
 
 def takes_part(name: str, network: Network) -> bool:
-    """Whether a contestant has such a network: JAX differentiates no recursion, loops fork nothing, taggers have heads."""
+    """Whether a contestant has such a network: JAX takes no recursion, loops fork nothing, taggers have heads."""
     if name == "pcbatch, forks":
         return network.cell == "binary"
     if name == "by hand + automatic":
