@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pcbatch.function.batched import Batched
     from pcbatch.runtime.report.run import Run
 
-STAGES = ("cfg", "stack", "optimized", "machine", "llvm", "ptx")
+STAGES = ("cfg", "stack", "optimized", "machine", "llvm", "ptx", "loop")
 TRACED = 1000
 """The number of trips that `--trace` shows."""
 WALKED = 50
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         "--dump-ir",
         choices=STAGES,
         metavar="STAGE",
-        help="print the IR: --dump-ir cfg (default), stack, optimized, machine, llvm",
+        help="print the IR: --dump-ir cfg (default), stack, optimized, machine, llvm, loop",
     )
     compile_.add_argument("--dump-ast", action="store_true", help="print the syntax trees of the batched functions")
     compile_.add_argument(
@@ -250,7 +250,7 @@ def _compile(given: argparse.Namespace) -> int:
         raise UsageError(
             "PCB520", "the generated source depends on types and shapes: give example arguments with --args"
         )
-    if given.args is None and given.dump_ir in ("machine", "llvm", "ptx"):
+    if given.args is None and given.dump_ir in ("machine", "llvm", "ptx", "loop"):
         raise UsageError(
             "PCB520", f"what is executed depends on types and shapes: give --args with --dump-ir={given.dump_ir}"
         )

@@ -64,7 +64,7 @@ class MovedRows(Filtered):
         raise NotImplementedError
 
     def of_one(self, name: str, found: Lazy) -> Value | None:
-        """What functions give of a part alone that are made of others; None for all that are not."""
+        """Functions of a part alone that are made of others; None for all that are not."""
         if name in COPIES:
             return with_array(found, self.opaque_call(np.copy, [self.read(found.parts[0])]))
         if name == "flip" and len(self._shape(found.parts[0])) == 1:

@@ -183,7 +183,7 @@ class RaggedRows(MovedRows):
         return self.axes_count(value if found is None else found.parts[0])
 
     def _product(self, sums: str, values: Sequence[Value], call: Callable[[Sequence[Value]], Value]) -> Value:
-        """What a function gives by Einstein's convention: over the elements of parts, or for each of these."""
+        """A product by Einstein's convention: a sum over the elements of parts, or one for each of these."""
         given, out = sums.split("->")
         letters = given.split(",")
         found = [self.ragged(each) for each in values]
@@ -328,7 +328,7 @@ class RaggedRows(MovedRows):
 
 
 def _sums_of(name: str, ranks: Sequence[int], *options: Any, **named: Any) -> str | None:
-    """What a product of arrays sums, as `np.einsum` has it; None where that is not known."""
+    """The sums of a product of arrays, as `np.einsum` has them; None where they are not known."""
     if name == "einsum":
         sums = str(options[0]).replace(" ", "")
         return sums if len(options) == 1 and not named and sums.count("->") == 1 and "." not in sums else None

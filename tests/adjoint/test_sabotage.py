@@ -143,7 +143,7 @@ def test_it_is_noticed(act, monkeypatch):
 def test_a_pullback_that_is_not_sealed(monkeypatch):
     """Second derivatives would be None, and nobody told."""
 
-    def unsealed(pull_back, upstream, arrays, name):
+    def unsealed(pull_back, upstream, *others):
         return list(pull_back({place: each for place, each in upstream.items() if each is not None}))
 
     monkeypatch.setattr(gradients, "_pulled_back", unsealed)
