@@ -128,7 +128,7 @@ class Steps:
 
 
 _CONSTANT = "a constant"
-"""What stands among an op's inputs for a constant that is an operand of its step."""
+"""The mark among an op's inputs of a constant that is an operand of its step."""
 
 
 def _without_constant(op: ir.Primitive, types: dict[str, Type]) -> tuple[ir.Primitive, Any]:

@@ -55,7 +55,7 @@ class Body:
         self._write(dict(zip([leaf for leaf, _, _ in targets], found, strict=True)))
 
     def _evaluated(self, piece: Piece, place: PieceCode, reads: Sequence[Array]) -> list[Array]:
-        """What the function of a piece gives for the leaves of what it reads."""
+        """The results of a piece's function for the leaves of what it reads."""
         given = [*reads]
         for name in piece.shared:
             types = leaves(self.program.shared_types[name])
