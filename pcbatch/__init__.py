@@ -117,6 +117,6 @@ def __dir__() -> list[str]:
 
 expect_tensorflow()
 if os.environ.get("PCBATCH_CACHE"):  # before TensorFlow's first operation, which may be before the first of ours
-    import_module("pcbatch.runtime.store.opening").use_environment()
+    import_module("pcbatch.runtime.store.cache_session").use_environment()
 if os.environ.get("PCBATCH_DEVICE_LOOPS"):  # before XLA reads its flags
     import_module("pcbatch.device_loops").use_environment()

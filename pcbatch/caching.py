@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from pcbatch.runtime.store import opening
+from pcbatch.runtime.store import cache_session
 
 
-def cache(folder: str | os.PathLike[str] | None, *, max_bytes: int = opening.LIMIT) -> None:
+def cache(folder: str | os.PathLike[str] | None, *, max_bytes: int = cache_session.LIMIT) -> None:
     """Keep compiled programs in `folder`, and take from there what another process has compiled.
 
     A program is found if its text, all that was read while it was traced, its options, the types and the number of
@@ -26,4 +26,4 @@ def cache(folder: str | os.PathLike[str] | None, *, max_bytes: int = opening.LIM
     Raises:
         UsageError: PCB575, the folder cannot be used.
     """
-    opening.use(folder, max_bytes)
+    cache_session.use(folder, max_bytes)

@@ -20,8 +20,8 @@ from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.export import file, jax_calls
 from pcbatch.runtime.export.template import varies
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import entries
-from pcbatch.runtime.report.arrived import StayedBehind
+from pcbatch.runtime.report import debug_entries
+from pcbatch.runtime.report.pickled_run import StayedBehind
 from pcbatch.runtime.report.results import packed
 from pcbatch.runtime.report.run import Run
 
@@ -120,7 +120,7 @@ class Exported:
                     f"{self.__name__}.call(..) gives them beside the values",
                 )
             outcome = self._outcome(self._by_lanes(arrays, lanes))
-        entries.show(self._contents.program, outcome)
+        debug_entries.show(self._contents.program, outcome)
         return Run.of(self._contents.program, outcome)
 
     def _by_lanes(self, arrays: Sequence[Any], lanes: int) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch import LaneStatus
-from pcbatch.ir.analysis.forks import groups
+from pcbatch.ir.analysis.parallel_call_groups import groups
 from pcbatch.ir.text.machine_parser import parse_machine
 from tests.adjoint.truth import floats, loss, weights
 from tests.generator_of_forks import LARGEST, VARIABLES

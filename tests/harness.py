@@ -32,7 +32,7 @@ import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.outcome import Outcome
+from pcbatch.ir.lane_result import Outcome
 from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks

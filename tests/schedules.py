@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pcbatch.runtime.schedules import SCHEDULES
 from pcbatch.runtime.schedules.adaptive import Adaptive
-from pcbatch.runtime.schedules.trip import Memory, Trip
+from pcbatch.runtime.schedules.schedule_step import Memory, Trip
 
 MULTIPLIER, INCREMENT = 6364136223846793005, 1442695040888963407
 

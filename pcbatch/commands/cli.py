@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch.commands.given import as_arguments, as_json, listed
+from pcbatch.commands.command_arguments import as_arguments, as_json, listed
 from pcbatch.commands.loading import entry_name, existing, file_and_name, loaded, stdout_to_stderr
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.installed import tensorflow_version
@@ -373,7 +373,7 @@ def _help(given: argparse.Namespace) -> int:
 
 
 def _walk(given: argparse.Namespace) -> int:
-    from pcbatch.function.walking import show_walk
+    from pcbatch.function.lane_stepper import show_walk
 
     if given.json:
         raise UsageError("PCB563", "--steps prints text for people: leave --json away")

@@ -17,7 +17,7 @@ from pcbatch.frontend.module import read_module
 from pcbatch.function.batched import Batched
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.types import Type, leaves, records
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.lowering.codegen.tabletext import is_reserved
 from pcbatch.syntax import parse
 from pcbatch.version import __version__

@@ -16,11 +16,11 @@ from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.frontend.check import refusals
 from pcbatch.frontend.check.reading import read_definition
 from pcbatch.frontend.source.hints import COST, is_cost
-from pcbatch.frontend.source.live import wrapped
 from pcbatch.frontend.source.nodes import dotted
 from pcbatch.frontend.source.parsing import parse_lines
 from pcbatch.frontend.source.scope import Scope, StaticScope, module_level, static_scope
 from pcbatch.frontend.source.source import FunctionSource
+from pcbatch.frontend.source.source_capture import wrapped
 
 METHODS = ("builtins.staticmethod", "builtins.classmethod")
 DECORATORS = ("pcbatch.autobatch", "pcbatch.api.autobatch")

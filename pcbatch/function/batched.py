@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from pcbatch.errors import UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.function import carried, methods
-from pcbatch.function.boundary import without_internals
+from pcbatch.function import methods, pickled_functions
 from pcbatch.function.cache import Cache
-from pcbatch.function.calls import Calls, running_singly
+from pcbatch.function.call_api import Calls, running_singly
+from pcbatch.function.compilation_cache import SIGNATURES, Session
 from pcbatch.function.exporting import PLAIN, export
 from pcbatch.function.naming import by_name, of_receiver, restored, restored_method, short_signature
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.function.readings import untyped_program
-from pcbatch.function.session import SIGNATURES, Session
+from pcbatch.function.reading_cache import untyped_program
 from pcbatch.function.stats import Stats
+from pcbatch.function.traceback_filter import without_internals
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.text.machine_printer import print_machine
@@ -59,7 +59,7 @@ def _check_stage(stage: str, stages: Sequence[str]) -> None:
 class Batched(Calls[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
-    autograph_info__ = None  # see `boundary.NOT_FOR_AUTOGRAPH`
+    autograph_info__ = None  # see `traceback_filter.NOT_FOR_AUTOGRAPH`
     __name__: str
     __qualname__: str
     __wrapped__: Callable[P, R]
@@ -264,21 +264,21 @@ class Batched(Calls[P, R]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`.
 
-        By the plain function of its namesake, too, where there are picklers that take such apart; see `carried`. One
-        that is bound is pickled with its object.
+        By the plain function of its namesake, too, where there are picklers that take such apart; see
+        `pickled_functions`. One that is bound is pickled with its object.
         """
         bound = None if self.receiver is None else of_receiver(self, self.receiver)
         if bound is not None:
             return restored_method, (self.receiver, *bound)
         name, namesake, changes = by_name(self)
-        if not carried.is_by_value(self.function, self.__module__):
+        if not pickled_functions.is_by_value(self.function, self.__module__):
             return restored, (self.__module__, name, changes)
-        return _arrived, (carried.named(namesake.carried_function, name), namesake.changed_options(), changes)
+        return _arrived, (pickled_functions.named(namesake.carried_function, name), namesake.changed_options(), changes)
 
     @cached_property
     def carried_function(self) -> FunctionType:
         """A plain function like that of the user, which goes into pickles; found by name, it leads to this one."""
-        copy = carried.made(self.function, self.__module__, self.__wrapped__)
+        copy = pickled_functions.made(self.function, self.__module__, self.__wrapped__)
         _origins[copy] = weakref.ref(self)
         return copy
 
@@ -332,7 +332,7 @@ def _arrived(function: FunctionType, options: Mapping[str, Any], changes: Mappin
     def complete(it: Batched[..., Any], wrapped: Any) -> None:
         Batched.__init__(it, wrapped, Options(**options))
 
-    first: Batched[..., Any] = carried.arrived(function, "", Batched.__new__(Batched), complete)
+    first: Batched[..., Any] = pickled_functions.arrived(function, "", Batched.__new__(Batched), complete)
     if not changes:
         return first
 
@@ -340,4 +340,4 @@ def _arrived(function: FunctionType, options: Mapping[str, Any], changes: Mappin
         Batched.__init__(it, wrapped, first._options.changed(dict(changes)), first._source)
         it._joining(first)
 
-    return carried.arrived(function, repr(sorted(changes.items())), Batched.__new__(Batched), change)
+    return pickled_functions.arrived(function, repr(sorted(changes.items())), Batched.__new__(Batched), change)

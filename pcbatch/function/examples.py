@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from pcbatch.errors import PcbatchError
-from pcbatch.function.readings import ReadProgram
+from pcbatch.function.reading_cache import ReadProgram
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.single.agreement import Agreement
 from pcbatch.single.bare import Bare, Frozen, UnfitError, kind_of

@@ -13,7 +13,7 @@ from typing import Any
 
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
-from pcbatch.ir.analysis.forks import groups, without_forks
+from pcbatch.ir.analysis.parallel_call_groups import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
@@ -21,25 +21,25 @@ from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.optimize.machine.predication import PREDICATION
 from pcbatch.options import ON_THE_FLY, Options
+from pcbatch.runtime.adjoint.custom_gradient import run_through
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
-from pcbatch.runtime.adjoint.through import run_through
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.compiling import choice
+from pcbatch.runtime.costs.compile_cost import choice
 from pcbatch.runtime.costs.device import CPU, device_of
 from pcbatch.runtime.costs.fitness import Obstacle, is_of_numbers, loss, mixture, obstacle, parts_of, signature_of
-from pcbatch.runtime.llvm.between import Between
 from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.on_gpu import KernelProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
+from pcbatch.runtime.llvm.taped_regions import NativeTapedRegions
+from pcbatch.runtime.machine.fork_feedback import FeedbackHistory
 from pcbatch.runtime.machine.forked import ForkedMachine
-from pcbatch.runtime.machine.learned import Lessons
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.store import opening
+from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.on_the_fly import OnTheFly
@@ -59,7 +59,7 @@ def make_executable(
     options: Options,
     digest: Callable[[], str],
     traces: dict[Any, Any] | None = None,
-    lessons: Lessons | None = None,
+    lessons: FeedbackHistory | None = None,
     nodes: Callable[[], Nodes] | None = None,
 ) -> Executable:
     """Make the executable of a program, of this `digest`, under the options; it learns from runs under all others.
@@ -96,8 +96,8 @@ def make_executable(
             return machine.because(_CALLS.format(called[0]))
         stored = functools.cache(lambda: _stored_as(program, options, digest()))
         tracing = functools.partial(backend.tracing_once, traces, jit)
-        executable = _executable(program, backend, options, stored, lessons or Lessons(), tracing)
-        if opening.current() is not None:
+        executable = _executable(program, backend, options, stored, lessons or FeedbackHistory(), tracing)
+        if cache_session.current() is not None:
             stored()  # now, by the traces that what it costs was found by
     return executable
 
@@ -120,7 +120,7 @@ def _executable(
     backend: Backend,
     options: Options,
     digest: Callable[[], str | None],
-    lessons: Lessons,
+    lessons: FeedbackHistory,
     tracing: Callable[[], AbstractContextManager[None]],
 ) -> Machine | ForkedMachine | LlvmProgram | MixedProgram | StraightLine:
     """The machine, or the straight line or native program that it is better run as, or is to be."""
@@ -304,7 +304,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         compaction=_compaction(options, backend, DEFAULT),
         merging=_unguarded(options, backend),
         tape=options.tape,
-        mixing=Between() if mixes else None,
+        mixing=NativeTapedRegions() if mixes else None,
         most=options.max_tape,
         rooms=rooms_of(executable),
         forks=forks,

@@ -20,10 +20,10 @@ from pcbatch.runtime.costs.estimate import block_costs, line_costs
 from pcbatch.runtime.costs.fitness import obstacle
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine.forked import ForkedMachine
-from pcbatch.runtime.report.advice import advised
-from pcbatch.runtime.report.explanation import Expensive, Explanation, Figures, Way
+from pcbatch.runtime.report.explanation import ExecutionCost, Expensive, Explanation, Figures
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.report.run import Run
+from pcbatch.runtime.report.tuning_hints import advised
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.straight_line import is_straight
@@ -115,7 +115,7 @@ class _Measured:
         """The form in which it ran."""
         return self.pipeline.machine.form
 
-    def way(self, name: str, blocks: Sequence[Expensive]) -> Way:
+    def way(self, name: str, blocks: Sequence[Expensive]) -> ExecutionCost:
         """Return its figures for some blocks."""
         executions, utilization = self.run.executions, self.run.utilization
         work = {
@@ -130,7 +130,7 @@ class _Measured:
             for label in (block.label for block in blocks)
             if label in work
         }
-        return Way(name, self.seconds, utilization.overall, figures)
+        return ExecutionCost(name, self.seconds, utilization.overall, figures)
 
 
 def _measured(function: Batched[..., Any], args: Any, kwargs: Any) -> _Measured:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
-from pcbatch.function.calls import Calls
+from pcbatch.function.call_api import Calls
 from pcbatch.function.executing import called_within, exportable
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.machine import Program
@@ -23,9 +23,9 @@ from pcbatch.lowering.captures.captured import Captured
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.export import file, template
-from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.limits import FIRST_CAPACITY, GROWTH, Limits
-from pcbatch.runtime.resume.replacing import checked_path
+from pcbatch.runtime.resume.atomic_write import checked_path
 
 PLACES = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU"}
 """The platforms, as JAX calls them, and what pcbatch compiles for them."""

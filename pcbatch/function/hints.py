@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pcbatch.errors import PieceRefusalError, UsageError
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE, is_cost
-from pcbatch.runtime.report.entries import filled
+from pcbatch.runtime.report.debug_entries import filled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,7 +49,7 @@ def sync() -> None:
     places, those at one place go on, the place of the lane that has taken the fewest loop turns and calls. A hint:
     results do not depend on it, and one example alone (`f.single`) does nothing here.
     """
-    from pcbatch.function.inside import compiling
+    from pcbatch.function.tracing_context import compiling
 
     if compiling() is not None:
         raise PieceRefusalError(
@@ -72,7 +72,7 @@ def debug(text: str, *values: Any) -> None:
     by lane, each with its number and its line, in its own order. So nothing is printed for a run in a `tf.function`.
     `f.single` prints at once. Programs without it cost nothing.
     """
-    from pcbatch.function.inside import compiling
+    from pcbatch.function.tracing_context import compiling
 
     if compiling() is not None:
         raise PieceRefusalError(

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from pcbatch.errors import UsageError
-from pcbatch.function import carried
-from pcbatch.function.linkable import Linkable
+from pcbatch.function import pickled_functions
+from pcbatch.function.callable_protocol import Linkable
 
 SHOWN_DEFAULT = 20
 """The number of characters of a parameter's default that a signature shows."""
@@ -26,7 +26,7 @@ def by_name(batched: Linkable) -> tuple[str, Any, dict[str, Any]]:
 
     NotPicklableError for a function that has no name in its module: a local one, or one that was bound anew.
     """
-    module, namesake = batched.__module__, carried.made_of(batched.function)
+    module, namesake = batched.__module__, pickled_functions.made_of(batched.function)
     for name in (batched.__qualname__, *_names(batched)):
         found = _find(module, name) if namesake is None else namesake
         if batched.is_relative(found):

@@ -8,12 +8,12 @@ from typing import Any
 
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
-from pcbatch.function.boundary import without_internals
 from pcbatch.function.executing import arrays_of
-from pcbatch.function.inside import pieces_of
+from pcbatch.function.traceback_filter import without_internals
+from pcbatch.function.tracing_context import pieces_of
 from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import leaves
-from pcbatch.lowering.captures.kept import objects
+from pcbatch.lowering.captures.captured_constants import objects
 from pcbatch.runtime.adjoint.by_example import gradients_by_example
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend

@@ -21,17 +21,17 @@ from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import arrays_of, make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
-from pcbatch.function.longruns import LongRun
-from pcbatch.function.readings import ReadProgram
+from pcbatch.function.reading_cache import ReadProgram
+from pcbatch.function.sliced_runs import LongRun
 from pcbatch.ir import machine
-from pcbatch.ir.analysis.forks import first_join, groups
+from pcbatch.ir.analysis.parallel_call_groups import first_join, groups
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.program import Program
 from pcbatch.ir.types import StructType
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured
-from pcbatch.lowering.captures.kept import holds, kept
+from pcbatch.lowering.captures.captured_constants import holds, kept
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.faults import NO_ROOM
@@ -44,16 +44,16 @@ from pcbatch.optimize.machine.forks import apart, loss
 from pcbatch.optimize.machine.nodes import Nodes, nodes_of
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes, verifying
 from pcbatch.options import Options
+from pcbatch.runtime.adjoint.custom_gradient import run_watched
 from pcbatch.runtime.adjoint.reverse import Reverse
-from pcbatch.runtime.adjoint.through import run_watched
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.costs.estimate import block_costs, block_row
 from pcbatch.runtime.costs.fitness import signature_of, signature_of_step
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
-from pcbatch.runtime.machine.learned import Lessons, LessonsByKey
-from pcbatch.runtime.machine.legs import Snapshot
+from pcbatch.runtime.machine.fork_feedback import FeedbackCache, FeedbackHistory
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome
+from pcbatch.runtime.machine.segments import Snapshot
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.executable import Executable, resumable
@@ -84,7 +84,7 @@ class Pipeline:
     environment: Environment
     arguments: Arguments
     options: Options
-    lessons: Lessons = field(default_factory=Lessons, repr=False, compare=False)
+    lessons: FeedbackHistory = field(default_factory=FeedbackHistory, repr=False, compare=False)
     """The feedback of its runs, and of those of the same program under other options."""
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _ready: set[Any] = field(default_factory=set, init=False, repr=False, compare=False)
@@ -94,7 +94,7 @@ class Pipeline:
 
     @classmethod
     def of(
-        cls, program: ReadProgram, key: Any, arguments: Arguments, options: Options, lessons: LessonsByKey
+        cls, program: ReadProgram, key: Any, arguments: Arguments, options: Options, lessons: FeedbackCache
     ) -> Pipeline:
         """The pipeline of a program that was read for `arguments`."""
         backend = backend_named(options.backend)

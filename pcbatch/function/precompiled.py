@@ -12,20 +12,20 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.errors import UsageError
-from pcbatch.function import longruns
+from pcbatch.function import sliced_runs
 from pcbatch.function.arguments import Arguments, bind_arguments, flattened
 from pcbatch.function.executing import make_executable, make_reverse, parameters, run_on
 from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
+from pcbatch.lowering.captures.captured_constants import Leaves, holds, kept, objects
 from pcbatch.lowering.captures.guards import Guards
-from pcbatch.lowering.captures.kept import Leaves, holds, kept, objects
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import entries
+from pcbatch.runtime.report import debug_entries
 from pcbatch.runtime.report.results import require_numbers
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.resume.checkpoint import Saved
@@ -92,11 +92,11 @@ class Precompiled:
     def _execute(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Outcome:
         backend = backend_named(self.options.backend)
         require_numbers(self.program.name, backend, self.options.output)
-        saved = longruns.read(self.options) if self.options.resume is not None else None
+        saved = sliced_runs.read(self.options) if self.options.resume is not None else None
         if saved is None:
             arguments = bind_arguments(self.signature, self.options, backend, args, kwargs)
         else:
-            arguments = longruns.saved_arguments(saved, self.signature, self.options, args, kwargs)
+            arguments = sliced_runs.saved_arguments(saved, self.signature, self.options, args, kwargs)
         for user, expected in self.types.items():
             if arguments.types[user] != expected:
                 raise UsageError(
@@ -107,7 +107,7 @@ class Precompiled:
         operands = {n: values.flatten(self.program.shared_types[n], read()) for n, read in self.operands.items()}
         self._keep_current(operands)
         outcome = self._run(arguments, operands, saved)
-        entries.show(self.program, outcome)
+        debug_entries.show(self.program, outcome)
         return outcome
 
     def _run(self, arguments: Arguments, operands: Leaves, saved: Saved | None) -> Outcome:
@@ -116,7 +116,7 @@ class Precompiled:
         machine = self.machine(operands)
         if not self.options.in_slices:
             return run_on(machine, given, flat, operands, self._reverse, self.options)
-        run = longruns.LongRun(resumable(machine), given, self.options, self.digest, operands)
+        run = sliced_runs.LongRun(resumable(machine), given, self.options, self.digest, operands)
         if saved is not None:
             return run.resume(saved, arguments)
         return run.start(arguments, flat, parameters(machine, given, flat))

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
-from pcbatch.function.boundary import NOT_FOR_AUTOGRAPH
+from pcbatch.function.traceback_filter import NOT_FOR_AUTOGRAPH
 
 P = ParamSpec("P")
 R = TypeVar("R")

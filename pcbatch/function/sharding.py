@@ -24,7 +24,7 @@ import numpy as np
 from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
-from pcbatch.function.boundary import without_internals
+from pcbatch.function.traceback_filter import without_internals
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
 from pcbatch.notice import silent
@@ -32,7 +32,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import arrived
+from pcbatch.runtime.report import pickled_run
 from pcbatch.runtime.report.results import packed
 from pcbatch.runtime.report.run import Run
 
@@ -171,7 +171,7 @@ class Sharded(Generic[P, R]):
         """The run of all lanes."""
         backend = backend_named("tensorflow")
         program = parts[0]["program"]
-        behind = arrived.StayedBehind(
+        behind = pickled_run.StayedBehind(
             self.__name__,
             origin=f"{len(parts)} parts",
             has="values, statuses, steps and errors",
@@ -209,7 +209,7 @@ def _part(fn: Any, part: tuple[Mapping[str, Any], Mapping[str, int]]) -> dict[st
     run = fn.run(*bound.args, **bound.kwargs, **lanes)
     outcome = run.outcome
     return {
-        "program": arrived.program_of(run.program),
+        "program": pickled_run.program_of(run.program),
         "values": [np.asarray(leaf) for leaf in outcome.values],
         "errors": run.errors,
         **{name: np.asarray(getattr(outcome, name)) for name in _ENDS},

@@ -13,7 +13,7 @@ import numpy as np
 
 from pcbatch.ir import records
 from pcbatch.ir.debugging import TYPE, WORDS
-from pcbatch.ir.outcome import Evaluate, LaneFaultError
+from pcbatch.ir.lane_result import Evaluate, LaneFaultError
 from pcbatch.ir.payload import CAST
 from pcbatch.ir.program import Coded, statement
 from pcbatch.ir.pseudo_builtins import BLANK

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, Status, StoreElement
+from pcbatch.ir.lane_result import Evaluate, LaneFaultError, Outcome, Status, StoreElement
 from pcbatch.ir.payload import Compute, Unpack
 from pcbatch.ir.program import (
     Block,

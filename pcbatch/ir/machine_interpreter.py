@@ -14,15 +14,15 @@ from typing import Any
 from pcbatch.ir import program as ir
 from pcbatch.ir.evaluation import zero
 from pcbatch.ir.interpreter import Lane
+from pcbatch.ir.lane_result import Evaluate, LaneFaultError, Outcome, StoreElement
 from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
-from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, StoreElement
 
 
 class BrokenProgramError(ValueError):
     """Raised for an invalid program, such as one that reads a value that is not kept: a bug of a pass."""
 
 
-class Absent(Enum):
+class Missing(Enum):
     """A placeholder for a missing value, with the reason."""
 
     NEVER = "never had a value"
@@ -63,7 +63,7 @@ class _Run:
 
     def __init__(self, program: Program, lane: Lane, shared: dict[str, Any]):
         self.program, self.lane, self.shared = program, lane, shared
-        self.stacks: dict[str, list[Any]] = {name: [Absent.NEVER] for name in program.storage}
+        self.stacks: dict[str, list[Any]] = {name: [Missing.NEVER] for name in program.storage}
         self.waiting: list[int] = []
         self.block = program.blocks[0]
         self.tops: dict[str, Any] = {}
@@ -114,7 +114,7 @@ class _Run:
 
     def present(self, name: str, value: Any) -> Any:
         """`value`, which is that of `name`; BrokenProgramError where there is none."""
-        if isinstance(value, Absent):
+        if isinstance(value, Missing):
             raise self.broken(f"reads {name}, which {value.value}")
         return value
 
@@ -153,7 +153,7 @@ class _Run:
     def leave_out(self, item: Piece | Store) -> None:
         """Set the writes of an item whose predicate does not hold to zero where they never had a value."""
         for name in item.writes if isinstance(item, Piece) else ():
-            if self.now.get(name, self.tops.get(name, Absent.NEVER)) is Absent.NEVER:
+            if self.now.get(name, self.tops.get(name, Missing.NEVER)) is Missing.NEVER:
                 self.now[name] = self.zero(name)
 
     def zero(self, name: str) -> Any:
@@ -200,7 +200,7 @@ class _Run:
         for name, stack in self.stacks.items():
             del stack[len(stack) - 1 - pops[name] :]
             stack += [self.saved(push.saved, name) for push in self.block.pushes if push.variable == name]
-            stack.append(Absent.DEAD if name in self.block.dead else self.now.get(name, self.tops[name]))
+            stack.append(Missing.DEAD if name in self.block.dead else self.now.get(name, self.tops[name]))
         for name, leader in self.program.pointers.items():
             if len(self.stacks[name]) != len(self.stacks[leader]):
                 raise self.broken(f"leaves stacks of {name} and {leader}, which share a pointer, with unequal heights")

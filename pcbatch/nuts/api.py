@@ -21,10 +21,10 @@ from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import reports, savefile
 from pcbatch.nuts.results.draws import Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import diagnosis, extras, programs, resuming, shards, starts
+from pcbatch.nuts.running import density_programs, diagnosis, extras, resuming, shards, starts
 from pcbatch.nuts.running.chain import LANES
-from pcbatch.nuts.running.driver import Course, Standing, chunk_size
 from pcbatch.nuts.running.exporting import whole_chain
+from pcbatch.nuts.running.sampling_run import RunState, SamplingRun, chunk_size
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends.tensorflow.operands import UNCAST
 
@@ -132,7 +132,7 @@ def sample(
     log_density, initial, initial_per_chain, bijectors, dtype = _read(
         log_density, initial, initial_per_chain, bijectors, data, dtype
     )
-    programs.check_call(log_density, data is not None)
+    density_programs.check_call(log_density, data is not None)
     transform = Transform.of(layout_of(initial), bijectors, dtype)
     settings = Settings(
         chains=chains,
@@ -160,7 +160,7 @@ def sample(
     positions = places.positions()
     state = starts.starting_state(settings, positions, step_size, inverse_mass_matrix)
     if jit == "auto":
-        settings = replace(settings, jit=programs.faster(log_density, transform, data, positions))
+        settings = replace(settings, jit=density_programs.faster(log_density, transform, data, positions))
     savefile.hand_over(log_density)
     origin = Origin(log_density, data, transform, keys, state, 0)
     if extra is not None:
@@ -168,7 +168,7 @@ def sample(
     with _naming_dtype(settings.dtype):
         if executor is not None:
             return _told(shards.sampled(settings, origin, places, executor, progress), extra)
-        return _told(Course(settings, Standing(origin), places).run(progress), extra)
+        return _told(SamplingRun(settings, RunState(origin), places).run(progress), extra)
 
 
 def export(
@@ -305,7 +305,7 @@ def resume(
         samples = replace(samples, settings=samples.settings.with_draws(samples.draws + draws))
     if extra is not None:
         extras.check(extra, samples.origin)
-    return _told(Course.after(samples).run(progress), extra)
+    return _told(SamplingRun.after(samples).run(progress), extra)
 
 
 def _read(

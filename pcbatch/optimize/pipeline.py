@@ -15,21 +15,21 @@ from pcbatch.ir import machine
 from pcbatch.ir.program import Dialect, Program
 from pcbatch.ir.rewrite.relabel import relabel
 from pcbatch.ir.verify.verifier import verify
+from pcbatch.optimize.cfg.block_merging import merge_straight_lines
+from pcbatch.optimize.cfg.bool_simplification import branch_on_bools
 from pcbatch.optimize.cfg.coalescing import coalesce_copies
 from pcbatch.optimize.cfg.dead_code import remove_dead_code
 from pcbatch.optimize.cfg.if_conversion import convert_branches
 from pcbatch.optimize.cfg.jump_threading import thread_jumps
 from pcbatch.optimize.cfg.melding import meld_arms
 from pcbatch.optimize.cfg.multiple_results import return_multiple_results
-from pcbatch.optimize.cfg.plain_conditions import branch_on_bools
 from pcbatch.optimize.cfg.speculation import hoist_free_arms
-from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
 from pcbatch.optimize.machine.block_order import order_blocks
+from pcbatch.optimize.machine.check_elimination import Checked, drop_idle_checks
 from pcbatch.optimize.machine.dead_writes import mark_dead_writes
 from pcbatch.optimize.machine.deferral import defer_turns
-from pcbatch.optimize.machine.early_turns import compute_early
 from pcbatch.optimize.machine.forks import find_forks
-from pcbatch.optimize.machine.idle_checks import Checked, drop_idle_checks
+from pcbatch.optimize.machine.hoist_across_turns import compute_early
 from pcbatch.optimize.machine.loop_header_duplication import duplicate_headers
 from pcbatch.optimize.machine.pointer_sharing import share_pointers
 from pcbatch.optimize.machine.shared_parameters import share_parameters

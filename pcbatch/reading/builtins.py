@@ -15,7 +15,7 @@ import gast
 from pcbatch.frontend.source.hints import is_text_for
 from pcbatch.ir import records
 from pcbatch.ir.debugging import ENTRY, number_of
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.in_python import CLASSES, power_modulo
 from pcbatch.reading.mapped import Mapped

@@ -11,11 +11,19 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import resolved
 from pcbatch.ir.payload import Compute, Pattern
 from pcbatch.ir.types import TensorType
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.builtins import Builtins
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.described import a
-from pcbatch.reading.operations import Held, Named, Operation, expressions_of, held_in, library, method_of_held
+from pcbatch.reading.operations import (
+    Named,
+    ObjectOperation,
+    Operation,
+    expressions_of,
+    held_in,
+    library,
+    method_of_held,
+)
 from pcbatch.reading.templates import Template
 from pcbatch.reading.values import NONE, Bound, Host, Lane, Value
 
@@ -130,7 +138,7 @@ class Contexts(Builtins):
 
     def bound(self, value: Host) -> Named:
         found = super().bound(value)
-        if isinstance(found, Held):
+        if isinstance(found, ObjectOperation):
             known, block, start = self._entered_at[found.text]
             is_here = self.emitter.current is block and known is found.value
             if not is_here or any(isinstance(op, ir.Call | ir.Store) for op in block.ops[start:]):

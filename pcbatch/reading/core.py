@@ -13,11 +13,11 @@ from pcbatch.errors import Diagnostic, Note, Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.installed import IN_PYTHON
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.described import described
 from pcbatch.reading.emitter import Emitter, Mark
 from pcbatch.reading.naming import Names, hint_of_text
-from pcbatch.reading.operations import Held, Named
+from pcbatch.reading.operations import Named, ObjectOperation
 from pcbatch.reading.state import Cell, CellKind, Row, State
 from pcbatch.reading.values import (
     LOST,
@@ -394,7 +394,7 @@ class Core:
             if self.names.bound.get(root, value.root) is value.root and root not in self.types:
                 return Named(f"{self.names.bind(root, value.root)}.{rest}", value.value)
         if value.place is not None and value.place.kind == "held":
-            return Held(value.place.text, value.value)
+            return ObjectOperation(value.place.text, value.value)
         host = value.value
         hint = value.path.rpartition(".")[2] or getattr(host, "__name__", "") or type(host).__name__.lower()
         hint = re.sub(r"\W", "_", hint)

@@ -20,7 +20,7 @@ from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.fingerprints import shallow
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.leading import FUNCTION, is_function, leads

@@ -16,10 +16,10 @@ from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.origins import Origins
 from pcbatch.reading.phis import (
-    Absent,
     Celled,
     Chosen,
     Copied,
+    MissingValue,
     NeedsTurnsError,
     Path,
     Phi,
@@ -79,12 +79,14 @@ class Head:
         """Give the head's variables their first values, at the end of the block before the loop."""
         reader = self.reader
         reader.cells = max(
-            reader.cells, *(max(phi.source.heap, default=0) for phi in self.phis.values() if isinstance(phi, Absent)), 0
+            reader.cells,
+            *(max(phi.source.heap, default=0) for phi in self.phis.values() if isinstance(phi, MissingValue)),
+            0,
         )  # an object of a number that is known here is the one of the source
         for path, phi in [*self.phis.items()]:
             if path[0] != "n" and path[1] not in reader.state.heap:
                 del self.phis[path]  # of what stood in for an object in another round
-            elif isinstance(phi, Absent):
+            elif isinstance(phi, MissingValue):
                 there, content = reader.parts_of(value_at(reader.state, path))
                 flag = Lane(reader.emitter.fresh(BOOL, f"has_{hint_at(path) or 'it'}"), BOOL)
                 reader.give(flag.name, there, BOOL)
@@ -328,11 +330,11 @@ class Head:
         (is_head, own), (is_now, other) = (
             reader.in_state(s, lambda v=v: reader.parts_of(v)) for s, v in ((self.state, head), (self.behind, now))
         )
-        if isinstance(self.phis.get(path), Absent):
+        if isinstance(self.phis.get(path), MissingValue):
             self.moves.append((self.lanes[path], is_now))
         elif not is_same(is_head, is_now):
             value, source = (own, self.state) if other is None else (other, self.behind)
-            self.new[path] = Absent(value, source.copy())
+            self.new[path] = MissingValue(value, source.copy())
             return
         if own is not None and other is not None:
             self._compare((*path, "content") if isinstance(head, Optional) else path, own, other)

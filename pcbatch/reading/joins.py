@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pcbatch.reading.meeting import End, Meeting
+from pcbatch.reading.meeting import End, ValueJoin
 from pcbatch.reading.several import Several
 
 
@@ -34,6 +34,6 @@ class Joins(Several):
         self.emitter.enter(target)
         self.state = state
 
-    def meeting(self, ends: Sequence[End]) -> Meeting:
+    def meeting(self, ends: Sequence[End]) -> ValueJoin:
         """Return what finds the state in which `ends` meet."""
-        return Meeting(self, ends)
+        return ValueJoin(self, ends)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading import operators_in_python
 from pcbatch.reading.constructors import Constructors
 from pcbatch.reading.containers import MOST_ITEMS, MUTABLE, MUTATORS

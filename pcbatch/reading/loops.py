@@ -16,7 +16,7 @@ from pcbatch.reading.expressions import Ends
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
 from pcbatch.reading.origins import Origins
-from pcbatch.reading.phis import Absent, Chosen, Path, Phi, Worded, cells_of, value_at
+from pcbatch.reading.phis import Chosen, MissingValue, Path, Phi, Worded, cells_of, value_at
 from pcbatch.reading.ragged_rows import RaggedRows
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
@@ -179,7 +179,7 @@ class Loops(RaggedRows):
             return isinstance(value, Ref | OneOf) and set(cells_of(value)) <= set(phi.cells) <= self.state.heap.keys()
         if isinstance(phi, Worded):
             return self.are_words([value_at(self.state, path), *map(self.word, phi.words)])
-        return not isinstance(phi, Absent)
+        return not isinstance(phi, MissingValue)
 
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]

@@ -44,7 +44,7 @@ ONE_LENGTH = (
 )
 
 
-class Meeting(PartsMeeting):
+class ValueJoin(PartsMeeting):
     """The state in which several ways meet, found from the states at their ends."""
 
     def __init__(self, reader: Several, ends: Sequence[End]):

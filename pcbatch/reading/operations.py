@@ -24,8 +24,8 @@ from pcbatch.ir.expressions import (
 from pcbatch.ir.records import made
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.lowering.codegen.builtins import BUILTINS
-from pcbatch.lowering.codegen.failing import may_fail
 from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS
+from pcbatch.lowering.codegen.may_raise import may_fail
 from pcbatch.reading.values import Lane
 
 SITE = 0
@@ -224,7 +224,7 @@ class Named:
     value: Any
 
 
-class Held(Named):
+class ObjectOperation(Named):
     """A context manager's result that lives in its piece: a gradient tape."""
 
 
@@ -318,10 +318,10 @@ def lanes_in(pattern: Any) -> list[Lane]:
     return []
 
 
-def held_in(pattern: Any) -> list[Held]:
+def held_in(pattern: Any) -> list[ObjectOperation]:
     """Return the results of context managers in a pattern."""
     match pattern:
-        case Held():
+        case ObjectOperation():
             return [pattern]
         case Applied():
             return held_in(pattern.patterns)

@@ -47,14 +47,14 @@ class Worded:
 
 
 @dataclass(frozen=True, eq=False)
-class Absent:
+class MissingValue:
     """A path at which None stands in some lanes; in the others what stands for `value`, which `source` has."""
 
     value: Value
     source: State
 
 
-Phi = TensorType | Absent | Celled | Copied | Stale | Chosen | Worded | Undefined
+Phi = TensorType | MissingValue | Celled | Copied | Stale | Chosen | Worded | Undefined
 
 
 def value_at(state: State, path: Path) -> Value:

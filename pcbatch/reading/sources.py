@@ -14,11 +14,11 @@ from weakref import ref
 import gast
 
 from pcbatch.frontend.check import syntax
-from pcbatch.frontend.source import live
+from pcbatch.frontend.source import source_capture
+from pcbatch.frontend.source.diagnostic import Refusal
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE
 from pcbatch.frontend.source.nodes import children, walk
 from pcbatch.frontend.source.parsing import parse_lines
-from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.frontend.source.source import converted
 from pcbatch.installed import IN_PYTHON, OWN, is_installed
 
@@ -55,7 +55,7 @@ def tree_of(function: FunctionType) -> tuple[Any, str]:
         if code.co_name == "<lambda>":
             node, lines = _lambda(function)
         else:
-            node, lines = live.found(function)
+            node, lines = source_capture.found(function)
         tree = converted(node, lines)
         _mangle(tree, getattr(code, "co_qualname", function.__qualname__))
         _trees[key] = ref(code, lambda _: _trees.pop(key, None)), tree
@@ -86,7 +86,7 @@ def _lambdas(module: ast.Module) -> tuple[ast.Lambda, ...]:
 
 def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
     code = function.__code__
-    lines = live.lines_of(function)
+    lines = source_capture.lines_of(function)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = [
         node

@@ -11,7 +11,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends

@@ -16,7 +16,7 @@ import numpy as np
 from pcbatch.errors import Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir.types import TensorType
-from pcbatch.lowering.captures.places import Place
+from pcbatch.lowering.captures.guarded_paths import Place
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from pcbatch.installed import IN_PYTHON
-from pcbatch.lowering.captures.places import MISSING, Place
+from pcbatch.lowering.captures.guarded_paths import MISSING, Place
 from pcbatch.reading.containers import Containers
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.sources import scope_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.lowering.captures.guards import Guards
-from pcbatch.lowering.captures.places import Place
 
 
 @dataclass(eq=False)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import followed, members, numpy_equivalents, tensorflow_equivalents
+from pcbatch.runtime.backends.tensorflow import members, numpy_equivalents, tensorflow_equivalents, traced_float
 from pcbatch.runtime.backends.tensorflow.equivalents import named
-from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.meeting import OPERATORS, is_pythons, together
 from pcbatch.single.operating import operate
 from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor
@@ -95,7 +95,7 @@ def is_watched(value: Any) -> bool:
     """Return whether a structure of arguments has a tensor that is seen."""
     if isinstance(value, (tuple, list)):
         return any(map(is_watched, value))
-    return isinstance(value, (*TENSORS, Followed))
+    return isinstance(value, (*TENSORS, TracedFloat))
 
 
 def _arrays(value: Any) -> list[Array]:
@@ -214,7 +214,7 @@ def _taken(array: Any, indices: Any, axis: Any = None, **options: Any) -> Any:
 def _watched(function: Callable[..., Any], equivalent: Any, given: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     if equivalent is None:
         return shown(function(*plain_numbers(given), **plain_numbers(options)))
-    return shown(followed.marked(equivalent(*given, **options), *followed.leaves([*given, *options.values()])))
+    return shown(traced_float.marked(equivalent(*given, **options), *traced_float.leaves([*given, *options.values()])))
 
 
 def plain_numbers(value: Any) -> Any:
@@ -223,7 +223,7 @@ def plain_numbers(value: Any) -> Any:
         return type(value)(plain_numbers(each) for each in value)
     if isinstance(value, Mapping):
         return {key: plain_numbers(each) for key, each in value.items()}
-    if isinstance(value, Followed):
+    if isinstance(value, TracedFloat):
         return value.number
     return value.numpy() if isinstance(value, TENSORS) else value
 
@@ -232,11 +232,11 @@ def plain_numbers(value: Any) -> Any:
 
 
 def _of_math(function: Callable[..., Any]) -> Callable[..., Any]:
-    seen_by_tapes = followed.FUNCTIONS.get(function)
+    seen_by_tapes = traced_float.FUNCTIONS.get(function)
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        if seen_by_tapes is not None and any(map(_is_followed, followed.leaves(given))):
+        if seen_by_tapes is not None and any(map(_is_followed, traced_float.leaves(given))):
             return seen_by_tapes(*plain(given, operand))
         return function(*given, **options)
 
@@ -245,7 +245,7 @@ def _of_math(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_followed(value: Any) -> bool:
     """Tell whether a tape may follow a value of an argument."""
-    return isinstance(value, (Watched, Followed)) or (isinstance(value, Array) and value.watched() is not None)
+    return isinstance(value, (Watched, TracedFloat)) or (isinstance(value, Array) and value.watched() is not None)
 
 
 def _scalar(value: Any) -> Any:
@@ -258,7 +258,7 @@ class _AsPython(type):
     original: type
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.original) or (cls.original is float and isinstance(value, Followed))
+        return isinstance(value, cls.original) or (cls.original is float and isinstance(value, TracedFloat))
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.original)
@@ -279,7 +279,7 @@ class Float(float, metaclass=_AsPython):
     original = float
 
     def __new__(cls, *given: Any) -> Any:
-        return followed.to_float(*map(_scalar, given)) if given else 0.0
+        return traced_float.to_float(*map(_scalar, given)) if given else 0.0
 
 
 @functools.cache
@@ -435,7 +435,7 @@ def _of_watched(raw: tf.Tensor, name: str) -> Any:
     if not callable(found) or isinstance(found, tf.Tensor):
         return shown(found)
     return lambda *given, **options: shown(
-        followed.marked(found(*plain(given, operand), **plain(options, operand)), raw)
+        traced_float.marked(found(*plain(given, operand), **plain(options, operand)), raw)
     )
 
 

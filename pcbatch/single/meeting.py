@@ -17,9 +17,9 @@ import tensorflow as tf
 
 from pcbatch.ir.dtypes import wider_integer
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
-from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 
-PYTHONS = (bool, int, float, complex, Followed)
+PYTHONS = (bool, int, float, complex, TracedFloat)
 _BY_ZERO = "integer division or modulo by zero"
 
 
@@ -167,7 +167,7 @@ def _as_numpy(value: Any, dtype: np.dtype) -> Any:
 
 def as_tensor(value: Any, dtype: np.dtype) -> tf.Tensor:
     """A raw value as a tensor of `dtype`."""
-    if isinstance(value, Followed):
+    if isinstance(value, TracedFloat):
         return tf.cast(value.value, dtype)
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return tf.cast(value, dtype)
@@ -177,7 +177,7 @@ def as_tensor(value: Any, dtype: np.dtype) -> tf.Tensor:
 def apply(op: Operator, a: Any, b: Any) -> Any:
     """Apply an operator to two raw values, of which one at least has a dtype."""
     dtype = _dtype(op, a, b)
-    is_seen = any(isinstance(each, (tf.Tensor, tf.Variable, Followed)) for each in (a, b))
+    is_seen = any(isinstance(each, (tf.Tensor, tf.Variable, TracedFloat)) for each in (a, b))
     if _kind(dtype) in "iu":
         _check(op, a, b)
         if op.compares and any(is_pythons(each) for each in (a, b)):

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir import records
-from pcbatch.runtime.backends.tensorflow import followed
-from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow import traced_float
+from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.boundaries import OF
 from pcbatch.single.surroundings import Surroundings
 from pcbatch.single.values import TENSORS, Value, tensor
@@ -56,7 +56,7 @@ class Singly:
             with np.errstate(all="ignore", divide=divide):
                 found = around.function(*given, **named)
         finally:
-            followed.forget()
+            traced_float.forget()
         around.keep()
         return found
 
@@ -97,7 +97,7 @@ def result(value: Any, leaf: Callable[[Any], Any]) -> Any:
     def again(each: Any) -> Any:
         if isinstance(each, Value):
             return leaf(each)
-        if isinstance(each, Followed):
+        if isinstance(each, TracedFloat):
             return each.committed()
         if isinstance(each, np.bool_):
             return bool(each)  # as a comparison of numbers gives it

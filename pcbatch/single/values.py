@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
-from pcbatch.runtime.backends.tensorflow.followed import Followed
+from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.meeting import PYTHONS, as_tensor, rounded, stored, within
 from pcbatch.single.shapes import Shape, is_basic, places, resolved
 from pcbatch.single.windows import refuse_cut
@@ -304,7 +304,7 @@ class Array(Value):
         owner, what = self if self.owner is None else self.owner, operand(value)
         if what is NotImplemented:
             what = operand(self.applied(np.array)(value))  # of a list, in which a tape may follow values
-        if owner.tensor is not None or isinstance(what, (*TENSORS, Followed)):
+        if owner.tensor is not None or isinstance(what, (*TENSORS, TracedFloat)):
             self._store_watched(at, what, owner)
         else:
             self.value[at] = stored(what, self.value.dtype)

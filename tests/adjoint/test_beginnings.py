@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.beginnings import Beginnings
+from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.adjoint.tape import Sizes
 from pcbatch.runtime.backends.numpy.backend import numpy_backend
-from pcbatch.runtime.machine.held import Held
+from pcbatch.runtime.machine.array_specs import ArraySpec
 from pcbatch.runtime.machine.pool import Pool
 
 LANES = 3
 POOL = Pool.of(LANES)
-HELD = {"pc": Held(TensorType("int32")), "weight": Held(TensorType("float32", (5,)))}
+HELD = {"pc": ArraySpec(TensorType("int32")), "weight": ArraySpec(TensorType("float32", (5,)))}
 
 
 class Counted:
@@ -64,7 +64,7 @@ class Flat(list):
 def there_and_back(count, beginnings):
     """How many segments are run on the way back, and how many beginnings are there at most, at a run of `count`."""
     segments = Counted(beginnings)
-    aside, most = Beginnings(segments), 0
+    aside, most = Checkpoints(segments), 0
     with_record = segments.backend.with_record
 
     def seen(records, arrays):
@@ -111,4 +111,4 @@ def test_room_that_is_free_again_is_used():
 @pytest.mark.parametrize(("bytes_", "room"), [(1, 4), (4 * (LANES + 1) * 9, 8), (2**30, 256)])
 def test_small_ones_are_kept_more_often(bytes_, room):
     first = Flat([np.zeros(LANES, np.int32), np.zeros((LANES, 5), np.float32)])
-    assert Beginnings(Counted(4, bytes_)).nothing(first)[0] == room
+    assert Checkpoints(Counted(4, bytes_)).nothing(first)[0] == room

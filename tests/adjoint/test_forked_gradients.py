@@ -9,10 +9,10 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
+from pcbatch.runtime.adjoint.block_vjp import BlockVjp
 from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
-from pcbatch.runtime.adjoint.undo import Undoing
-from pcbatch.runtime.machine.learned import Learned
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from tests.adjoint import forked_programs as programs
 from tests.adjoint.forked_programs import CASES, LEFT, WORD
 from tests.adjoint.truth import assert_alike, batched, one_by_one
@@ -34,7 +34,7 @@ def sizes(monkeypatch):
         if tape is not None:
             monkeypatch.setattr(tapes, "Sizes", lambda: tape)
         if limit is not None:
-            monkeypatch.setattr(executing, "Forks", lambda *_: Forks(Learned(1), limit))
+            monkeypatch.setattr(executing, "Forks", lambda *_: Forks(ForkFeedback(1), limit))
             monkeypatch.setattr(reverse, "TRIES", 1)  # gradients go through runs that have grown
 
     return become
@@ -172,7 +172,7 @@ def test_the_text_says_what_is_handed_over():
 @pytest.mark.parametrize("step", [pytest.param(s, marks=slow) for s in ("empty", "hand", "add_to_example")])
 def test_each_step_counts(step, monkeypatch):
     """Sabotage: a step of undoing a fork or a join is left out."""
-    monkeypatch.setattr(Undoing, step, lambda *_: None)
+    monkeypatch.setattr(BlockVjp, step, lambda *_: None)
     function, arguments, variables = CASES["valued"]
     found = batched(function.options(jit=False, name=f"without_{step}"), arguments, variables)
     with pytest.raises(AssertionError):
@@ -182,7 +182,7 @@ def test_each_step_counts(step, monkeypatch):
 @slow
 def test_what_no_lane_does_has_no_gradient(monkeypatch):
     """Sabotage: all lanes are taken to have done what some have."""
-    monkeypatch.setattr(Undoing, "taking_part", lambda undoing, _: undoing.rows.mask)
+    monkeypatch.setattr(BlockVjp, "taking_part", lambda undoing, _: undoing.rows.mask)
     function, arguments, variables = CASES["passed"]
     found = batched(function.options(jit=False, name="passed_by_all"), arguments, variables)
     with pytest.raises(AssertionError):
@@ -195,7 +195,7 @@ def test_calls_that_a_lane_has_not_made_count_for_nobody(monkeypatch):
     function, arguments, variables = CASES["carrying"]
     expected = one_by_one(function, arguments, variables)
     assert_alike(batched(function.options(jit=False, name="carrying"), arguments, variables), expected)
-    monkeypatch.setattr(Undoing, "made", lambda *_: None)
+    monkeypatch.setattr(BlockVjp, "made", lambda *_: None)
     found = batched(function.options(jit=False, name="carrying_made_by_all"), arguments, variables)
     with pytest.raises(AssertionError):
         assert_alike(found, expected)

@@ -9,11 +9,11 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint.forks.in_graphs import InGraphs
-from pcbatch.runtime.adjoint.forks.way import ForkedWay
+from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.reverse import MOST_IN_GRAPH, Forks, Reverse
-from pcbatch.runtime.adjoint.way import Way
+from pcbatch.runtime.adjoint.vjp import TapedProgram
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.forked import IN_GRAPH, IN_XLA
-from pcbatch.runtime.machine.learned import Learned
 from tests.adjoint.forked_programs import CASES
 from tests.adjoint.truth import assert_alike, batched, one_by_one
 
@@ -88,7 +88,7 @@ def test_in_batches_of_every_size(described):
 @pytest.mark.parametrize("tape", ["keep", "replay"])
 @pytest.mark.parametrize("limit", [2**24, 1])
 def test_with_lanes_that_become_more_and_with_none_to_spare(tape, limit, monkeypatch, described):
-    monkeypatch.setattr(executing, "Forks", lambda *_: Forks(Learned(1), limit))
+    monkeypatch.setattr(executing, "Forks", lambda *_: Forks(ForkFeedback(1), limit))
     function = grown.options(tape=tape, name=f"grown_{tape}_{limit}")
     inside = tf.function(lambda x, n: slopes(function, x, n), autograph=False)
     assert_alike(inside(X, N), truth(X, N))
@@ -163,13 +163,13 @@ def test_some_examples_after_others(name, monkeypatch):
     """With most lanes at a time: enough for some examples, for one, and too few for any, which run in sequence."""
     function, arguments, variables = CASES[name]
     expected = one_by_one(function, arguments, variables)
-    run, ways = Way.run_taped, []
+    run, ways = TapedProgram.run_taped, []
 
     def seen(self, arrays, lanes, room, *others):
         ways.append((type(self), lanes, room))
         return run(self, arrays, lanes, room, *others)
 
-    monkeypatch.setattr(Way, "run_taped", seen)
+    monkeypatch.setattr(TapedProgram, "run_taped", seen)
     for most, together in ((100, 6), (30, 1), (3, 1)):
         limited = function.options(jit=False, max_lanes=most)
         for _ in range(2):

@@ -9,7 +9,7 @@ from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
-from pcbatch.runtime.machine.learned import Learned
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from tests.forked_runs import KEPT, REFUSABLE, batch, check_plain, check_taped, module, size
 from tests.generator_of_forks import program_of
 
@@ -51,7 +51,7 @@ def test_taped(seed, monkeypatch):
         monkeypatch.setattr(tapes, "Sizes", lambda: sizes)
     if forks is not None:
         spread, limit = forks
-        monkeypatch.setattr(executing, "Forks", lambda *_: Forks(Learned(spread), limit))
+        monkeypatch.setattr(executing, "Forks", lambda *_: Forks(ForkFeedback(spread), limit))
         monkeypatch.setattr(reverse, "TRIES", 1)  # gradients go through runs that have grown
     judged(program_of(seed), check_taped, batch(seed), **options)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.adjoint.together import Together
+from pcbatch.runtime.adjoint.batched_pullback import BatchedPullback
 from tests.adjoint import programs
 from tests.adjoint.programs import CASES, COUNTS, NUMBERS, VECTORS, B, W
 from tests.adjoint.truth import TINY, assert_alike, assert_like_differences, batched, floats, one_by_one, singly
@@ -56,7 +56,7 @@ def test_like_one_example_after_another(name, mode, segments, monkeypatch):
 @pytest.mark.parametrize(("bytes_of_row", "sizes"), [(8, [512]), (5000, [1024, 256])])
 def test_wide_rows_are_pulled_back_by_many_and_by_few(bytes_of_row, sizes):
     each = SimpleNamespace(deltas={"delta": TensorType("uint8", (bytes_of_row,))})
-    every = Together._at_once(SimpleNamespace(by_lane=False), 5000, 64, each)
+    every = BatchedPullback._at_once(SimpleNamespace(by_lane=False), 5000, 64, each)
     assert [size for size, _ in every] == sizes
     assert every[-1][1] == 1
 

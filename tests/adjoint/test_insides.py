@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import GradientError
-from pcbatch.runtime.backends.tensorflow import expansion
+from pcbatch.runtime.backends.tensorflow import function_inlining
 from tests.adjoint.insides import ARGUMENTS, CASES, ZERO, one_place
 from tests.adjoint.programs import TABLE, B, W, seven
 from tests.adjoint.truth import assert_alike, assert_like_differences, batched, singly
@@ -85,6 +85,6 @@ def test_what_is_refused_at_its_line(function, line):
 @slow
 def test_without_gates_untaken_arms_would_leave_traces(monkeypatch):
     """Zero times infinity: see `traps`."""
-    monkeypatch.setattr(expansion.Expansion, "_gate", lambda self, value, *_: value)
+    monkeypatch.setattr(function_inlining.Expansion, "_gate", lambda self, value, *_: value)
     found = batched(CASES["traps"].options(jit=False, name="without_gates"), ARGUMENTS)
     assert not bool(tf.reduce_all(tf.math.is_finite(found[0])))

@@ -12,7 +12,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.forks import reverse
-from pcbatch.runtime.adjoint.forks.way import ForkedWay
+from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.machine.forking import Report
 from tests.adjoint.truth import assert_alike
 from tests.threads import in_threads

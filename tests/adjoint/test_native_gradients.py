@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.llvm import gradients as native_gradients
-from pcbatch.runtime.llvm import memory, threads
+from pcbatch.runtime.llvm import memory, multithreading
 from tests.adjoint.truth import assert_alike, assert_like_differences, batched, one_by_one, singly
 
 RNG = np.random.default_rng(3)
@@ -244,9 +244,9 @@ def test_same_bits_by_any_number_of_threads(monkeypatch):
         shared.append((first, behind))
         return [(0, 7), (7, 300), (300, behind)]
 
-    monkeypatch.setattr(threads, "available", lambda: 2)
-    monkeypatch.setattr(threads, "parts", parts)
-    monkeypatch.setattr(threads.LaneCost, "of", lambda self, lanes: 1.0)
+    monkeypatch.setattr(multithreading, "available", lambda: 2)
+    monkeypatch.setattr(multithreading, "parts", parts)
+    monkeypatch.setattr(multithreading.LaneCost, "of", lambda self, lanes: 1.0)
     for ours, theirs in zip(batched(function, (xs, counts), (WEIGHTS, RATE)), one, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert set(shared) == {(0, 500)}

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import GradientError
-from pcbatch.runtime.backends.tensorflow import contributions
+from pcbatch.runtime.backends.tensorflow import shared_operand_gradients
 from tests.adjoint import programs
 from tests.adjoint.programs import COUNTS, NUMBERS
 from tests.adjoint.truth import batched
@@ -151,7 +151,7 @@ def test_what_has_no_gradient_has_none():
 
 def test_rows_of_failed_lanes_would_poison_what_is_shared(monkeypatch):
     """Zero times infinity: see `test_failed_lanes_leave_no_trace`."""
-    monkeypatch.setattr(contributions, "_where", lambda mask, rows: rows)
+    monkeypatch.setattr(shared_operand_gradients, "_where", lambda mask, rows: rows)
     zero = tf.constant([1.0, 0.0, 2.0, -3.0, 0.0, 0.5], tf.float64)
     found = batched(programs.fails.options(jit=False, name="sabotaged"), (zero, COUNTS), (programs.W,))
     assert not np.all(np.isfinite(found[1]))

@@ -11,7 +11,7 @@ import tensorflow as tf
 from pcbatch.errors import UsageError
 from pcbatch.runtime.adjoint import reverse
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.adjoint.beginnings import Beginnings
+from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.machine.pool import Pool
 from tests.adjoint import programs
 from tests.adjoint.programs import CASES, COUNTS, VECTORS, B, W
@@ -100,7 +100,7 @@ def test_an_option_of_two_values():
 
 def test_what_changes_in_a_segment_is_put_aside(monkeypatch):
     """Sabotage: floats are taken for what no segment changes."""
-    changing = Beginnings.changing.func
+    changing = Checkpoints.changing.func
 
     def but_floats(self):
         held = [self.layout.arrays[key].type.dtype for key in self.layout.carried]
@@ -108,7 +108,7 @@ def test_what_changes_in_a_segment_is_put_aside(monkeypatch):
         floats = [dtype.startswith("float") for dtype in held] + others
         return [each and not is_float for each, is_float in zip(changing(self), floats, strict=True)]
 
-    monkeypatch.setattr(Beginnings, "changing", property(but_floats))
+    monkeypatch.setattr(Checkpoints, "changing", property(but_floats))
     monkeypatch.setattr(tapes, "Sizes", lambda: TINY)
     function, arguments, variables = CASES["loop"]
     kept, again = (

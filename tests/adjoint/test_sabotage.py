@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.adjoint import replay, together, undo
+from pcbatch.runtime.adjoint import backward_sweep, batched_pullback, block_vjp
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.backends.tensorflow import gradients, linearize, records
+from pcbatch.runtime.backends.tensorflow import gradients, growing_lists, linearize
 from pcbatch.runtime.machine.rows import Rows
 from tests.adjoint.programs import CASES
 from tests.adjoint.test_refusals_of_gradients import HALVED_X, second
@@ -21,23 +21,23 @@ slow = pytest.mark.slow
 
 def junk_rows_count(patch):
     """Rows that are of no account take part."""
-    patch.setattr(replay, "Rows", lambda backend, lanes, mask: Rows(backend, lanes, mask == mask))
+    patch.setattr(backward_sweep, "Rows", lambda backend, lanes, mask: Rows(backend, lanes, mask == mask))
 
 
 def runs_in_their_order(patch):
     """The log is undone from its beginning."""
-    last = replay.Replay._last
+    last = backward_sweep.Replay._last
 
     def first(self, tape, logged):
         turned = tape[tapes.LOGGED] - logged + 1
         return {**last(self, tape, self.backend.where(logged > 0, turned, logged * 0))}
 
-    patch.setattr(replay.Replay, "_last", first)
+    patch.setattr(backward_sweep.Replay, "_last", first)
 
 
 def segments_in_their_order(patch):
     """What was put aside first comes back first."""
-    popped = records.popped
+    popped = growing_lists.popped
 
     def first(record, dtype, shape):
         rest, last = popped(record, dtype, shape)
@@ -46,12 +46,12 @@ def segments_in_their_order(patch):
         )
         return rest, tf.ensure_shape(array, last.shape)
 
-    patch.setattr(records, "popped", first)
+    patch.setattr(growing_lists, "popped", first)
 
 
 def what_is_popped_stays_on_top(patch):
     """A pop gives its gradient to the entry and keeps it, too."""
-    put = undo.Undoing.put
+    put = block_vjp.BlockVjp.put
 
     def kept(self, name, here):
         adjoint, popped = self.adjoints[name], self.names.popped[name]
@@ -60,17 +60,17 @@ def what_is_popped_stays_on_top(patch):
             for key, value in zip(self.layout.tops(name), self.filled(name, adjoint), strict=True):
                 self.state[key] = self.rows.put(self.state[key], here, value)
 
-    patch.setattr(undo.Undoing, "put", kept)
+    patch.setattr(block_vjp.BlockVjp, "put", kept)
 
 
 def pushes_are_forgotten(patch):
     """What was saved gets nothing of its entry."""
-    patch.setattr(undo.Undoing, "entries", lambda self: [])
+    patch.setattr(block_vjp.BlockVjp, "entries", lambda self: [])
 
 
 def elements_are_written_over(patch):
     """An element that is read twice gets the gradient of one reading."""
-    load = undo.Undoing.element_read
+    load = block_vjp.BlockVjp.element_read
 
     def written(self, array, indices, gradient, mask):
         key, at = self.of_array(array, indices)
@@ -79,17 +79,17 @@ def elements_are_written_over(patch):
         else:
             self.state[key] = self.rows.store(self.state[key], at, mask, gradient)
 
-    patch.setattr(undo.Undoing, "element_read", written)
+    patch.setattr(block_vjp.BlockVjp, "element_read", written)
 
 
 def stores_leave_the_element(patch):
     """What an element had before it was stored to gets what came after, too."""
-    patch.setattr(undo.Undoing, "_nothing", lambda self, array, element: element)
+    patch.setattr(block_vjp.BlockVjp, "_nothing", lambda self, array, element: element)
 
 
 def sums_count_in_every_chunk(patch):
     """What runs have summed up is added with each of the chunks in which rows are pulled back."""
-    over_rows = together.Together._over_rows
+    over_rows = batched_pullback.BatchedPullback._over_rows
 
     def again(self, each, tape, sound, arrays, carried, some):
         def counted(start, rows, arrays, before):
@@ -97,7 +97,7 @@ def sums_count_in_every_chunk(patch):
 
         return over_rows(self, each, tape, sound, arrays, carried, some if each.linear.is_late else counted)
 
-    patch.setattr(together.Together, "_over_rows", again)
+    patch.setattr(batched_pullback.BatchedPullback, "_over_rows", again)
 
 
 def the_residual_of_another_row(patch):
@@ -132,7 +132,9 @@ QUICK = (segments_in_their_order,)
 def test_it_is_noticed(act, monkeypatch):
     function, arguments, variables = CASES[ACTS[act]]
     monkeypatch.setattr(tapes, "Sizes", lambda: SMALL if act in LONG else TINY)
-    monkeypatch.setattr(together, "CPU", together.CPU.__class__(**{**vars(together.CPU), "pulled": 16}))
+    monkeypatch.setattr(
+        batched_pullback, "CPU", batched_pullback.CPU.__class__(**{**vars(batched_pullback.CPU), "pulled": 16})
+    )
     right = batched(function.options(jit=False, name=f"{ACTS[act]}_before_{act.__name__}"), arguments, variables)
     act(monkeypatch)
     wrong = batched(function.options(jit=False, name=f"{ACTS[act]}_after_{act.__name__}"), arguments, variables)

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 import pcbatch
-from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine import gc_pause
 
 seen = []
 
@@ -29,10 +29,10 @@ def test_paused(enabled):
     before = gc.isenabled()
     (gc.enable if enabled else gc.disable)()
     try:
-        with collector.paused(), collector.paused():
+        with gc_pause.paused(), gc_pause.paused():
             assert not gc.isenabled()
         assert gc.isenabled() == enabled
-        with pytest.raises(ValueError, match="wrong"), collector.paused():
+        with pytest.raises(ValueError, match="wrong"), gc_pause.paused():
             raise ValueError("wrong")
         assert gc.isenabled() == enabled
     finally:

@@ -24,7 +24,7 @@ import pcbatch
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.definitions import portable
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
-from pcbatch.runtime.store import executables, opening, records
+from pcbatch.runtime.store import cache_session, executables, record_format
 from pcbatch.runtime.store.folder import Folder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,7 +65,7 @@ X = tf.constant([1.0, 2.0, 0.5, 900.0])
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(opening.Store, "miss_compiled", lambda store: None)  # XLA has read its flags long ago
+    monkeypatch.setattr(cache_session.Store, "miss_compiled", lambda store: None)  # XLA has read its flags long ago
     path = tmp_path / "cache"
     pcbatch.cache(path)
     yield path
@@ -334,7 +334,7 @@ def test_what_others_own_or_may_write_to_is_a_miss(
         if place.is_dir():
             with pytest.warns(RuntimeWarning, match="cannot be written: a folder in it is another user's"):
                 assert calls() == (0, 1), place
-            opening.current()._warned = False
+            cache_session.current()._warned = False
         else:
             assert calls() == (0, 1), place
         place.chmod(mode)
@@ -351,19 +351,19 @@ def test_what_others_own_or_may_write_to_is_a_miss(
 
 def test_what_tensorflow_cannot_run_is_run_as_it_is_traced(tmp_path: Path, folder: Path) -> None:
     """A file whose checksum is right and which is nonsense."""
-    from pcbatch.runtime.store import records
+    from pcbatch.runtime.store import record_format
 
     checked(loaded(tmp_path, IN_LOCKSTEP).powers, N, X)
     (program,) = entries(folder)
-    key, header, library, *rest = records.read(str(program))
+    key, header, library, *rest = record_format.read(str(program))
     wrong = json.dumps({**json.loads(header), "main": "no_such_function"}).encode()
-    records.write(str(program), [key, wrong, library, *rest])
+    record_format.write(str(program), [key, wrong, library, *rest])
     powers = loaded(tmp_path, IN_LOCKSTEP).powers
     checked(powers, N, X)
     checked(powers, N, X)
     assert not entries(folder), "nobody else is to find it"
     for parts in ([key, b"{", library], [key, header, b"\xff\xff"], [key], [key, b"[]", library], [key, header]):
-        records.write(str(program), parts) if program.parent.exists() else None
+        record_format.write(str(program), parts) if program.parent.exists() else None
     checked(loaded(tmp_path, IN_LOCKSTEP).powers, N, X)
 
 
@@ -411,7 +411,7 @@ def test_where_there_is_no_room_xla_writes_elsewhere(tmp_path: Path, monkeypatch
     (tmp_path / "cache").mkdir()
     for leave in (lambda each: each.close(), lambda each: executables.sweep(str(tmp_path / "cache"))):
         each = executables.Executables(str(tmp_path / "cache"))
-        store = opening.Store(str(tmp_path / "cache"), 1 << 20, each)
+        store = cache_session.Store(str(tmp_path / "cache"), 1 << 20, each)
         store.give_way(ValueError("something else"))
         assert not Path(each.path).is_symlink()
         with pytest.warns(RuntimeWarning, match="cannot be written"):
@@ -536,8 +536,8 @@ def test_a_warning_tells_that_the_variable_names_no_folder(tmp_path: Path, monke
     (tmp_path / "file").touch()
     monkeypatch.setenv("PCBATCH_CACHE", str(tmp_path / "file"))
     with pytest.warns(RuntimeWarning, match=r"PCBATCH_CACHE is of no use: PCB575: .*file"):
-        opening.use_environment()
-    assert opening.current() is None
+        cache_session.use_environment()
+    assert cache_session.current() is None
 
 
 SHORT = """
@@ -612,7 +612,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = Folder(str(tmp_path), "environment", 1 << 20).entry("ab")
-    write, removed = records.write, []
+    write, removed = record_format.write, []
 
     def late(path: str, parts: Any) -> None:
         if not removed:
@@ -621,7 +621,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
             (tmp_path / "environment").rmdir()
         write(path, parts)
 
-    monkeypatch.setattr(records, "write", late)
+    monkeypatch.setattr(record_format, "write", late)
     entry.put_program([b"program"])
     assert removed
     assert entry.program() == [b"program"]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.runtime.store import opening
+from pcbatch.runtime.store import cache_session
 from tests.harness import AUTO, BATCH, EITHER, NAMES, PLAIN, XLA, Mode, assert_same, expected, load, run_lanes
 
 LOCKSTEP = XLA[0]
@@ -35,7 +35,7 @@ ALL = tuple((name, mode) for name in NAMES for mode in (AUTO, LOCKSTEP, PLAIN) i
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(opening.Store, "miss_compiled", lambda store: None)  # XLA has read its flags long ago
+    monkeypatch.setattr(cache_session.Store, "miss_compiled", lambda store: None)  # XLA has read its flags long ago
     pcbatch.cache(tmp_path / "cache")
     yield tmp_path / "cache"
     pcbatch.cache(None)

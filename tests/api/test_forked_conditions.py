@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.machine.learned import Learned
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 
 OPTIONS = {"jit": False, "form": "lockstep"}
 
@@ -101,7 +101,7 @@ def test_each_example_gives_what_it_gives_in_sequence(name, sizes, monkeypatch):
     wanted, forked = function.run(*arguments), function.options(fork=True)
     pools = forked.pipeline(*arguments).machine.pools
     for spread, limit in map(SIZES.__getitem__, sizes):
-        learned = Learned(spread)
+        learned = ForkFeedback(spread)
         learned.learn(lambda lesson: replace(lesson, capacity=1))
         monkeypatch.setattr(pools, "learned", learned)  # the program is kept, for other tests, too
         monkeypatch.setattr(pools, "limit", limit)

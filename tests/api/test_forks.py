@@ -9,7 +9,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.learned import Learned
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 
 WIDTH = 16
 WEIGHTS = (np.random.default_rng(3).normal(size=(2 * WIDTH, WIDTH)) / 6).astype(np.float32)
@@ -199,7 +199,7 @@ def test_under_xla_and_again(forked):
     arguments = trees([60] * 24)
     deep = compiled.options(max_depth=500)
     pools = deep.pipeline(*arguments).machine.pools
-    pools.learned, pools.least = Learned(1), 0
+    pools.learned, pools.least = ForkFeedback(1), 0
     first, second = (deep.run(*arguments) for _ in range(2))
     assert ", then " in first.profile().notes[-1]
     assert ", then " not in second.profile().notes[-1]

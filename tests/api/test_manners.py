@@ -23,7 +23,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import CompileError, LaneError, UsageError
-from pcbatch.function.session import SIGNATURES
+from pcbatch.function.compilation_cache import SIGNATURES
 from pcbatch.function.stats import Stats
 from pcbatch.options import BACKENDS, STRATEGIES, Options, OptionValues, ScheduleName
 from pcbatch.runtime.schedules import SCHEDULES

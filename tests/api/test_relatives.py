@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.function import session
-from pcbatch.function.readings import read_program
-from pcbatch.function.session import Session
+from pcbatch.function import compilation_cache
+from pcbatch.function.compilation_cache import Session
+from pcbatch.function.reading_cache import read_program
 
 X = np.array([3.0, 9.0, 20.0], np.float32)
 GAIN = 2.0
@@ -44,7 +44,7 @@ def readings(monkeypatch):
         found.append(function)
         return read_program(function, *arguments, **options)
 
-    monkeypatch.setattr(session, "read_program", reading)
+    monkeypatch.setattr(compilation_cache, "read_program", reading)
     return found
 
 

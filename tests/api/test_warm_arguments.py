@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.function.specs import specs_of
+from pcbatch.function.argument_specs import specs_of
 from pcbatch.runtime.backends import backend_named
 from tests.api.warm import X, settled, value, warm
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir.analysis.forks import forking, groups
+from pcbatch.ir.analysis.parallel_call_groups import forking, groups
 from pcbatch.ir.evaluation import zero
 from pcbatch.ir.interpreter import Lane
+from pcbatch.ir.lane_result import Evaluate, LaneFaultError, Outcome, StoreElement
 from pcbatch.ir.machine import Piece, Program, fork_of
-from pcbatch.ir.machine_interpreter import Absent, _Run
-from pcbatch.ir.outcome import Evaluate, LaneFaultError, Outcome, StoreElement
+from pcbatch.ir.machine_interpreter import Missing, _Run
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.ir.values import pack
 
@@ -88,7 +88,7 @@ class _Forked(_Run):
             child.block = self.program.blocks[place]
             place = child.run_block()
         found = {slot: child.stacks[variable][-1] for slot, variable in results.items()}
-        return {slot: self.junk(slot) if isinstance(value, Absent) else value for slot, value in found.items()}
+        return {slot: self.junk(slot) if isinstance(value, Missing) else value for slot, value in found.items()}
 
     def zero(self, name: str) -> Any:
         """Of the very dtypes that TensorFlow's operations are given: the sine of Python's zero would be float32."""

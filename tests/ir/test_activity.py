@@ -7,7 +7,7 @@ import pytest
 
 import pcbatch
 from pcbatch.ir.analysis.activity import activity
-from pcbatch.ir.analysis.forks import forking, groups
+from pcbatch.ir.analysis.parallel_call_groups import forking, groups
 from pcbatch.ir.text.machine_parser import parse_machine
 from tests.ir.machine_programs import ALL, EVERYTHING
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pcbatch.ir.analysis.cheap_code import is_cheap
+from pcbatch.ir.analysis.speculatable import is_cheap
 from tests.ir.ops import op_of
 
 PLAIN = ["x // 8", "x % 1", "x << 3", "x >> 40", "(x >> 1) ^ (x % 4)", "x / 3.0", "x ** 2"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.outcome import LaneFaultError
+from pcbatch.ir.lane_result import LaneFaultError
 from pcbatch.ir.text.parser import parse_program
 from tests.ir import programs
 

@@ -13,7 +13,7 @@ from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.payload import Cast, Copy
 from pcbatch.ir.verify.verifier import verify
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from pcbatch.optimize.cfg.straight_lines import merge_straight_lines
+from pcbatch.optimize.cfg.block_merging import merge_straight_lines
 from pcbatch.optimize.pipeline import optimize
 
 N = np.array([0, 1, 4, 7], np.int32)

@@ -8,7 +8,7 @@ from pcbatch import random
 from pcbatch.nuts.kernel.algorithm import STATISTICS, Walk, multinomial
 from pcbatch.nuts.kernel.dynamics import energy_of, value_and_gradient
 from pcbatch.nuts.kernel.metrics import Metric
-from pcbatch.nuts.kernel.turning import FIRST, LAST, SUM, momenta_at
+from pcbatch.nuts.kernel.u_turn import FIRST, LAST, SUM, momenta_at
 
 DATA = tf.zeros((0,), tf.float64)
 UNIT = Metric(tf.ones(2, tf.float64), tf.ones(2, tf.float64))

@@ -9,7 +9,7 @@ from pcbatch import nuts
 from pcbatch.nuts.parameters.parameters import layout_of
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results import diagnostics
-from pcbatch.nuts.running import programs
+from pcbatch.nuts.running import density_programs
 from tests.nuts.densities import QUIET, assert_near
 
 
@@ -77,11 +77,11 @@ def test_the_faster_kernels_are_found_and_recorded(monkeypatch):
         assert (value.shape, gradient.shape) == ((4,), (4, 3))
         return times[jit]
 
-    programs_seconds = programs.seconds
-    monkeypatch.setattr(programs, "seconds", timed)
-    assert programs.faster(correlated, transform, np.eye(3), point) is False
+    programs_seconds = density_programs.seconds
+    monkeypatch.setattr(density_programs, "seconds", timed)
+    assert density_programs.faster(correlated, transform, np.eye(3), point) is False
     times[False] = 3.0
-    assert programs.faster(correlated, transform, np.eye(3), point) is True
+    assert density_programs.faster(correlated, transform, np.eye(3), point) is True
 
 
 def half_normal(q):

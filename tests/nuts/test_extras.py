@@ -11,7 +11,7 @@ import pcbatch
 from pcbatch import UsageError, nuts
 from pcbatch.nuts.parameters.parameters import layout_of
 from pcbatch.nuts.parameters.transform import Transform
-from pcbatch.nuts.running import driver, extras
+from pcbatch.nuts.running import extras, sampling_run
 from pcbatch.nuts.running.starts import key_pairs
 from tests.nuts.densities import QUIET
 from tests.nuts.test_samples import SETTINGS
@@ -126,6 +126,6 @@ def test_functions_that_are_none_are_refused_before_anything_is_sampled(monkeypa
     for extra, message in ((1.0, "extra must be a function"), (lambda p: p, "extra is called with the parameters and")):
         with pytest.raises(UsageError, match=f"PCB551: {message}"):
             nuts.sample(density, INITIAL, extra=extra, **options)
-    monkeypatch.setattr(driver.Course, "run", lambda *given: pytest.fail("sampled"))
+    monkeypatch.setattr(sampling_run.SamplingRun, "run", lambda *given: pytest.fail("sampled"))
     with pytest.raises(pcbatch.CompileError, match=r"test_extras.py(?s:.*)reduce_sums"):
         nuts.sample(density, INITIAL, extra=lambda p, y: tf.reduce_sums(y), **options)

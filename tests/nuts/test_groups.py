@@ -13,8 +13,8 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import nuts
 from pcbatch.nuts.running import groups
-from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import groups_of, side_by_side
+from pcbatch.nuts.running.sampling_run import SamplingRun
 from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.costs.device import CPU
 from tests.nuts.densities import QUIET
@@ -129,7 +129,7 @@ def test_chains_wait_at_gradients_that_are_expensive_and_draw_the_same(monkeypat
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", nuts.SamplerWarning)
             samples = nuts.sample(narrow, np.zeros(3), max_tree_depth=5, **settings, **QUIET)
-        return Course.after(samples).chain.source().count("sync=True"), samples
+        return SamplingRun.after(samples).chain.source().count("sync=True"), samples
 
     (waits, together), (seldom, apart) = drawn(True), drawn(False)
     assert (waits, seldom) == (1, schedule == "sweep")

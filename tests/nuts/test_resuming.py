@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from pcbatch import UsageError, nuts, saving
 from pcbatch.nuts.results.draws import GROUPS
-from pcbatch.nuts.running import driver
+from pcbatch.nuts.running import sampling_run
 from tests import forging
 from tests.nuts.densities import QUIET
 
@@ -102,7 +102,7 @@ def test_more_draws_are_those_of_a_longer_run(cut, whole, tmp_path):
 def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
     options = {"warmup": 60, "draws": 5, "adapt": adapt, "save_warmup": True}
     expected = sample(**options)
-    advance = driver.Course.advance
+    advance = sampling_run.SamplingRun.advance
 
     def stopping(course, *args, **kwargs):
         if course.done >= 30:
@@ -110,7 +110,7 @@ def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
         return advance(course, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(driver.Course, "advance", stopping)
+        patch.setattr(sampling_run.SamplingRun, "advance", stopping)
         with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
             part = sample(**options)
     assert 30 <= part.warmup_posterior["x"].shape[1] < 60
@@ -126,7 +126,7 @@ def test_nothing_is_compiled_after_ctrl_c(monkeypatch):
         asked.append(given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(driver.programs, "chain_of", stopping)
+    monkeypatch.setattr(sampling_run.programs, "chain_of", stopping)
     with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
         part = sample(draws=5)
     assert (len(asked), part.stats.compilations) == (1, 0)
@@ -136,7 +136,7 @@ def test_nothing_is_compiled_after_ctrl_c(monkeypatch):
 def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeypatch):
     options = {"warmup": 60, "draws": 5, "adapt": "pooled", "save_warmup": True}
     expected = sample(**options)
-    advance = driver.Course.advance
+    advance = sampling_run.SamplingRun.advance
 
     def stopping(course, count, **kwargs):
         if count == 0 and course.done:  # the search of a step that ends a window, after the stretch's trajectories
@@ -144,7 +144,7 @@ def test_a_stretch_is_learnt_from_as_a_whole_or_was_never_made(tmp_path, monkeyp
         return advance(course, count, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(driver.Course, "advance", stopping)
+        patch.setattr(sampling_run.SamplingRun, "advance", stopping)
         with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
             part = sample(**options)
     made = part.warmup_posterior["x"].shape[1]
@@ -240,7 +240,7 @@ def test_draws_that_make_no_sense(path, draws):
 @pytest.mark.parametrize("count", [250, pytest.param(None, marks=pytest.mark.slow)])
 def test_forged_headers_are_refused_or_say_the_same(count, whole, path, monkeypatch):
     """Without what a longer run, which a header may ask for, would draw."""
-    monkeypatch.setattr(driver.Course, "_chunks", lambda course: iter(()))
+    monkeypatch.setattr(sampling_run.SamplingRun, "_chunks", lambda course: iter(()))
     header, arrays = saving.read(path)
     codes = []
 

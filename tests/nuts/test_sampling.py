@@ -10,7 +10,7 @@ import pcbatch
 from pcbatch import UsageError, interrupts, nuts
 from pcbatch.nuts import api
 from pcbatch.nuts.results import diagnostics
-from pcbatch.nuts.running import driver
+from pcbatch.nuts.running import sampling_run
 from tests.nuts.densities import COVARIANCE, MEAN, QUIET, assert_near, exact_draws, gaussian, gaussian_data
 
 FIXED = {"data": gaussian_data(), "step_size": 0.6, "adapt": None, "warmup": 0, "seed": 3, **QUIET}
@@ -122,7 +122,7 @@ def test_a_chain_does_not_depend_on_the_others(warmed):
 
 def test_chains_meet_for_a_product_that_all_share(monkeypatch):
     """Though one chain's gradient is cheap enough for native code: several are cheaper by one product."""
-    monkeypatch.setattr(driver.Course, "run", lambda course, progress: course)
+    monkeypatch.setattr(sampling_run.SamplingRun, "run", lambda course, progress: course)
     monkeypatch.setattr(api, "_told", lambda course, extra: course)
     x = tf.constant(np.random.default_rng(0).normal(size=(200, 8)), tf.float32)
 
@@ -195,7 +195,7 @@ def test_pooled_chains_share_step_size_and_metric(warmed):
 
 @pytest.mark.usefixtures("no_collector")
 def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
-    advance, calls = driver.Course.advance, []
+    advance, calls = sampling_run.SamplingRun.advance, []
     monkeypatch.setattr(interrupts, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for
 
     def interrupted(course, *args, **kwargs):
@@ -206,7 +206,7 @@ def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
 
     whole = few(warmup=10, draws=30)
     with monkeypatch.context() as patch:
-        patch.setattr(driver.Course, "advance", interrupted)
+        patch.setattr(sampling_run.SamplingRun, "advance", interrupted)
         with pytest.warns(nuts.SamplerWarning, match="interrupted: 16 of 30 draws"):
             part = few(warmup=10, draws=30)
     assert part.interrupted

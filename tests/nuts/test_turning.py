@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.nuts.kernel import turning
-from pcbatch.nuts.kernel.turning import FIRST, LAST, SUM, joined, momenta_at, reversed_if
+from pcbatch.nuts.kernel import u_turn
+from pcbatch.nuts.kernel.u_turn import FIRST, LAST, SUM, joined, momenta_at, reversed_if
 
 METRICS = pytest.mark.parametrize(
     "inverse_mass",
@@ -26,7 +26,7 @@ def stretch(*momenta):
 def turns(before, after, inverse_mass=None):
     """Whether two stretches turn; the metric is the unit matrix unless another is given."""
     inverse_mass = np.ones(before.shape[1]) if inverse_mass is None else inverse_mass
-    return bool(turning.turning_by(1, tf.constant(inverse_mass), before, after))
+    return bool(u_turn.turning_by(1, tf.constant(inverse_mass), before, after))
 
 
 def turns_in_stan(inverse_mass, before, after):

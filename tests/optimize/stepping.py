@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from pcbatch.ir.interpreter import interpret
+from pcbatch.ir.lane_result import Outcome
 from pcbatch.ir.machine_interpreter import interpret_machine
-from pcbatch.ir.outcome import Outcome
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks

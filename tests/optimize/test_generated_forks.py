@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from pcbatch.errors import CompileError
 from pcbatch.ir.analysis.activity import activity
-from pcbatch.ir.analysis.forks import forking, groups
+from pcbatch.ir.analysis.parallel_call_groups import forking, groups
 from pcbatch.ir.machine_interpreter import BrokenProgramError
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.codegen.emit import checked_sites

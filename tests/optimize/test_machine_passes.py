@@ -23,9 +23,9 @@ from pcbatch.lowering.codegen.emit import checked_sites, emit
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import (
     block_order,
+    check_elimination,
     dead_writes,
-    early_turns,
-    idle_checks,
+    hoist_across_turns,
     loop_header_duplication,
     pointer_sharing,
     shared_parameters,
@@ -198,7 +198,7 @@ SABOTAGE = {
         "quotients",
     ),
     "early_turns: the first piece is enough": (
-        early_turns,
+        hoist_across_turns,
         "_joined",
         lambda real: lambda one, other: replace(real(one, other), statements=one.statements),
         "grown",
@@ -209,7 +209,7 @@ SABOTAGE = {
         lambda real: lambda program: [frozenset() for _ in program.blocks],
         "fibonacci",
     ),
-    "idle_checks: nothing can fail": (idle_checks, "_sites", lambda real: lambda block: iter(()), "quotients"),
+    "idle_checks: nothing can fail": (check_elimination, "_sites", lambda real: lambda block: iter(()), "quotients"),
     "shared_parameters: overlook who writes": (
         shared_parameters,
         "shareable",
@@ -248,9 +248,9 @@ def test_sabotage_is_noticed(sabotage, monkeypatch):
     passes = {
         "loop_header_duplication": loop_header_duplication.duplicate_headers,
         "idle_checks": partial(
-            idle_checks.drop_idle_checks, checked=partial(checked_sites, environment=compilation.environment)
+            check_elimination.drop_idle_checks, checked=partial(checked_sites, environment=compilation.environment)
         ),
-        "early_turns": early_turns.compute_early,
+        "early_turns": hoist_across_turns.compute_early,
         "dead_writes": dead_writes.mark_dead_writes,
         "shared_parameters": partial(shared_parameters.share_parameters, wanted=program.parameters),
         "pointer_sharing": lambda program: pointer_sharing.share_pointers(program),
@@ -268,7 +268,7 @@ def test_sabotage_is_noticed(sabotage, monkeypatch):
 def test_a_check_that_is_forgotten_is_noticed():
     """The interpreter makes every check; generated code makes those that have a site."""
     _, examples, shared, compilation = compiled("quotients")
-    none = idle_checks.drop_idle_checks(compilation.lowered, lambda program, piece: frozenset())
+    none = check_elimination.drop_idle_checks(compilation.lowered, lambda program, piece: frozenset())
     verify_machine(none)
     statuses = []
     for program in (compilation.machine_program, none):

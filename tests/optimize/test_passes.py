@@ -22,7 +22,7 @@ from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import IRError, verify
 from pcbatch.lowering import calls
 from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
-from pcbatch.optimize.cfg import dead_code, if_conversion, jump_threading, melding, straight_lines
+from pcbatch.optimize.cfg import block_merging, dead_code, if_conversion, jump_threading, melding
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, optimize
 from pcbatch.optimize.stack import (
     caller_saves,
@@ -197,7 +197,7 @@ SABOTAGE = {
         "unread",
     ),
     "straight_lines: do not look who else comes": (
-        straight_lines.Graph,
+        block_merging.Graph,
         "arrivals",
         lambda real: property(lambda self: Counter(dict.fromkeys(self.blocks, 1))),
         "unread",

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import random
-from pcbatch.runtime.backends.tensorflow.expansion import Expansion
+from pcbatch.runtime.backends.tensorflow.function_inlining import Expansion
 
 
 @pcbatch.autobatch(form="lockstep")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, private, ready, single
+from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops, single
 
 
 def compiled(function, *arrays):
     """The result of `function` as a program that XLA compiles, and its operations."""
 
     def program(*arrays):
-        with ready.reusing():
+        with raw_ops.reusing():
             return function(*arrays)
 
     traced = tf.function(program, jit_compile=True, autograph=False).get_concrete_function(*arrays)

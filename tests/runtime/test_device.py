@@ -12,7 +12,7 @@ from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.costs import device
 from pcbatch.runtime.costs.device import CPU, GPU, MEASURED, Device, like_the_cpu
 from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets, spare_lanes
 
 
 def test_every_field_has_a_docstring():
@@ -57,7 +57,7 @@ def test_another_device_has_other_prices_and_chunks():
 def test_another_device_has_other_rooms():
     small = dataclasses.replace(CPU, room_share=1.0, idle_most=4, idle_least=2)
     for device_, wanted in ((CPU, [12, 12, 24]), (small, [12, 8, 24])):
-        rooms = Rooms(lambda device_=device_: spare_lanes([1.0], 1, device_) // 8, device_)
+        rooms = BatchBuckets(lambda device_=device_: spare_lanes([1.0], 1, device_) // 8, device_)
         assert [rooms.of(examples) for examples in (12, 7, 20)] == wanted
 
 

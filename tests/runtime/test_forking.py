@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pcbatch import LaneStatus
-from pcbatch.ir.analysis.forks import groups, without_forks
+from pcbatch.ir.analysis.parallel_call_groups import groups, without_forks
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -24,11 +24,11 @@ from pcbatch.ir.machine import (
     Return,
 )
 from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pools import MOST_GROWTH, Size
-from pcbatch.runtime.machine.programs import NO_BUDGET
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, Size
 from pcbatch.runtime.strategies.reference import run_reference
 from tests.runtime import tables
 from tests.runtime.libraries import SCHEDULES, ints, library_named, on_both

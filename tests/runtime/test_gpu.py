@@ -13,8 +13,8 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import LaneStatus, nuts
 from pcbatch.errors import UsageError
-from pcbatch.nuts.running.driver import Course
 from pcbatch.nuts.running.groups import device, groups_of
+from pcbatch.nuts.running.sampling_run import SamplingRun
 from pcbatch.runtime.backends.tensorflow import branches, graphs, private, xla_cpu
 from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
 from pcbatch.runtime.costs.device import CPU, GPU
@@ -104,9 +104,9 @@ def test_the_sampler_runs_in_lockstep_on_a_gpu(gpu):
     """One chain after another, as in native code, would be as slow as can be there."""
     with tf.device("/CPU:0"):
         found = nuts.sample(gaussian, np.zeros(2, np.float32), draws=60, warmup=60, seed=1, progress=False)
-        assert Course.after(found)._is_native
+        assert SamplingRun.after(found)._is_native
     assert 0.7 < found["x"].std() < 1.4
-    assert not Course.after(found)._is_native
+    assert not SamplingRun.after(found)._is_native
     assert groups_of(64, 1.0) == [slice(0, 64)]
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pcbatch.ir.analysis.frames import is_framed
+from pcbatch.ir.analysis.stack_bounds import is_framed
 from pcbatch.ir.machine import Block, Jump, Program, Push, PushJump, Return
-from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.segments import Snapshot
 from tests.runtime import tables
 from tests.runtime.libraries import ON_BOTH, SCHEDULES, ints, on_both
 from tests.runtime.tables import BOOL, INT, piece

@@ -7,19 +7,19 @@ from types import SimpleNamespace
 import pytest
 
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.llvm import threads
+from pcbatch.runtime.llvm import multithreading
 from pcbatch.runtime.llvm.interface import CONTROL, NEEDS_TAPE, REACHED, STATUS
+from pcbatch.runtime.llvm.multithreading import LaneCost
 from pcbatch.runtime.llvm.program import NativeCode, Running, TapeLengthError
-from pcbatch.runtime.llvm.threads import LaneCost
 
 
 @pytest.fixture
 def lanes(monkeypatch):
     """Makes a call whose lanes take `seconds(lane)`; it has the parts that ran, and the threads that ran them."""
     clock = threading.local()
-    monkeypatch.setattr(threads, "available", lambda: 2)
+    monkeypatch.setattr(multithreading, "available", lambda: 2)
     for name in ("thread_time", "perf_counter"):
-        monkeypatch.setattr(threads, name, lambda: getattr(clock, "now", 0.0))
+        monkeypatch.setattr(multithreading, name, lambda: getattr(clock, "now", 0.0))
 
     def make(seconds):
         def call(part):
@@ -36,7 +36,7 @@ def lanes(monkeypatch):
 def ran(call, count, cost):
     """The parts in which a run is made, which are all of its lanes, each once."""
     call.parts.clear()
-    threads.run(call, (0, count), cost, lambda: None)
+    multithreading.run(call, (0, count), cost, lambda: None)
     parts = sorted(call.parts)
     assert [lane for part in parts for lane in range(*part)] == [*range(count)]
     return parts
@@ -46,9 +46,9 @@ def test_a_new_program_begins_with_a_lane_and_is_shared_as_soon_as_that_pays(lan
     cost, call = LaneCost(), lanes(lambda lane: 1e-5)
     parts = ran(call, 100_000, cost)
     assert parts[:2] == [(0, 1), (1, 17)]
-    assert parts[2][0] <= 17 + threads.TRUSTED * 17
-    assert len(parts) > 2 * threads.MOST_PARTS  # in the first run already, a second of work
-    assert len(ran(call, 100_000, cost)) == 2 * threads.MOST_PARTS
+    assert parts[2][0] <= 17 + multithreading.TRUSTED * 17
+    assert len(parts) > 2 * multithreading.MOST_PARTS  # in the first run already, a second of work
+    assert len(ran(call, 100_000, cost)) == 2 * multithreading.MOST_PARTS
     assert len(ran(call, 130, cost)) == 2 * 6  # 1.3 milliseconds
 
 
@@ -71,17 +71,17 @@ def test_more_lanes_than_were_measured_are_measured_first(lanes):
     for _ in range(5):
         ran(call, 4, cost)
     parts = ran(call, 100_000, cost)
-    assert parts[0][1] <= 2 * 4 * threads.TRUSTED
-    assert len(parts) > 2 * threads.MOST_PARTS
+    assert parts[0][1] <= 2 * 4 * multithreading.TRUSTED
+    assert len(parts) > 2 * multithreading.MOST_PARTS
 
 
 def test_others_on_the_same_core_make_no_lane_dearer(monkeypatch):
     """A call that was held up: the wall's clock goes on, its thread's does not."""
-    monkeypatch.setattr(threads, "available", lambda: 2)
-    monkeypatch.setattr(threads, "_run_on_cores", lambda *_: pytest.fail("shared"))
+    monkeypatch.setattr(multithreading, "available", lambda: 2)
+    monkeypatch.setattr(multithreading, "_run_on_cores", lambda *_: pytest.fail("shared"))
     cost = LaneCost()
     for seconds in (20 * CPU.native_split, 0.0, 0.0, 20 * CPU.native_split, 20 * CPU.native_split, 0.0, 0.0):
-        threads.run(lambda part: time.sleep(seconds) if seconds else None, (0, 4), cost, lambda: None)  # noqa: B023
+        multithreading.run(lambda part: time.sleep(seconds) if seconds else None, (0, 4), cost, lambda: None)  # noqa: B023
 
 
 def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
@@ -93,18 +93,18 @@ def test_a_program_whose_lanes_become_dear_is_shared_soon(lanes):
     seconds["a lane"] = 1e-4
     counts = [len(ran(call, 100, cost)) for _ in range(3)]
     assert counts[:2] == [1, 1]
-    assert counts[2] > 2 * threads.PARTS
+    assert counts[2] > 2 * multithreading.PARTS
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_does_not_wait_for_threads_that_others_keep_busy(fails, lanes):
     cost, call, free = LaneCost(), lanes(lambda lane: 1e-4), threading.Event()
     cost.note(1000, 0.1)
-    busy = [threads._pool().submit(free.wait) for _ in range(threads._pool()._max_workers)]
+    busy = [multithreading._pool().submit(free.wait) for _ in range(multithreading._pool()._max_workers)]
     try:
         if fails:
             with pytest.raises(ZeroDivisionError):
-                threads.run(lambda part: 1 // 0, (0, 1000), cost, lambda: None)
+                multithreading.run(lambda part: 1 // 0, (0, 1000), cost, lambda: None)
         else:
             ran(call, 1000, cost)
     finally:
@@ -123,7 +123,7 @@ def test_parts_are_balanced(seconds):
     cost, work = LaneCost(), [seconds(lane) for lane in range(count)]
     cost.note(count, sum(work))
     busy = [0.0, 0.0]
-    for part in threads.parts(0, count, cost, 2):
+    for part in multithreading.parts(0, count, cost, 2):
         busy[busy.index(min(busy))] += sum(work[slice(*part)])
     assert max(busy) < 1.15 * sum(work) / 2
 
@@ -132,10 +132,10 @@ def test_groups_have_lanes_enough_in_each_part():
     """A part of a few lanes would leave places of its groups idle; a core without a part would be idle as a whole."""
     cost = LaneCost(least=256)
     cost.note(1000, 1.0)
-    found = threads.parts(0, 1000, cost, 2)
+    found = multithreading.parts(0, 1000, cost, 2)
     assert [behind - first for first, behind in found] == [250] * 4, "as many for each core"
-    assert threads.parts(5, 100, cost, 2) == [(5, 52), (52, 100)]
-    assert len(threads.parts(0, 1000, LaneCost(), 2)) >= 2 * threads.PARTS
+    assert multithreading.parts(5, 100, cost, 2) == [(5, 52), (52, 100)]
+    assert len(multithreading.parts(0, 1000, LaneCost(), 2)) >= 2 * multithreading.PARTS
 
 
 class Space:
@@ -167,7 +167,7 @@ def without_tape(control):
 @pytest.mark.parametrize(("what", "error"), [(interrupted, KeyboardInterrupt), (without_tape, TapeLengthError)])
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_run_that_ends_early_keeps_no_tape_and_teaches_nothing(what, error, cores, monkeypatch):
-    monkeypatch.setattr(threads, "available", lambda: cores)
+    monkeypatch.setattr(multithreading, "available", lambda: cores)
     spaces, cost, code = {}, LaneCost(), object.__new__(NativeCode)
 
     def take():

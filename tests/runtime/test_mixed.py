@@ -11,9 +11,9 @@ from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs import fitness
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.costs.fitness import left_to_lockstep, mixture
-from pcbatch.runtime.llvm import extent, region
-from pcbatch.runtime.llvm.among import with_tops_apart
+from pcbatch.runtime.llvm import native_blocks, region
 from pcbatch.runtime.llvm.mixed import MixedProgram
+from pcbatch.runtime.llvm.region_handler import with_tops_apart
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.report.run import Run
@@ -77,7 +77,7 @@ def test_every_choice_of_blocks_equals_the_reference(library, case, storage, cho
 def test_lanes_that_are_stopped_on_their_way_go_on(library, case, monkeypatch):
     """After a step of a lane the others have their turn."""
     few = dataclasses.replace(CPU, native_visit=0, native_least=1)
-    monkeypatch.setattr(extent, "CPU", few)
+    monkeypatch.setattr(native_blocks, "CPU", few)
     monkeypatch.setattr(region, "CPU", few)
     program, arguments, limits = tables.case(case, library.ops)
     for lockstep in choices(program)[:1]:
@@ -92,7 +92,7 @@ def test_a_visit_of_expensive_steps_is_short(library):
 
     def steps(cost, lanes):
         layout, costs = Layout(with_tops_apart(program)), [cost] * len(program.blocks)
-        return extent.Extent.of(layout, context.limits, costs, frozenset({1})).steps_of_a_visit(lanes)
+        return native_blocks.Extent.of(layout, context.limits, costs, frozenset({1})).steps_of_a_visit(lanes)
 
     assert steps(1.0, 4) > 100 * steps(50_000.0, 4)
     assert steps(50_000.0, 10**6) > 0

@@ -9,7 +9,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import private, xla_cpu
 from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
-from pcbatch.runtime.llvm import threads
+from pcbatch.runtime.llvm import multithreading
 
 
 @pcbatch.autobatch(form="native")
@@ -289,7 +289,7 @@ def test_check_compiles_without_running():
     assert function.stats().forms == ("native",)
 
 
-@pytest.mark.parametrize(("deterministic", "count"), [(True, 3 * threads.PARTS), (False, 3)])
+@pytest.mark.parametrize(("deterministic", "count"), [(True, 3 * multithreading.PARTS), (False, 3)])
 def test_parts_of_the_lanes_run_on_all_cores(monkeypatch, deterministic, count):
     """The same bits, status and messages, whatever the parts; one that fails does so once.
 
@@ -298,10 +298,10 @@ def test_parts_of_the_lanes_run_on_all_cores(monkeypatch, deterministic, count):
     n, step = tf.random.stateless_uniform([101], (1, 2), 0, 60, tf.int32), tf.fill([101], 1)
     function = countdown.options(name="countdown_in_parts", deterministic=deterministic)
     wanted = function.run(n, step)
-    monkeypatch.setattr(threads, "CPU", dataclasses.replace(threads.CPU, native_split=0.0))
-    monkeypatch.setattr(threads, "available", lambda: 3)
-    shared, on_cores = [], threads._run_on_cores
-    monkeypatch.setattr(threads, "_run_on_cores", lambda *given: (shared.append(given[1]), on_cores(*given)))
+    monkeypatch.setattr(multithreading, "CPU", dataclasses.replace(multithreading.CPU, native_split=0.0))
+    monkeypatch.setattr(multithreading, "available", lambda: 3)
+    shared, on_cores = [], multithreading._run_on_cores
+    monkeypatch.setattr(multithreading, "_run_on_cores", lambda *given: (shared.append(given[1]), on_cores(*given)))
     for _ in range(3):
         run = function.run(n, step)
     assert [len(parts) for parts in shared] == [count] * 3

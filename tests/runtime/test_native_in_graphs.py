@@ -15,7 +15,7 @@ from pcbatch import LaneStatus, UsageError
 from pcbatch.runtime.backends.tensorflow import handlers, probes
 from pcbatch.runtime.backends.tensorflow.private import ffi, lookup
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.llvm import handler, memory, threads
+from pcbatch.runtime.llvm import handler, memory, multithreading
 from tests.generated_runs import batch, batched
 from tests.generator import programs
 from tests.harness import BATCH, NAMES, NATIVE, leaves, load, mapped
@@ -162,7 +162,7 @@ def test_limits(alone):
 def test_stacks_grow_and_stay_so(alone, monkeypatch):
     """A lane that needs larger stacks asks Python for them, once."""
     monkeypatch.setattr(memory, "LARGE", 64)
-    monkeypatch.setattr(threads, "available", lambda: 1)
+    monkeypatch.setattr(multithreading, "available", lambda: 1)
     monkeypatch.setattr(handler, "CPU", replace(CPU, native_split=1e3))  # Python is not to measure it anew
     asked, rest = [], handler.Handler._run_rest
     monkeypatch.setattr(handler.Handler, "_run_rest", lambda self, *given: asked.append(given) or rest(self, *given))
@@ -182,14 +182,14 @@ def test_many_threads(alone):
 
 
 def test_work_for_several_threads(alone, monkeypatch):
-    monkeypatch.setattr(threads, "available", lambda: 2)
-    counts, run = [], threads._run_on_cores
+    monkeypatch.setattr(multithreading, "available", lambda: 2)
+    counts, run = [], multithreading._run_on_cores
 
     def counted(call, parts, *rest):
         counts.append(len(parts))
         run(call, parts, *rest)
 
-    monkeypatch.setattr(threads, "_run_on_cores", counted)
+    monkeypatch.setattr(multithreading, "_run_on_cores", counted)
     inside = in_graph(loop.options(name="long", deterministic=True))
     n, x = np.full(64, 4000, np.int32), np.linspace(0.0, 1.0, 64, dtype=np.float32)
     found = [inside(n, x) for _ in range(6)]

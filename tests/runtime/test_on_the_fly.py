@@ -274,7 +274,7 @@ def test_integers_and_floats_of_one_block(strategy: Any) -> None:
 
 @both
 def test_a_lane_that_only_a_late_check_ends_comes_to_an_end(strategy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcbatch.runtime.strategies.graphs.AHEAD", 50)
+    monkeypatch.setattr("pcbatch.runtime.strategies.node_graphs.AHEAD", 50)
 
     @pcbatch.autobatch(strategy=strategy)
     def endless(a, n):

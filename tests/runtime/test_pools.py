@@ -7,7 +7,7 @@ import pytest
 
 from pcbatch import LaneStatus, UsageError
 from pcbatch.ir.machine import Block, Piece, Program, Return
-from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.resume import checkpoint, savefile
@@ -209,7 +209,7 @@ def test_start_acts_on_no_other_lane():
     state["pc"][1] = layout.start
     state = {key: NUMPY.backend.array(array, array.dtype) for key, array in state.items()}
     inputs = {key: NUMPY.backend.array(array, array.dtype) for key, array in snapshot.inputs.items()}
-    after = ends.start(NUMPY.backend, layout, snapshot.pool, state, inputs)
+    after = admission.start(NUMPY.backend, layout, snapshot.pool, state, inputs)
     for key, array in after.items():
         np.testing.assert_array_equal(array[[0, 2]], before[key][[0, 2]], err_msg=key)
     assert (int(after["pc"][1]), int(after["depth"][1]), int(after["top n 0"][1])) == (0, 1, 5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, private, ready
+from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, private, raw_ops
 
 BACKEND = TensorFlowBackend()
 NAN = float("nan")
@@ -17,26 +17,26 @@ MASK, ALSO = np.array([True, False, True]), np.array([True, True, False])
 MATRIX = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 OPERATIONS = {
-    "select": (ready.select, tf.where, (MASK, FLOATS, OTHERS)),
-    "select of a scalar": (ready.select, tf.where, (MASK, FLOATS, np.float32(7.0))),
-    "equal": (ready.equal, tf.equal, (FLOATS, OTHERS)),
-    "equal to a column": (ready.equal, tf.equal, (INTS[:, None], MORE)),
-    "less": (ready.less, tf.less, (FLOATS, OTHERS)),
-    "at most": (ready.at_most, tf.less_equal, (INTS, MORE)),
-    "minimum": (ready.minimum, tf.minimum, (INTS, MORE)),
-    "add": (ready.add, tf.add, (INTS, MORE)),
-    "both": (ready.both, tf.logical_and, (MASK, ALSO)),
-    "cast a bool": (lambda x: ready.cast(x, tf.int32), lambda x: tf.cast(x, tf.int32), (MASK,)),
-    "cast to itself": (lambda x: ready.cast(x, tf.float32), lambda x: tf.cast(x, tf.float32), (FLOATS,)),
-    "cast to bytes": (lambda x: ready.cast(x, tf.uint8), lambda x: tf.cast(x, tf.uint8), (MASK,)),
-    "cast to double": (lambda x: ready.cast(x, tf.float64), lambda x: tf.cast(x, tf.float64), (FLOATS,)),
-    "bitcast": (lambda x: ready.bitcast(x, tf.int32), lambda x: tf.bitcast(x, tf.int32), (FLOATS,)),
-    "reshape": (lambda x: ready.reshape(x, (2, -1)), lambda x: tf.reshape(x, (2, -1)), (MATRIX,)),
-    "expanded": (ready.expanded, lambda x: tf.expand_dims(x, 1), (MATRIX,)),
-    "first column": (ready.first_column, lambda x: x[:, 0], (MATRIX,)),
-    "product": (ready.product, tf.matmul, (MATRIX, MATRIX[:2, :1])),
-    "unstack": (lambda x: tf.stack(ready.unstack(x, 3)), tf.identity, (INTS,)),
-    "numbers": (lambda x: x + ready.numbers(3), lambda x: x + tf.range(3), (INTS,)),
+    "select": (raw_ops.select, tf.where, (MASK, FLOATS, OTHERS)),
+    "select of a scalar": (raw_ops.select, tf.where, (MASK, FLOATS, np.float32(7.0))),
+    "equal": (raw_ops.equal, tf.equal, (FLOATS, OTHERS)),
+    "equal to a column": (raw_ops.equal, tf.equal, (INTS[:, None], MORE)),
+    "less": (raw_ops.less, tf.less, (FLOATS, OTHERS)),
+    "at most": (raw_ops.at_most, tf.less_equal, (INTS, MORE)),
+    "minimum": (raw_ops.minimum, tf.minimum, (INTS, MORE)),
+    "add": (raw_ops.add, tf.add, (INTS, MORE)),
+    "both": (raw_ops.both, tf.logical_and, (MASK, ALSO)),
+    "cast a bool": (lambda x: raw_ops.cast(x, tf.int32), lambda x: tf.cast(x, tf.int32), (MASK,)),
+    "cast to itself": (lambda x: raw_ops.cast(x, tf.float32), lambda x: tf.cast(x, tf.float32), (FLOATS,)),
+    "cast to bytes": (lambda x: raw_ops.cast(x, tf.uint8), lambda x: tf.cast(x, tf.uint8), (MASK,)),
+    "cast to double": (lambda x: raw_ops.cast(x, tf.float64), lambda x: tf.cast(x, tf.float64), (FLOATS,)),
+    "bitcast": (lambda x: raw_ops.bitcast(x, tf.int32), lambda x: tf.bitcast(x, tf.int32), (FLOATS,)),
+    "reshape": (lambda x: raw_ops.reshape(x, (2, -1)), lambda x: tf.reshape(x, (2, -1)), (MATRIX,)),
+    "expanded": (raw_ops.expanded, lambda x: tf.expand_dims(x, 1), (MATRIX,)),
+    "first column": (raw_ops.first_column, lambda x: x[:, 0], (MATRIX,)),
+    "product": (raw_ops.product, tf.matmul, (MATRIX, MATRIX[:2, :1])),
+    "unstack": (lambda x: tf.stack(raw_ops.unstack(x, 3)), tf.identity, (INTS,)),
+    "numbers": (lambda x: x + raw_ops.numbers(3), lambda x: x + tf.range(3), (INTS,)),
 }
 
 
@@ -44,7 +44,7 @@ def traced(function, *arrays, jit=False):
     """`function` as a program is traced."""
 
     def program(*given):
-        with ready.reusing():
+        with raw_ops.reusing():
             return function(*given)
 
     return tf.function(program, autograph=False, jit_compile=jit)(*map(tf.constant, arrays))
@@ -72,10 +72,10 @@ def test_a_program_has_each_constant_once_for_each_graph():
 
     def arm(x):
         graphs.append(tf.compat.v1.get_default_graph())
-        return [x + ready.constant(5) + ready.constant(5) + ready.constant(6)]
+        return [x + raw_ops.constant(5) + raw_ops.constant(5) + raw_ops.constant(6)]
 
     def program(x):
-        x = x + ready.constant(5) + ready.constant(5)
+        x = x + raw_ops.constant(5) + raw_ops.constant(5)
         graphs.append(tf.compat.v1.get_default_graph())
         (x,) = tf.cond(x[0] > 0, lambda: arm(x), lambda: arm(x))
         return x
@@ -88,8 +88,8 @@ def test_a_program_has_each_constant_once_for_each_graph():
 
 def test_constants_of_two_dtypes_are_two():
     def program(x):
-        values = [ready.constant(1, dtype) for dtype in (tf.int32, tf.int64, tf.uint8, tf.int32)]
-        values.append(ready.constant(True, tf.bool))
+        values = [raw_ops.constant(1, dtype) for dtype in (tf.int32, tf.int64, tf.uint8, tf.int32)]
+        values.append(raw_ops.constant(True, tf.bool))
         assert values[0] is values[3]
         assert len({id(value) for value in values}) == 4
         return [tf.cast(value, tf.int32) + x for value in values]
@@ -100,7 +100,7 @@ def test_constants_of_two_dtypes_are_two():
 
 def test_numbers_of_two_dtypes_do_not_meet():
     with pytest.raises((TypeError, ValueError), match=r"(?i)int64"):
-        traced(lambda x: ready.add(x, tf.cast(x, tf.int64)), INTS)
+        traced(lambda x: raw_ops.add(x, tf.cast(x, tf.int64)), INTS)
 
 
 def test_two_programs_share_no_constant():
@@ -108,20 +108,20 @@ def test_two_programs_share_no_constant():
     seen = []
 
     def program(x):
-        seen.append(weakref.ref(ready.constant(5)))
-        return x + ready.constant(5)
+        seen.append(weakref.ref(raw_ops.constant(5)))
+        return x + raw_ops.constant(5)
 
     def outer(x):
-        mine = ready.constant(5)
+        mine = raw_ops.constant(5)
         inner = tf.function(lambda y: program(y), autograph=False)
-        with ready.reusing():
+        with raw_ops.reusing():
             found = inner(x)
-        assert ready.constant(5) is mine
+        assert raw_ops.constant(5) is mine
         return found + mine
 
     np.testing.assert_array_equal(traced(outer, INTS), INTS + 10)
     gc.collect()
-    assert ready._known.get() is None
+    assert raw_ops._known.get() is None
 
 
 def test_a_tape_sees_what_is_made_outside_of_a_program():

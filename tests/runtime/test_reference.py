@@ -3,7 +3,7 @@
 import numpy as np
 
 from pcbatch.runtime.report.run import Run
-from pcbatch.runtime.schedules.flow import Flow
+from pcbatch.runtime.schedules.block_graph import BlockGraph
 from pcbatch.runtime.strategies.lane import Lane
 from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables
@@ -44,7 +44,7 @@ def simulate(traces, program, schedule):
     waiting, executions, trips = [list(trace) for trace in traces], np.zeros(len(program.blocks), int), 0
     while any(waiting):
         trips += 1
-        order = Flow.of(program).order if schedule == "sweep" else [min(trace[0] for trace in waiting if trace)]
+        order = BlockGraph.of(program).order if schedule == "sweep" else [min(trace[0] for trace in waiting if trace)]
         for block in order:
             here = [trace for trace in waiting if trace and trace[0] == block]
             executions[block] += bool(here)

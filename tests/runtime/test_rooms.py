@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pcbatch.runtime.costs.device import CPU
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets, bucket, spare_lanes
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rooms import Rooms, bucket, spare_lanes
 from tests.runtime.libraries import SCHEDULES, library_named
 from tests.runtime.test_pools import EXAMPLES, PROGRAMS, alone, assert_equal, machine_of
 
@@ -20,14 +20,14 @@ def test_buckets():
 
 
 def test_the_first_number_has_a_room_of_its_own():
-    rooms = Rooms(lambda: 8)
+    rooms = BatchBuckets(lambda: 8)
     assert [rooms.of(n) for n in (50, 37, 50, 51, 2, 3, 5, 24, 1, 0)] == [50, 50, 50, 64, 8, 8, 8, 24, 8, 0]
     assert rooms.made == (0, 8, 24, 50, 64)
-    assert Rooms(lambda: 1).of(0) == 0
+    assert BatchBuckets(lambda: 1).of(0) == 0
 
 
 def test_to_look_makes_no_room():
-    rooms = Rooms(lambda: 8)
+    rooms = BatchBuckets(lambda: 8)
     assert [rooms.to_be(n) for n in (50, 3, 0)] == [50, 3, 0]
     assert rooms.made == ()
     assert rooms.of(50) == 50
@@ -36,7 +36,7 @@ def test_to_look_makes_no_room():
 
 
 def test_a_room_stays_what_it_was():
-    rooms = Rooms(lambda: 1)
+    rooms = BatchBuckets(lambda: 1)
     assert [rooms.of(n) for n in (7, 20, 9, 10, 9)] == [7, 24, 12, 12, 12]
     assert rooms.of(20) == 24
 

@@ -12,9 +12,9 @@ from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import PATIENCE, SHARE
+from pcbatch.runtime.schedules.block_graph import BlockGraph
 from pcbatch.runtime.schedules.busiest import AGEING
-from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.schedules.trip import Trip, Turns
+from pcbatch.runtime.schedules.schedule_step import BlockCounts, Trip
 from tests.runtime import libraries
 from tests.runtime.libraries import MODES, ON_BOTH, ints, on_both
 from tests.runtime.tables import BOOL, INT, piece
@@ -73,7 +73,7 @@ class Waiting:
         self.waiting = self.backend.array(waiting, "int32")
         self.prices = Prices(row_costs, sum(waiting))
         self.memory = self.backend.zeros(len(waiting), TensorType("int64"))
-        self.flow = Flow(successors or [tuple(range(len(waiting)))] * len(waiting))
+        self.flow = BlockGraph(successors or [tuple(range(len(waiting)))] * len(waiting))
 
     def trip(self):
         """One trip; the blocks that ran."""
@@ -81,7 +81,7 @@ class Waiting:
         def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
             nobody = self.backend.constant(0)
-            return state, [nobody for _ in followed], {number: Turns(lanes)}, nobody
+            return state, [nobody for _ in followed], {number: BlockCounts(lanes)}, nobody
 
         ran = []
         trip = Trip(self.backend, {}, self.waiting, lambda state: self.waiting, guarded, self.flow, lambda: self.prices)
@@ -131,12 +131,12 @@ def test_what_lies_behind_waits_its_turn(library):
 
 def test_which_blocks_wait_for_which():
     """For lanes that come to another expensive block first, from which there is no way back."""
-    loops = Flow([(1,), (2, 3), (1,), (4, 5), (3,), (6,)])  # two loops, b1 b2 and b3 b4, and what is behind
+    loops = BlockGraph([(1,), (2, 3), (1,), (4, 5), (3,), (6,)])  # two loops, b1 b2 and b3 b4, and what is behind
     assert loops.gathering([2, 4]) == {frozenset({0, 1, 2}): [4]}
     assert loops.gathering([1, 2]) == {}, "in one loop"
     assert loops.gathering([0, 2]) == {}, "all lanes leave the entry at once"
     assert loops.gathering([2, 4, 5]) == {frozenset({0, 1, 2}): [4], frozenset({0, 1, 2, 3, 4}): [5]}
-    arms = Flow([(1, 2), (3,), (3,), (4,)])
+    arms = BlockGraph([(1, 2), (3,), (3,), (4,)])
     assert arms.gathering([1, 2]) == {}
     assert arms.gathering([1, 3]) == {frozenset({0, 1}): [3]}
     assert arms.before == [[], [0], [0], [0, 1, 2], [0, 1, 2, 3]][: len(arms.successors)]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.machine.admission import first_state
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.ends import first_state
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows

@@ -9,9 +9,9 @@ from typing import Any
 
 from pcbatch.errors import raise_all
 from pcbatch.frontend.check.syntax import check_syntax
-from pcbatch.frontend.source.live import capture
 from pcbatch.frontend.source.scope import Scope
 from pcbatch.frontend.source.source import FunctionSource, from_tree
+from pcbatch.frontend.source.source_capture import capture
 
 
 def read_function(function: Any) -> FunctionSource:

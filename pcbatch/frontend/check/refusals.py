@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.frontend.source.refusal import Refusal
+from pcbatch.frontend.source.diagnostic import Refusal
 
 TRY = Refusal(
     "PCB101",

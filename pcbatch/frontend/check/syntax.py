@@ -12,9 +12,9 @@ import gast
 
 from pcbatch.errors import Diagnostic
 from pcbatch.frontend.check import refusals
+from pcbatch.frontend.source.diagnostic import Refusal
 from pcbatch.frontend.source.nodes import assigned_in, children, parameters, span_of
 from pcbatch.frontend.source.parsing import PYTHON_2
-from pcbatch.frontend.source.refusal import Refusal
 
 
 def _same(refusal: Refusal, *names: str) -> dict[str, Refusal]:

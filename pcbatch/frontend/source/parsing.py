@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pcbatch.errors import Diagnostic, Span, UnsupportedSyntaxError
+from pcbatch.frontend.source.diagnostic import Refusal
 from pcbatch.frontend.source.nodes import children
-from pcbatch.frontend.source.refusal import Refusal
 from pcbatch.syntax import parse
 
 PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")

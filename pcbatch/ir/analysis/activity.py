@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from pcbatch.ir.analysis.forks import Group, groups
+from pcbatch.ir.analysis.parallel_call_groups import Group, groups
 from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import TensorType, Type, leaves
 

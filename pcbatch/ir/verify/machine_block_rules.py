@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.analysis.forks import groups
 from pcbatch.ir.analysis.machine_scope import scope, variables_of
+from pcbatch.ir.analysis.parallel_call_groups import groups
 from pcbatch.ir.machine import (
     Block,
     Branch,

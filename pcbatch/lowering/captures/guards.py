@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.lowering.captures.fast_guards import FastGuards
 from pcbatch.lowering.captures.fingerprints import Same, shallow, without_identity
-from pcbatch.lowering.captures.glance import Glance
-from pcbatch.lowering.captures.places import MISSING, GoneError, Place
+from pcbatch.lowering.captures.guarded_paths import MISSING, GoneError, Place
 from pcbatch.lowering.captures.readers import Lead, leads, names_read
 
 CONSTANTS = (bool, int, float, complex, str, bytes, types.NoneType)
@@ -214,8 +214,8 @@ class Guards:
         return tuple((identity, guard.key) for identity, guard in self._known.items())
 
     @cached_property
-    def _glance(self) -> Glance:
-        return Glance((*g.place.at_a_glance(), g.value) for g in self._known.values() if g.value is not _CHANGES)
+    def _glance(self) -> FastGuards:
+        return FastGuards((*g.place.at_a_glance(), g.value) for g in self._known.values() if g.value is not _CHANGES)
 
     @cached_property
     def _others(self) -> tuple[Guard, ...]:

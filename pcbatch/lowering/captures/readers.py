@@ -16,7 +16,7 @@ from typing import Any
 
 from pcbatch.installed import is_installed
 from pcbatch.lowering.captures.fingerprints import is_of_user
-from pcbatch.lowering.captures.places import MISSING, GoneError, Place
+from pcbatch.lowering.captures.guarded_paths import MISSING, GoneError, Place
 
 NAMES = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
 ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.lane_result import Evaluate, LaneFaultError
 from pcbatch.ir.machine import Piece
-from pcbatch.ir.outcome import Evaluate, LaneFaultError
 from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import compile_piece, write_piece

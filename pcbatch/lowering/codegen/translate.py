@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from pcbatch.ir.array_members import MEMBERS
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -25,7 +26,6 @@ from pcbatch.ir.expressions import (
     path_of,
     walk,
 )
-from pcbatch.ir.members import MEMBERS
 from pcbatch.ir.payload import Pattern
 from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.builtins import BUILTINS, OPS

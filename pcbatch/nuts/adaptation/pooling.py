@@ -67,8 +67,8 @@ class Pool(NamedTuple):
     """The number of trajectories for which each chain has stood still by now, `[chains]`."""
 
 
-class Course(Protocol):
-    """The run that pooled warm-up teaches, as far as it needs it: see `running.driver.Course`."""
+class RunSettings(Protocol):
+    """The run that pooled warm-up teaches, as far as it needs it: see `running.sampling_run.SamplingRun`."""
 
     settings: Settings
 
@@ -98,7 +98,7 @@ class Course(Protocol):
         """Do all or nothing of the block inside: Ctrl-C leaves the run as it was before."""
 
 
-def warm_up(course: Course) -> Iterator[None]:
+def warm_up(course: RunSettings) -> Iterator[None]:
     """Make the rest of the warm-up of all chains, pausing after each stretch."""
     settings = course.settings
     while settings.adapts and course.done < settings.warmup:
@@ -107,7 +107,7 @@ def warm_up(course: Course) -> Iterator[None]:
         yield
 
 
-def _learn(course: Course, count: int) -> None:
+def _learn(course: RunSettings, count: int) -> None:
     """Make `count` trajectories, those of a stretch, and learn from them what their actions say."""
     settings, action = course.settings, course.actions[course.done + count - 1]
     averaging, window, limits, still = course.pool or _search(course, _empty(course))
@@ -163,14 +163,14 @@ def stand_still(acceptance: np.ndarray, together: np.ndarray) -> np.ndarray:
     return (acceptance < STILL) & bool(moving)
 
 
-def _limits(course: Course, limits: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def _limits(course: RunSettings, limits: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The limits after the chosen chains have searched a step where they stand."""
     before = np.asarray(course.state.step_size, np.float64)
     found = _searched(course, np.where(chosen, SEARCH, READY))
     return np.where(chosen & (found < before), found, limits)
 
 
-def _search(course: Course, window: Window) -> Pool:
+def _search(course: RunSettings, window: Window) -> Pool:
     """Let each chain search a step size, and begin dual averaging anew at their geometric mean."""
     found = _searched(course, course.state.phase if course.pool is None else np.full(course.settings.chains, SEARCH))
     step_size = np.exp(_mean(np.log(found)))
@@ -181,13 +181,13 @@ def _search(course: Course, window: Window) -> Pool:
     return pool
 
 
-def _searched(course: Course, phase: np.ndarray) -> np.ndarray:
+def _searched(course: RunSettings, phase: np.ndarray) -> np.ndarray:
     """The step size of each chain after the trials that `phase` asks for."""
     course.advance(0, phase=np.asarray(phase, np.int32))
     return np.asarray(course.state.step_size, np.float64)
 
 
-def _steps(course: Course, step_size: float, limits: np.ndarray) -> np.ndarray:
+def _steps(course: RunSettings, step_size: float, limits: np.ndarray) -> np.ndarray:
     """The step that each chain takes."""
     return np.minimum(step_size, limits).astype(course.settings.dtype)
 
@@ -212,7 +212,7 @@ def joined(window: Window, windows: Window, chosen: np.ndarray) -> Window:
     return Window(total, mean, spreads.sum(axis=0) + between)
 
 
-def _empty(course: Course) -> Window:
+def _empty(course: RunSettings) -> Window:
     window = _first(course.state.window)
     return Window(*(np.zeros(np.shape(part)) for part in window))
 
@@ -228,12 +228,12 @@ def _first(structure: Any) -> Any:
     return tf.nest.map_structure(lambda array: np.asarray(array)[0], structure)
 
 
-def _of_all(course: Course, value: Any) -> np.ndarray:
+def _of_all(course: RunSettings, value: Any) -> np.ndarray:
     settings = course.settings
     return np.broadcast_to(np.asarray(value, settings.dtype), (settings.chains, *np.shape(value))).copy()
 
 
-def _with(course: Course, **changes: Any) -> Any:
+def _with(course: RunSettings, **changes: Any) -> Any:
     return course.state._replace(**changes)
 
 

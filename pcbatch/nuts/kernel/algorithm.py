@@ -9,7 +9,7 @@ Letters as in the papers: `q` position, `p` momentum, `g` gradient of the log de
 exp(energy of the trajectory's start - its own energy), kept as a logarithm. A doubling's point is drawn leaf by leaf:
 each takes the place of the one before with its share of the weight so far, which proposes every point in proportion to
 its weight (Chao, "A general purpose unequal probability sampling plan", Biometrika 69, 1982), as drawing between
-sub-trees does, and leaves less to remember. Vectors that move together are rows of one array (`turning.py` says why).
+sub-trees does, and leaves less to remember. Vectors that move together are rows of one array (`u_turn.py` says why).
 
 All gradients are computed in one place, the leaf of `build_tree`, and there chains meet, wherever in their trajectories
 they stand. Where gradients are expensive (`waits`) a chain waits there for the others (`pcbatch.sync`), until each of
@@ -40,7 +40,7 @@ from pcbatch.nuts.kernel.dynamics import (
     outweighs,
 )
 from pcbatch.nuts.kernel.metrics import Metric, momentum
-from pcbatch.nuts.kernel.turning import LAST, joined, momenta_at, reversed_if, turning_by
+from pcbatch.nuts.kernel.u_turn import LAST, joined, momenta_at, reversed_if, turning_by
 
 Proposal = tuple[Tensor, Tensor, Tensor, Tensor]
 """`(q, g, lp, energy)` of a point of the trajectory."""
@@ -52,7 +52,7 @@ class Walk(NamedTuple):
     place: Tensor
     """Its position, `[2, d]`: `q` and `g`, which always move together."""
     momenta: Tensor
-    """The vectors of the tree that ends here, `[3, d]` as in `turning.py`; the last is the integrator's `p`."""
+    """The vectors of the tree that ends here, `[3, d]` as in `u_turn.py`; the last is the integrator's `p`."""
     proposal: tuple[Tensor, Tensor, Tensor]
     """A draw from the leaves of this doubling so far, in proportion to their weights: its place, `lp` and energy."""
     log_weight: Tensor

@@ -11,7 +11,7 @@ from pcbatch.errors import PcbatchError
 from pcbatch.nuts.parameters.parameters import leaves
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results.draws import Origin
-from pcbatch.nuts.running.programs import values_and_gradients
+from pcbatch.nuts.running.density_programs import values_and_gradients
 
 DISTANCES = (2e1, 1e2, 1e4, 1e6)
 """Steps from a point along an axis, at which a proper density is lower."""

@@ -16,7 +16,7 @@ from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.parameters.parameters import leaves, split
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import Point, make_sampler
-from pcbatch.nuts.running.programs import density_of_vector
+from pcbatch.nuts.running.density_programs import density_of_vector
 from pcbatch.nuts.running.starts import NOISE
 from pcbatch.nuts.settings import Settings
 

@@ -22,8 +22,8 @@ from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.results.savefile import Saved, named_arrays
 from pcbatch.nuts.running.chain import fresh_state
-from pcbatch.nuts.running.driver import Course, Standing, row_bytes
-from pcbatch.nuts.running.programs import density_of_vector
+from pcbatch.nuts.running.density_programs import density_of_vector
+from pcbatch.nuts.running.sampling_run import RunState, SamplingRun, row_bytes
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.schedules import schedule_named
 
@@ -115,7 +115,7 @@ def _check_draws(saved: Saved, settings: Settings, origin: Origin) -> None:
         raise saved.refusal("PCB592", f"a chunk of {settings.chunk} draws has no room anywhere")
     warm = min(done, settings.warmup)
     rows = {"": (done - warm) // settings.thin, "warmup_": warm}
-    for group, nothing in Course(settings, Standing(origin)).nothing().items():
+    for group, nothing in SamplingRun(settings, RunState(origin)).nothing().items():
         length = rows["warmup_" if group.startswith("warmup_") else ""]
         wanted: Shapes = [
             (name, part.dtype, (chains, length, *part.shape[2:])) for name, part in sorted(nothing.items())

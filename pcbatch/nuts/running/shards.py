@@ -17,7 +17,7 @@ from pcbatch.function.stats import Stats
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running.chain import LANES
-from pcbatch.nuts.running.driver import Course, Standing
+from pcbatch.nuts.running.sampling_run import RunState, SamplingRun
 from pcbatch.nuts.running.starts import Starts
 from pcbatch.nuts.settings import Settings
 
@@ -66,7 +66,7 @@ def _cut(settings: Settings, origin: Origin, starts: Starts, chains: slice) -> t
 
 def _part(density: Any, settings: Settings, origin: Origin, starts: Starts) -> dict[str, Any]:
     """Run some chains, in a worker; a density that was there before compiles nothing."""
-    samples = Course(settings, Standing(replace(origin, density=density)), starts).run(False)
+    samples = SamplingRun(settings, RunState(replace(origin, density=density)), starts).run(False)
     return {
         "groups": {group: getattr(samples, group) for group in GROUPS},
         "cost": samples.cost,

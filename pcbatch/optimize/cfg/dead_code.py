@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import is_cheap
 from pcbatch.ir.analysis.dataflow import live_after_each_op
+from pcbatch.ir.analysis.speculatable import is_cheap
 from pcbatch.optimize.cfg.control_flow import Graph
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import is_cheap, work
+from pcbatch.ir.analysis.speculatable import is_cheap, work
 from pcbatch.ir.payload import Cast, Choose, Copy
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType

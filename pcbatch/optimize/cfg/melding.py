@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import calls_opaque
+from pcbatch.ir.analysis.speculatable import calls_opaque
 from pcbatch.ir.expressions import Constant, Expression, Items
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.rewrite.renaming import renamed

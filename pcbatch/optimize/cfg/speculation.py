@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.cheap_code import is_cheap, work
+from pcbatch.ir.analysis.speculatable import is_cheap, work
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
 from pcbatch.optimize.cfg.if_conversion import MAX_WORK

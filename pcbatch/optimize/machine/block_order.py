@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pcbatch.ir.analysis.effects import calls_from, successors
-from pcbatch.ir.analysis.forks import groups
+from pcbatch.ir.analysis.parallel_call_groups import groups
 from pcbatch.ir.machine import Program, Return
 
 STARTS = 4

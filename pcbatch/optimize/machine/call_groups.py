@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.analysis.cheap_code import calls_opaque
 from pcbatch.ir.analysis.effects import onward, written
-from pcbatch.ir.analysis.forks import Step, arms, course
 from pcbatch.ir.analysis.live_tops import live_at_start
+from pcbatch.ir.analysis.parallel_call_groups import Step, arms, course
+from pcbatch.ir.analysis.speculatable import calls_opaque
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -32,10 +32,10 @@ from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType
-from pcbatch.optimize.machine import beneath
-from pcbatch.optimize.machine.early_values import DEPENDS, OPAQUE, STORED, Unknown, Values, together
+from pcbatch.optimize.machine import hoist_saved_values
 from pcbatch.optimize.machine.forked_calls import CallGroup, End
-from pcbatch.optimize.machine.joins import Joining
+from pcbatch.optimize.machine.hoisted_values import DEPENDS, OPAQUE, STORED, Unknown, Values, together
+from pcbatch.optimize.machine.join_blocks import Joining
 
 HELD = ("register", "cached stack")
 """Storage kinds with separate tops, where arguments and results of forked calls are passed."""
@@ -92,7 +92,9 @@ class Finder:
         """
         others, self.apart = self.apart, {}
         group = self._as_it_is(first)
-        while (lifted := beneath.lifted(self.program, first, self._beneath, self.live, self._fresh_name)) is not None:
+        while (
+            lifted := hoist_saved_values.lifted(self.program, first, self._beneath, self.live, self._fresh_name)
+        ) is not None:
             before, self.program = (self.program, self.apart), lifted
             self.apart = {}
             longer = self._as_it_is(first)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
-from pcbatch.ir.analysis.forks import Step
+from pcbatch.ir.analysis.parallel_call_groups import Step
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -22,8 +22,8 @@ from pcbatch.ir.machine import (
 )
 from pcbatch.ir.program import reads, writes
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.optimize.machine.early_values import Unknown
-from pcbatch.optimize.machine.joins import Fresh, Joining, copies
+from pcbatch.optimize.machine.hoisted_values import Unknown
+from pcbatch.optimize.machine.join_blocks import Fresh, Joining, copies
 
 Early = tuple[Piece, Statement, "str | None"]
 """A statement that may be computed early, the piece that it is of, and the condition under which it is."""

@@ -6,15 +6,15 @@
         push h1                                         (node = node_2) -> t = r; join b5
         pushjump b0, back to b4                 b3: ..  (as before)
     b4: pop h1; r = W @ [h1, r]; return         b4: ..  (as before)
-                                                b5: what b3 and b4 do, of s and t (`joins`)
+                                                b5: what b3 and b4 do, of s and t (`join_blocks`)
 
 What a later call is given is computed early, where the group begins: a slice of the statements in between, followed
 back through stacks and copies. If one of these depends on what an earlier call gives, the group ends before it. So the
 program in sequence stays as it is, but for what a later call needs that was saved before the group, which its first
-block takes off the stack and saves again (`beneath`); a lane that forks computes a few cheap statements twice.
-Statements that call what nothing is known of are not computed early, as they might be expensive. Calls in the arms of
-branches that come together again are of the group, too: a lane forks those to which its conditions lead, which are
-computed early.
+block takes off the stack and saves again (`hoist_saved_values`); a lane that forks computes a few cheap statements
+twice. Statements that call what nothing is known of are not computed early, as they might be expensive. Calls in the
+arms of branches that come together again are of the group, too: a lane forks those to which its conditions lead, which
+are computed early.
 
 The idea is that of Cilk's `spawn` and `sync` (Blumofe et al., PPoPP 1995), of futures (Halstead, TOPLAS 1985), and of
 the batches that TensorFlow Fold and DyNet find in graphs (Looks et al., ICLR 2017; Neubig et al., NIPS 2017).
@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from pcbatch.ir.analysis.callgraph import components
 from pcbatch.ir.analysis.effects import successors
-from pcbatch.ir.analysis.forks import Group
+from pcbatch.ir.analysis.parallel_call_groups import Group
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.call_groups import Finder, called_blocks
 

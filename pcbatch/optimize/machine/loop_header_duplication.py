@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcbatch.ir.analysis.cheap_code import is_cheap, work
-from pcbatch.ir.analysis.forks import groups
+from pcbatch.ir.analysis.parallel_call_groups import groups
+from pcbatch.ir.analysis.speculatable import is_cheap, work
 from pcbatch.ir.machine import Block, Branch, Jump, Piece, Program, PushJump, Statement
 from pcbatch.ir.program import Primitive, writes
 from pcbatch.ir.types import TensorType

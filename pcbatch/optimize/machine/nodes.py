@@ -101,7 +101,7 @@ class _Codes:
 
     def split(self, block: Block) -> Split:
         """The nodes of a block."""
-        seen = _Seen(self.program, block)
+        seen = _KnownNodes(self.program, block)
         moves = {name: seen.origin[name] for name in written(block) if name in seen.origin}
         made = [name for name in written(block) if name not in moves]
         early = [name for name in made if not seen.is_late(name)]
@@ -153,7 +153,7 @@ class _Codes:
         return tuple(map(str, again)), tuple(_texts(again)), tuple(dtypes)
 
 
-class _Seen:
+class _KnownNodes:
     """The sources of each name of a block, statement by statement: integers alone, or it is `late`."""
 
     def __init__(self, program: Program, block: Block):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis.cheap_code import calls_opaque, is_cheap
 from pcbatch.ir.analysis.effects import read, written
 from pcbatch.ir.analysis.live_tops import read_at_end
+from pcbatch.ir.analysis.speculatable import calls_opaque, is_cheap
 from pcbatch.ir.expressions import Input, Written, operation, path_of, walk
 from pcbatch.ir.machine import Block, Item, Piece, Program, Statement, Store, Straight, checked_sites
 from pcbatch.ir.payload import Compute, Copy

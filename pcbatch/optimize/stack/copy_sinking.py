@@ -23,8 +23,8 @@ from pcbatch.ir.analysis.scope import scope
 from pcbatch.ir.rewrite.mapping import map_blocks, popped, variables, without_unused
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import Type
-from pcbatch.optimize.stack.copies import parts_of, without_identities
-from pcbatch.optimize.stack.own_names import OwnNames
+from pcbatch.optimize.stack.copy_ops import parts_of, without_identities
+from pcbatch.optimize.stack.fresh_names import FreshNames
 
 
 def sink_copies(program: ir.Program) -> ir.Program:
@@ -72,7 +72,7 @@ class _Sinking:
         self.blocks = {block.label: block for block in program.blocks()}
         self.live: Mapping[str, Facts[Variables]] = liveness(program, comes_back=True)
         self.types = _types(program)
-        self.own = OwnNames(program)
+        self.own = FreshNames(program)
         self.storing: dict[tuple[str, frozenset[str]], dict[str, int]] = {}
 
     @cached_property

@@ -9,7 +9,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import liveness
 from pcbatch.ir.rewrite.mapping import map_blocks, map_variables
 from pcbatch.ir.rewrite.renaming import renamed
-from pcbatch.optimize.stack.own_names import OwnNames
+from pcbatch.optimize.stack.fresh_names import FreshNames
 
 
 def find_temporaries(program: ir.Program) -> ir.Program:
@@ -51,7 +51,7 @@ def _stored(program: ir.Program) -> set[str]:
 
 def _named_apart(program: ir.Program, stored: set[str]) -> ir.Program:
     """`program` with names of their own for values that would be `stored` for the sake of others."""
-    own = OwnNames(program)
+    own = FreshNames(program)
     live = liveness(program, comes_back=True)
 
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.reading.heads import Head
-from pcbatch.reading.meeting import Meeting
+from pcbatch.reading.meeting import ValueJoin
 from pcbatch.reading.phis import Path, Phi, value_at
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell, State
@@ -34,7 +34,7 @@ class Forgotten:
     """An object of the head of which nothing is known but that it is one."""
 
 
-class UntypedMeeting(Meeting):
+class UntypedMeeting(ValueJoin):
     """The joins of paths."""
 
     def missing(self, values: Sequence[Value | None], name: str) -> Value:

@@ -23,7 +23,7 @@ from pcbatch.reading.counters import Counted
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
 from pcbatch.reading.loops import MOST_TURNS, Turns
-from pcbatch.reading.meeting import End, Meeting
+from pcbatch.reading.meeting import End, ValueJoin
 from pcbatch.reading.operations import (
     CHOICE,
     GETITEM,
@@ -236,7 +236,7 @@ class Unknowns(AsWritten):
             self._doubtful.add(self.emitter)
         return found
 
-    def meeting(self, ends: Sequence[End]) -> Meeting:
+    def meeting(self, ends: Sequence[End]) -> ValueJoin:
         return UntypedMeeting(self, ends)
 
     def head(self, node: Any, phis: dict[Path, Phi], is_counted: bool) -> Head:

@@ -8,10 +8,10 @@ from typing import Any
 from pcbatch.errors import GradientError
 from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import leaves
+from pcbatch.runtime.adjoint.custom_gradient import check
 from pcbatch.runtime.adjoint.reverse import Reverse
-from pcbatch.runtime.adjoint.through import check
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 
 
 def gradients_by_example(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.replay import Replay
+from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.backends.protocol import Array
 
 
-class Flow:
+class GradientFlow:
     """The flow of one program's gradients."""
 
     def __init__(self, replay: Replay):

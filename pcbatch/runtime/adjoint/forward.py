@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.adjoint.put_aside import Aside, PutAside
+from pcbatch.runtime.adjoint.residual_storage import Aside, ResidualStore
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.segments import Snapshot
 
 _Carried = tuple[Sequence[Array], Aside, Array]
 """The last segment, packed without its tape, the store so far, and the number of segments."""
@@ -21,7 +21,7 @@ _Carried = tuple[Sequence[Array], Aside, Array]
 class Forward:
     """The forward pass, taped, of one program; the segments that it compiles are counted in `statistics`."""
 
-    def __init__(self, segments: Segments, put_aside: PutAside, *, jit: bool, statistics: Statistics):
+    def __init__(self, segments: Segments, put_aside: ResidualStore, *, jit: bool, statistics: Statistics):
         self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
         self.program, self.layout = segments.context.program, segments.layout
         self.jit, self.statistics = jit, statistics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pcbatch.runtime.adjoint.way import Way
+from pcbatch.runtime.adjoint.vjp import TapedProgram
 from pcbatch.runtime.backends.protocol import Array
 
 
@@ -15,8 +15,8 @@ class Natively(Protocol):
     def gradients(
         self, arrays: Sequence[Array], upstream: Sequence[Array | None], lanes: int
     ) -> list[Array | None] | None:
-        """See `Way.gradients`; `arrays` are of arguments and shared operands. None where a record would be too long."""
+        """See `TapedProgram.gradients`; `arrays` are arguments and shared operands. None if a record gets too long."""
 
 
-MakeNative = Callable[[Way], Natively | None]
+MakeNative = Callable[[TapedProgram], Natively | None]
 """Makes the giver of gradients of a way's program by native code; None where there is none."""

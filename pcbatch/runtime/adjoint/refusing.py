@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pcbatch.errors import PrimitiveError, in_gradient
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.error_translation import explaining
 
 
 @contextlib.contextmanager

@@ -9,28 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.analysis.forks import forking, groups, without_forks
+from pcbatch.ir.analysis.parallel_call_groups import forking, groups, without_forks
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import Merging
+from pcbatch.runtime.adjoint.captured_operands import with_hidden
+from pcbatch.runtime.adjoint.external_block_tapes import ExternalBlockTapes
 from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
-from pcbatch.runtime.adjoint.forks.way import ForkedWay
-from pcbatch.runtime.adjoint.hidden import with_hidden
-from pcbatch.runtime.adjoint.mixing import Mixing
+from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.natively import MakeNative, Natively
 from pcbatch.runtime.adjoint.tangent import tangent_program
 from pcbatch.runtime.adjoint.tape import Sizes, Sources
 from pcbatch.runtime.adjoint.text import print_adjoint
-from pcbatch.runtime.adjoint.way import Taped, Way
+from pcbatch.runtime.adjoint.vjp import TapedProgram, TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.learned import Learned
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Statistics
-from pcbatch.runtime.machine.pools import Pools
-from pcbatch.runtime.machine.rooms import Rooms
+from pcbatch.runtime.machine.pool_sizing import Pools
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
 
@@ -53,7 +53,7 @@ class Forks:
     for several numbers of lanes.
     """
 
-    learned: Learned
+    learned: ForkFeedback
     limit: int
     most: int | None = None
     because: Callable[[str], None] = lambda why: None
@@ -61,13 +61,13 @@ class Forks:
     least: int = 0
 
 
-class Reverse(Way):
+class Reverse(TapedProgram):
     """Runs one program taped, in lockstep, and gives gradients. Compiled once for each room of lanes.
 
     `tape` says what is put aside of each segment: a name of `POLICIES`. With `mixing` runs from ordinary code may have
     other code between blocks that are taped, if it pays; `lockstep` are the blocks that are left to the machine then.
     `most`, if that is given, is how many rows of a block a run may have inside a caller's compiled program; `is_fixed`:
-    it is for such a one (`fixed.py`). With `forks` runs from ordinary code fork the groups of calls of `program`.
+    it is for such a one (`static_size.py`). With `forks` runs from ordinary code fork the groups of calls of `program`.
     Stacks have room for `capacity` calls at first, if that is known. Gradients of runs from ordinary code are given
     `natively`, if that can be.
     """
@@ -88,9 +88,9 @@ class Reverse(Way):
         compaction: Compaction | None = DEFAULT,
         merging: Merging | None = None,
         tape: str = "keep",
-        mixing: Mixing | None = None,
+        mixing: ExternalBlockTapes | None = None,
         lockstep: frozenset[int] | None = None,
-        rooms: Rooms | None = None,
+        rooms: BatchBuckets | None = None,
         forks: Forks | None = None,
         most: int | None = None,
         is_fixed: bool = False,
@@ -218,7 +218,7 @@ class Reverse(Way):
         return isinstance(lanes, int) and lanes > 0 and self.backend.runs_now() and self.native is not None
 
     def pulled_back(
-        self, taped: Taped | None, arrays: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+        self, taped: TapedRun | None, arrays: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """See `gradients`: of a run on `arrays` that is `taped`; None: of one that is made again."""
         if taped is None and self.is_native(lanes):
@@ -238,7 +238,7 @@ class Reverse(Way):
 
     # -- forward -------------------------------------------------------------------------------------------------------
 
-    def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
+    def run(self, arrays: Sequence[Array], lanes: Any) -> TapedRun:
         """Run `lanes` lanes on such arrays, taped."""
         if self.forked is not None and self._forks is not None:
             if self._forks.most is None or self.backend.runs_now():
@@ -246,7 +246,7 @@ class Reverse(Way):
             self._forks.because(MOST_IN_GRAPH)
         return self._in_sequence(arrays, lanes)
 
-    def _in_sequence(self, arrays: Sequence[Array], lanes: Any) -> Taped:
+    def _in_sequence(self, arrays: Sequence[Array], lanes: Any) -> TapedRun:
         """The same, with calls made one after the other."""
         if self._larger is not None:
             return self._larger.run(arrays, lanes)
@@ -261,7 +261,7 @@ class Reverse(Way):
             self._larger = self._anew(sources=self._sources, by_lane=self.by_lane, sizes=sizes, capacity=way.capacity)
         return taped
 
-    def run_mixed(self, arrays: Sequence[Array], lanes: int, room: int) -> Taped:
+    def run_mixed(self, arrays: Sequence[Array], lanes: int, room: int) -> TapedRun:
         """The same; where a lane lacks room on its stacks, once more on larger ones, on which the next run begins."""
         largest, first = self.limits.largest_capacity, self.capacity
         while True:

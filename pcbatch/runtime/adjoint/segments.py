@@ -16,13 +16,13 @@ from typing import Any
 from pcbatch.runtime.adjoint.record import TapedRunner, runner
 from pcbatch.runtime.adjoint.tape import Tapes
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine import admission
+from pcbatch.runtime.machine.array_specs import ArraySpec
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.held import Held
-from pcbatch.runtime.machine.legs import Legs, Snapshot
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.programs import NO_BUDGET
+from pcbatch.runtime.machine.segments import Legs, Snapshot
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Segments:
         return {"pc", "room", *self.layout.all_stacks}.union(*self.legs.loop.guarded.changes)
 
     @property
-    def held(self) -> list[Held]:
+    def held(self) -> list[ArraySpec]:
         """The contents of each array that changes, for a lane."""
         return [self.layout.arrays[key] for key in self.keys if key in self.changed]
 
@@ -77,7 +77,7 @@ class Segments:
         lacking = self._lacking(after)
         goes_on = self.backend.any(after["pc"] < self.layout.start)
         tape = {key: after.pop(key) for key in blank}
-        state, outputs = ends.finish(self.backend, self.layout, pool, {**snapshot.state, **after}, {})
+        state, outputs = admission.finish(self.backend, self.layout, pool, {**snapshot.state, **after}, {})
         return Segment(replace(snapshot, state=state, counters=counters, outputs=outputs), tape, goes_on, lacking)
 
     def _lacking(self, state: State) -> Array:

@@ -38,7 +38,7 @@ class Sizes:
     """The sizes of tapes: so many whole `batches`, and more up to so many `rows` or `bytes` of an array.
 
     Where it `guesses`, no more than a lane has that runs a block as often as its longest argument has elements.
-    Of so many beginnings of segments, an even number, and more up to so many bytes, `beginnings.py` keeps track.
+    Of so many beginnings of segments, an even number, and more up to so many bytes, `checkpointing.py` keeps track.
     """
 
     guesses: bool = True

@@ -32,9 +32,9 @@ from typing import Any
 
 from pcbatch.ir.machine import Piece, Store
 from pcbatch.ir.text.lines import INDENT
-from pcbatch.runtime.adjoint.beside import Beside
-from pcbatch.runtime.adjoint.names import Names
-from pcbatch.runtime.adjoint.replay import Replay
+from pcbatch.runtime.adjoint.backward_sweep import Replay
+from pcbatch.runtime.adjoint.block_vjp_info import Names
+from pcbatch.runtime.adjoint.shared_operand_vjp import SharedOperandVjp
 from pcbatch.runtime.adjoint.tape import BlockTape, residual_field
 
 
@@ -74,8 +74,8 @@ def _tape(tape: BlockTape, replay: Replay) -> Iterator[str]:
         yield f"{INDENT}{field}: {type_}{made.get(field, '')}"
 
 
-def _undone(names: Names, beside: list[Beside]) -> Iterator[str]:
-    """The steps in which a run of the block is undone, in their order: see `undo.Undoing`."""
+def _undone(names: Names, beside: list[SharedOperandVjp]) -> Iterator[str]:
+    """The steps in which a run of the block is undone, in their order: see `block_vjp.BlockVjp`."""
     active, linear = names.tapes.activity.variables, names.tape.linear
     count = dict.fromkeys((push.variable for push in names.pushes), 0)
     for push in names.pushes:
@@ -109,7 +109,7 @@ def _where(item: Piece | Store) -> str:
     return "" if item.predicate is None else f"  if {item.predicate}"
 
 
-def _piece(piece: Piece, written: list[str], each: Beside, names: Names) -> Iterator[str]:
+def _piece(piece: Piece, written: list[str], each: SharedOperandVjp, names: Names) -> Iterator[str]:
     linear, active = each.linear, names.tapes.activity.variables
     by_element = {element.read for element in linear.elements}
     if linear.is_late:

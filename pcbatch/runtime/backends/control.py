@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.arrays import Array
-from pcbatch.runtime.store.opening import Name
+from pcbatch.runtime.store.cache_session import Name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Launch:
     threads: int
 
 
-class Ended(Protocol):
+class RunOutcome(Protocol):
     """The end of a run, as `Control.checked_values` needs it; see `runtime.machine.outcome`."""
 
     @property
@@ -266,7 +266,7 @@ class Control(Protocol):
     def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
         """`function()` where a caller's program runs in the process that it was traced in, else `otherwise()`."""
 
-    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+    def checked_values(self, program: Program, ended: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         """The results inside a caller's program, which when run raises if a lane failed, before it uses them.
 
         The error names the lane and shows the text of its fault with the values filled in. `texts[site]` is one text,

@@ -55,7 +55,7 @@ class Kernels:
 
 
 @dataclass(frozen=True)
-class Together:
+class BatchSensitivity:
     """The ways in which a piece depends on the number of rows that are computed together.
 
     `rounds`: the last bits of a row's floats may depend on it. `shares`: rows are multiplied by something that all
@@ -257,7 +257,7 @@ class Pieces(Protocol):
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         """Split the `cost` over the lines of the piece's body: one number for each of its `spans`."""
 
-    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
         """Return how `piece` depends on the number of rows that are computed together."""
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pcbatch.runtime.backends.arrays import Array, Arrays, State
-from pcbatch.runtime.backends.control import Control, Ended, Explanation, Further, Launch, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.control import Control, Explanation, Further, Launch, Lowering, PullBack, RunOutcome, Spec
 from pcbatch.runtime.backends.host import Host
 from pcbatch.runtime.backends.pieces import Pieces
 
@@ -18,7 +18,6 @@ __all__ = [
     "Arrays",
     "Backend",
     "Control",
-    "Ended",
     "Explanation",
     "Further",
     "Host",
@@ -26,6 +25,7 @@ __all__ = [
     "Lowering",
     "Pieces",
     "PullBack",
+    "RunOutcome",
     "Spec",
     "State",
 ]

@@ -27,11 +27,11 @@ from pcbatch.runtime.llvm.function import Builder, Function, hand_out, row_of
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.interface import POINTER, Arguments, Interface, Result, place
 from pcbatch.runtime.llvm.lane import Lane, PieceCode, Places
-from pcbatch.runtime.llvm.records import RecordingBlock, Tape, records
+from pcbatch.runtime.llvm.lane_tape import RecordingBlock, Tape, records
+from pcbatch.runtime.llvm.lane_vjp import Adjoints, BackCode, WayBack, active_leaves, adjoint_group, sums_of
 from pcbatch.runtime.llvm.stacks import Frame, Storage
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import INT64, by_dtype
-from pcbatch.runtime.llvm.undoing import Adjoints, BackCode, WayBack, active_leaves, adjoint_group, sums_of
 
 
 @dataclass(frozen=True)

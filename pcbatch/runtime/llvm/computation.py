@@ -2,7 +2,7 @@
 
 Numbers are computed as they come. An array is computed element by element where it is used, as XLA fuses loops: an
 operation on arrays only says how to compute one of its numbers. It is written to memory where it would be computed
-several times over, and where its operation has no such form (`shaping`, `reducing`, `control`).
+several times over, and where its operation has no such form (`shaping`, `reducing`, `hlo_control`).
 """
 
 from __future__ import annotations

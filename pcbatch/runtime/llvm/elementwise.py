@@ -12,8 +12,8 @@ from typing import Any
 import llvmlite.ir as ir
 
 from pcbatch.runtime.llvm import complex_numbers, vector_library
-from pcbatch.runtime.llvm.functions import call
 from pcbatch.runtime.llvm.hlo import UnsupportedError
+from pcbatch.runtime.llvm.library_calls import call
 from pcbatch.runtime.llvm.types import BIT, Number, by_name
 
 Builder = Any

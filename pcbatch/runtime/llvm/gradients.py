@@ -10,23 +10,23 @@ import numpy as np
 
 from pcbatch.errors import PcbatchError
 from pcbatch.once import once
-from pcbatch.runtime.adjoint.way import Way
+from pcbatch.runtime.adjoint.vjp import TapedProgram
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm.backward import BackwardInterface, BackwardTranslation
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Limits
-from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
+from pcbatch.runtime.llvm.machine_code import MachineCode, StoredCode
+from pcbatch.runtime.llvm.multithreading import LaneCost
 from pcbatch.runtime.llvm.program import NativeCode, TapeLengthError, Written
-from pcbatch.runtime.llvm.threads import LaneCost
 from pcbatch.runtime.llvm.types import Number
-from pcbatch.runtime.store.opening import Name
+from pcbatch.runtime.store.cache_session import Name
 
 SUMS = 1 << 26
 """Bytes of the sums of lanes that run together: beyond that some run after the others."""
 
 
-def natively(way: Way) -> LlvmGradients | None:
+def natively(way: TapedProgram) -> LlvmGradients | None:
     """The giver of gradients of a way's program by native code; None where something in it has none."""
     try:
         return LlvmGradients(way)
@@ -37,7 +37,7 @@ def natively(way: Way) -> LlvmGradients | None:
 class LlvmGradients:
     """Gives the gradients of runs of one program; `UnsupportedError` where no native code is made of that."""
 
-    def __init__(self, way: Way):
+    def __init__(self, way: TapedProgram):
         self.way, self.backend, limits = way, way.backend, Limits(way.limits.max_depth, way.limits.max_steps)
         self.interface = BackwardInterface(way.program, way.tapes)
         translation = BackwardTranslation(way.program, way.backend, limits, tapes=way.tapes)
@@ -49,7 +49,7 @@ class LlvmGradients:
     def _code(self) -> NativeCode:
         way, longest = self.way, CPU.tape_bytes if self.way.tape == "replay" else None
         with way.statistics.timed():
-            kept = Kept(Name(self._digest, ("gradients",), way.statistics.note), self.backend)
+            kept = StoredCode(Name(self._digest, ("gradients",), way.statistics.note), self.backend)
             code = kept.found
             if code is None:
                 way.statistics.compilations += 1

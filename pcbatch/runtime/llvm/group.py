@@ -10,15 +10,15 @@ from typing import Any
 import llvmlite.ir as ir
 
 from pcbatch.ir.machine import Piece, Program
-from pcbatch.runtime.llvm import elementwise, together
+from pcbatch.runtime.llvm import elementwise, simd_tile
 from pcbatch.runtime.llvm.code import Array, Code
-from pcbatch.runtime.llvm.functions import call
 from pcbatch.runtime.llvm.hlo import Instruction, Module, TupleShape
 from pcbatch.runtime.llvm.interface import ENDED, FAILED, REACHED, STATUS, STOPPED, Arguments, Interface, Result, place
 from pcbatch.runtime.llvm.lane import Limits, Places, Setting
+from pcbatch.runtime.llvm.library_calls import call
 from pcbatch.runtime.llvm.operations import ALIKE
+from pcbatch.runtime.llvm.simd_tile import BETWEEN_POLLS, Group, Labels
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
-from pcbatch.runtime.llvm.together import BETWEEN_POLLS, Group, Labels
 from pcbatch.runtime.llvm.types import BIT, INT64, Number, by_dtype, by_name
 
 MOST_BLOCKS = 16
@@ -111,7 +111,7 @@ class Groups:
         labels = Labels(stopped, blocks, following)
         self._begin()
         builder.branch(starting)
-        together.emit(group, labels)
+        simd_tile.emit(group, labels)
 
         builder.position_at_end(end)
         ended = builder.load(group.ended, typ=group.bits)

@@ -22,7 +22,7 @@ from pcbatch.runtime.llvm import compiler, frame_text, interface
 from pcbatch.runtime.llvm.frame_text import about, buffers, length, load, store
 from pcbatch.runtime.llvm.interface import Interface
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces
-from pcbatch.runtime.llvm.threads import LaneCost, Part
+from pcbatch.runtime.llvm.multithreading import LaneCost, Part
 
 SLOTS = 8
 """Maximal number of threads that run lanes at a time without Python."""

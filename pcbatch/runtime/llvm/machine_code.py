@@ -10,9 +10,9 @@ from pcbatch.interrupts import is_main, waited
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.function import Function
-from pcbatch.runtime.store import opening
+from pcbatch.runtime.store import cache_session
+from pcbatch.runtime.store.cache_session import Name, Store
 from pcbatch.runtime.store.folder import Entry
-from pcbatch.runtime.store.opening import Name, Store
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class MachineCode:
         return cls(waited(make, lambda: None) if is_main() else make(), function.arena_bytes)
 
 
-class Kept:
+class StoredCode:
     """The machine code that a cache on disk has under a name: `found`, None where there is none, or no name."""
 
     def __init__(self, name: Name | None, backend: Backend):
-        self._store: Store | None = opening.current()
+        self._store: Store | None = cache_session.current()
         self._entry: Entry | None = None
         self.found: MachineCode | None = None
         if self._store is None or name is None:

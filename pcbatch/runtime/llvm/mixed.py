@@ -18,23 +18,23 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.llvm.among import NativeBlocks, native_blocks, with_tops_apart
-from pcbatch.runtime.machine.legs import Legs
+from pcbatch.runtime.llvm.region_handler import NativeBlocks, native_blocks, with_tops_apart
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.native_executable import NativeExecutable
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.programs import NO_BUDGET
-from pcbatch.runtime.machine.returned import Returned
-from pcbatch.runtime.machine.rooms import Rooms
+from pcbatch.runtime.machine.result_packing import Returned
+from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.machine.whole import WholeRuns
 
 SHOWN = 4
 """Maximal number of blocks in lockstep that are called by name."""
 
 
-class MixedProgram(WholeRuns):
+class MixedProgram(NativeExecutable):
     """Runs the program of a machine: blocks of `lockstep` for all lanes together, the others natively.
 
     `why` says why not all are; pieces are traced within `tracing`.
@@ -93,7 +93,7 @@ class MixedProgram(WholeRuns):
         return replace(chunked, native=tuple(native))
 
     @property
-    def rooms(self) -> Rooms:
+    def rooms(self) -> BatchBuckets:
         return self.machine.rooms
 
     def _check(self, lanes: int) -> None:

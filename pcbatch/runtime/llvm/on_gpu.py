@@ -17,7 +17,7 @@ from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
 from pcbatch.runtime.llvm.interface import NEEDS_ROOM, STOPPED, Interface
 from pcbatch.runtime.llvm.kernel import Kernel
 from pcbatch.runtime.llvm.program import LlvmProgram
-from pcbatch.runtime.machine.explaining import explaining
+from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run

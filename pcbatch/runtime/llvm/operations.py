@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pcbatch.runtime.llvm.code import Array, Code
 from pcbatch.runtime.llvm.computation import BASIC, Arguments, Evaluation, Operations
-from pcbatch.runtime.llvm.control import CONTROL
 from pcbatch.runtime.llvm.hlo import Module
+from pcbatch.runtime.llvm.hlo_control import CONTROL
 from pcbatch.runtime.llvm.reducing import REDUCING
 from pcbatch.runtime.llvm.shaping import SHAPING
 

@@ -14,7 +14,7 @@ from pcbatch.ir.status import LaneStatus
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import interface as native
-from pcbatch.runtime.llvm import threads
+from pcbatch.runtime.llvm import multithreading
 from pcbatch.runtime.llvm.compiler import loaded, width
 from pcbatch.runtime.llvm.function import Function
 from pcbatch.runtime.llvm.group import GROUPS, may_be_for_groups
@@ -22,19 +22,19 @@ from pcbatch.runtime.llvm.handler import Handler
 from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
 from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
-from pcbatch.runtime.llvm.machine_code import Kept, MachineCode
+from pcbatch.runtime.llvm.machine_code import MachineCode, StoredCode
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces, address
+from pcbatch.runtime.llvm.multithreading import LaneCost, Part
 from pcbatch.runtime.llvm.ptx import ptx
-from pcbatch.runtime.llvm.threads import LaneCost, Part
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.native_executable import NativeExecutable
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
-from pcbatch.runtime.machine.rooms import Rooms
-from pcbatch.runtime.machine.whole import WholeRuns
 
 
-class LlvmProgram(WholeRuns):
+class LlvmProgram(NativeExecutable):
     """Runs the program of a machine as native code; the machine does the rest.
 
     These are runs in slices and runs of no lanes. `UnsupportedError` where there is something in the program of which
@@ -71,7 +71,7 @@ class LlvmProgram(WholeRuns):
         return workspaces.capacity + 1 if interface.storage.has_calls else 0
 
     @property
-    def rooms(self) -> Rooms:
+    def rooms(self) -> BatchBuckets:
         return self.machine.rooms
 
     def program_for(self, lanes: Any) -> Program:
@@ -101,15 +101,15 @@ class LlvmProgram(WholeRuns):
     def _counting(self) -> NativeCode:
         return self._compiled(*self._looked_up(counts=True), counts=True)
 
-    def _looked_up(self, counts: bool) -> tuple[Kept, Function | None]:
+    def _looked_up(self, counts: bool) -> tuple[StoredCode, Function | None]:
         """The entry of the cache on disk, and the function to be compiled if that is empty."""
-        kept = Kept(self.machine.programs.name_of("llvm", counts, self.limits, self._width), self.backend)
+        kept = StoredCode(self.machine.programs.name_of("llvm", counts, self.limits, self._width), self.backend)
         if kept.found is not None:
             return kept, None
         with self.statistics.tracing(counts=False):
             return kept, self.translation.function(counts)
 
-    def _compiled(self, kept: Kept, function: Function | None, counts: bool) -> NativeCode:
+    def _compiled(self, kept: StoredCode, function: Function | None, counts: bool) -> NativeCode:
         with self.statistics.timed():
             code = kept.found
             if code is None:
@@ -270,7 +270,7 @@ class NativeCode:
 
     def run_part(self, addresses: Sequence[int], found: Running, part: Part, cost: LaneCost) -> None:
         """Run the lanes of a part, on all cores where their `cost` is worth it, which learns from it."""
-        threads.run(partial(self.run, addresses, found), part, cost, found.stop)
+        multithreading.run(partial(self.run, addresses, found), part, cost, found.stop)
 
     def run_rest(self, addresses: Sequence[int], part: Part, cost: LaneCost) -> None:
         """The same, of a run in a graph."""

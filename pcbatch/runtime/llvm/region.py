@@ -25,13 +25,13 @@ from pcbatch.ir.analysis import effects
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import frame_text
 from pcbatch.runtime.llvm.code import Code, scalar
-from pcbatch.runtime.llvm.extent import EXECUTIONS, Extent
 from pcbatch.runtime.llvm.function import Function, captured_arrays
 from pcbatch.runtime.llvm.hlo import Module, UnsupportedError
 from pcbatch.runtime.llvm.interface import NAME as RUN
 from pcbatch.runtime.llvm.interface import POINTER, place
 from pcbatch.runtime.llvm.kernel import ON_STACK, STACK, THREAD, THREADS
 from pcbatch.runtime.llvm.lane import Limits, Places, Setting, State
+from pcbatch.runtime.llvm.native_blocks import EXECUTIONS, Extent
 from pcbatch.runtime.llvm.one_lane import OneLane
 from pcbatch.runtime.llvm.stacks import Storage
 from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype

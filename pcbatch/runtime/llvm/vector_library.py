@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 
-from pcbatch.runtime.llvm.functions import call as call_declared
+from pcbatch.runtime.llvm.library_calls import call as call_declared
 from pcbatch.runtime.llvm.types import INT32, Number
 
 LIBRARY = "libmvec.so.1"

@@ -10,11 +10,11 @@ from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.optimize.machine.merging import Merging
 from pcbatch.optimize.machine.predication import Predication
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.elsewhere import Elsewhere
+from pcbatch.runtime.machine.external_blocks import ExternalBlocks
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
-from pcbatch.runtime.schedules.trip import Schedule
+from pcbatch.runtime.schedules.schedule_step import Schedule
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Context:
     predication: Predication | None = None
     trace: int = 0
     counts: bool = True
-    elsewhere: Elsewhere | None = None
+    elsewhere: ExternalBlocks | None = None
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
     @property

@@ -2,12 +2,12 @@
 
 A run begins with some lanes for each example, or with what the runs before it could have used (`pools`). Where lanes
 find no free ones any more, or no room on their stacks, the run stops at the end of a trip, its state is enlarged
-(`growing`), and it goes on from there, by the program of the next size: nothing is computed twice.
+(`pool_growth`), and it goes on from there, by the program of the next size: nothing is computed twice.
 
 Examples that are given up, as one of their lanes has failed or has taken too many steps, and those whose lanes wait
-where the limit of bytes is reached, are run again by the machine without forks (`leftover`), which says what becomes of
-them. That machine also runs what becomes part of a caller's graph. Taped runs have a way, runs in slices have legs of
-their own (`forked_slices`).
+where the limit of bytes is reached, are run again by the machine without forks (`sequential_fallback`), which says what
+becomes of them. That machine also runs what becomes part of a caller's graph. Taped runs have a way, runs in slices
+have legs of their own (`forked_slices`).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis.forks import forking
+from pcbatch.ir.analysis.parallel_call_groups import forking
 from pcbatch.ir.machine import Chunks, Program
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.forked_legs import ForkedLegs, Standing
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
+from pcbatch.runtime.machine.error_translation import explaining
+from pcbatch.runtime.machine.fork_feedback import ForkFeedback
+from pcbatch.runtime.machine.fork_segments import ForkedLegs, ForkSegmentState
 from pcbatch.runtime.machine.forking import Report
-from pcbatch.runtime.machine.growing import grown, wanting
-from pcbatch.runtime.machine.learned import Learned
-from pcbatch.runtime.machine.leftover import completed, left_over, one_after_another
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
-from pcbatch.runtime.machine.pools import MOST_GROWTH, Pools, Size
-from pcbatch.runtime.machine.programs import NO_BUDGET
+from pcbatch.runtime.machine.pool_growth import grown, wanting
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, Pools, Size
+from pcbatch.runtime.machine.sequential_fallback import completed, left_over, one_after_another
 from pcbatch.runtime.machine.state import Layout
 
 IN_GRAPH = (
@@ -47,7 +47,7 @@ IN_XLA = (
 
 
 @dataclass(frozen=True)
-class Told:
+class ForkSummary:
     """Statistics of a run of some `examples`: its `report`, and its successive numbers of `lanes`."""
 
     report: Report
@@ -55,11 +55,11 @@ class Told:
     examples: int
     left: int = 0
 
-    def __add__(self, other: Told) -> Told:
+    def __add__(self, other: ForkSummary) -> ForkSummary:
         one, two = self.report, other.report
         report = Report(one.forked + two.forked, max(one.most, two.most), one.short + two.short, 0, 0, 0)
         lanes = max(self.lanes, other.lanes, key=max)
-        return Told(report, lanes, self.examples + other.examples, self.left + other.left)
+        return ForkSummary(report, lanes, self.examples + other.examples, self.left + other.left)
 
     def __str__(self) -> str:
         report, left = self.report, self.left
@@ -86,7 +86,7 @@ class ForkedMachine:
         sequel: Machine,
         *,
         spread: int = CPU.spread,
-        learned: Learned | None = None,
+        learned: ForkFeedback | None = None,
         limit: int = CPU.lane_bytes,
         least: int = 0,
     ):
@@ -99,7 +99,7 @@ class ForkedMachine:
         context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
         largest, most = limits.largest_capacity, machine.max_lanes
-        learned = Learned(spread) if learned is None else learned
+        learned = ForkFeedback(spread) if learned is None else learned
         self.pools = Pools(context.layout, largest, learned, limit=limit, least=least, most=most)
         self.form = "lockstep, calls forked"
         self.in_sequence: dict[str, None] = {}
@@ -165,7 +165,7 @@ class ForkedMachine:
     def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
         """A run, of a part of the examples after another where not all are run at once."""
         count, first = len(self.legs.legs.layout.inputs), self.backend.constant
-        runs: list[tuple[Outcome, Told]] = []
+        runs: list[tuple[Outcome, ForkSummary]] = []
         begun = 0
         while begun < examples:
             some = self.pools.at_once(examples - begun)
@@ -177,7 +177,7 @@ class ForkedMachine:
         told = functools.reduce(operator.add, (told for _, told in runs))
         return noted(one_after_another([outcome for outcome, _ in runs]), told)
 
-    def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, Told]:
+    def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, ForkSummary]:
         with self.compiling():
             size = self.pools.of(examples)
             given = self.machine.extended(arrays, examples, size.pool.examples)
@@ -217,7 +217,7 @@ class ForkedMachine:
 
     def _ended(
         self, size: Size, found: Sequence[Array], given: Sequence[Array], examples: int
-    ) -> tuple[Standing, Told]:
+    ) -> tuple[ForkSegmentState, ForkSummary]:
         """Complete a run from here, on larger and larger pools if needed; return its statistics, too."""
         now = self.legs.standing(size, found)
         report, lanes_so_far, growth = now.report, [size.pool.lanes], MOST_GROWTH
@@ -237,13 +237,13 @@ class ForkedMachine:
             report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         learned = self.pools.learned
         learned.learn(lambda lesson: self.pools.after(lesson, size, now.size, report, examples))
-        return now, Told(report, tuple(lanes_so_far), examples)
+        return now, ForkSummary(report, tuple(lanes_so_far), examples)
 
-    def _fewer(self, now: Standing, examples: int) -> int | None:
+    def _fewer(self, now: ForkSegmentState, examples: int) -> int | None:
         """Return the number of examples; None if they fill their room."""
         return None if examples == now.size.pool.examples else examples
 
-    def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: Told) -> tuple[Outcome, Told]:
+    def _completed(self, outcome: Outcome, arrays: Sequence[Array], told: ForkSummary) -> tuple[Outcome, ForkSummary]:
         """Complete the outcome with the examples that were left, and their statistics."""
         left = left_over(outcome)
         return completed(outcome, left, self._sequel, arrays), replace(told, left=left.size)
@@ -255,6 +255,6 @@ class ForkedMachine:
             yield
 
 
-def noted(outcome: Outcome, told: Told) -> Outcome:
+def noted(outcome: Outcome, told: ForkSummary) -> Outcome:
     """Return the outcome, with the statistics of its calls."""
     return replace(outcome, notes=(*outcome.notes, (None, str(told))))

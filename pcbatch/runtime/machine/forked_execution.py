@@ -6,7 +6,7 @@ import functools
 import operator
 from typing import Any
 
-from pcbatch.ir.analysis.forks import Group
+from pcbatch.ir.analysis.parallel_call_groups import Group
 from pcbatch.ir.machine import Branch, Fork, ForkedCall, fork_of
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.machine.execution import Execution

@@ -16,18 +16,18 @@ import numpy as np
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine import admission
+from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.array_specs import to_stored
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.forking import GIVEN_UP
-from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
-from pcbatch.runtime.machine.growing import grown, wanting
-from pcbatch.runtime.machine.held import to_stored
-from pcbatch.runtime.machine.leftover import padded
-from pcbatch.runtime.machine.legs import QUEUE, Arrived, Legs, Snapshot
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pools import MOST_GROWTH, Size
-from pcbatch.runtime.machine.programs import NO_BUDGET
+from pcbatch.runtime.machine.pool_growth import grown, wanting
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, Size
+from pcbatch.runtime.machine.segments import QUEUE, Legs, SegmentResult, Snapshot
+from pcbatch.runtime.machine.sequential_fallback import padded
 
 
 class ForkedSlices:
@@ -62,11 +62,11 @@ class ForkedSlices:
         inputs = dict(zip(layout.inputs, given, strict=True))
         size = self._machine.pools.exactly(examples)
         state = self.forked.trips(size).start(inputs, size.capacity, examples)
-        outputs = ends.blank_outputs(backend, layout, examples)
+        outputs = admission.blank_outputs(backend, layout, examples)
         queue = dict.fromkeys(QUEUE, backend.constant(examples))
         return Snapshot(size.pool, state, self.forked.legs.loop.start(), inputs, outputs, queue)
 
-    def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
+    def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[SegmentResult, Outcome]:
         """Go on from `snapshot` for at most `trips` trips; `paused` lanes need `grown(arrived.snapshot)` to go on."""
         if not is_forked(snapshot):
             arrived, outcome = self.plain.leg(snapshot, shared, trips)
@@ -82,7 +82,7 @@ class ForkedSlices:
         after = replace(snapshot, state=self.forked.state(now), counters=self.forked.counters(now), outputs=outputs)
         can_run = now.report.can_run > 0
         left = not can_run and bool((np.asarray(outputs["status"]) == LaneStatus.UNFINISHED).any())
-        return Arrived(after, np.bool_(can_run), np.bool_(left)), now.returned.outcome(now.arrays)
+        return SegmentResult(after, np.bool_(can_run), np.bool_(left)), now.returned.outcome(now.arrays)
 
     def grown(self, snapshot: Snapshot) -> Snapshot | None:
         """The same run on more lanes or longer stacks, or in sequence; None if that cannot be."""

@@ -7,7 +7,7 @@ Lanes are kept in lists (`worklists`), so all that is done is done for the lanes
    tree run at once, then its nodes level by level;
 2. where a block forks, each row takes a free lane for each call and gives it what the call is given; its lane waits.
    Rows that find no free lanes stay where they are: others may come back. If none does, the leg ends with them there,
-   and the run goes on with more lanes (`pools`);
+   and the run goes on with more lanes (`pool_sizing`);
 3. a lane that has run a forked call is HANDED: of the calls of each group the last one to come back sends the lane that
    waits to the join block, which reads the results off the lanes that have them, and frees these;
 4. an example of which any lane has failed, or has taken too many steps, is given up: where its lanes are taken off a
@@ -32,14 +32,14 @@ from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU, Device
 from pcbatch.runtime.costs.estimate import dear_pieces
 from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.machine.admission import given_by
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.ends import given_by
-from pcbatch.runtime.machine.family import Family
+from pcbatch.runtime.machine.fork_join import ForkJoin
+from pcbatch.runtime.machine.fork_schedule import Routes
 from pcbatch.runtime.machine.forked_execution import ForkedExecution
 from pcbatch.runtime.machine.loop import TRIPS, Counters
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.routes import Routes
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import HELD
 from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
@@ -82,7 +82,7 @@ class Forking:
         self.expensive = [number for number, cost in enumerate(costs) if cost > CPU.native_work]
         self.routes = Routes(context.program, self.groups, self.expensive)
         self.few = few
-        self.family = Family(self.backend, self.layout, self.lists, self._cheap)
+        self.family = ForkJoin(self.backend, self.layout, self.lists, self._cheap)
         self.runners = {number: BlockRunner(context, number) for number in context.program.order}
 
     @property

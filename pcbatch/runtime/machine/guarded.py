@@ -17,8 +17,8 @@ from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.chunks import in_chunks
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.schedules.trip import Again, Turns
+from pcbatch.runtime.schedules.block_graph import BlockGraph
+from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts
 
 MOST_TURNS = 64
 """Maximal number of runs of a block in one trip: a run can be stopped between trips."""
@@ -29,7 +29,7 @@ MakeRunner = Callable[[Context, int], BlockRunner]
 
 
 @dataclass(frozen=True)
-class Visit:
+class BlockInvocation:
     """A block at which `lanes` lanes wait (a scalar), and the requests for its run."""
 
     number: int
@@ -45,7 +45,7 @@ class Visit:
     One that is handed from trip to trip costs nothing; XLA fills and copies a new one for every guard."""
 
 
-Form = Callable[[Visit, State, Array], tuple[State, Array]]
+Form = Callable[[BlockInvocation, State, Array], tuple[State, Array]]
 """`form(visit, state, go)`: the state after the block has run, and which lanes went on from it, or failed in it, so
 that their program counters are those of no block: bool `[lanes]`. `go` holds."""
 
@@ -53,7 +53,7 @@ that their program counters are those of no block: bool `[lanes]`. `go` holds.""
 class GuardedBlocks:
     """The blocks of one program, each under a guard that carries only its changes."""
 
-    def __init__(self, context: Context, flow: Flow, runner: MakeRunner = BlockRunner):
+    def __init__(self, context: Context, flow: BlockGraph, runner: MakeRunner = BlockRunner):
         self.context = context
         self.layout, self.limits, self.backend, self.flow = context.layout, context.limits, context.backend, flow
         self.blocks = context.program.blocks
@@ -78,7 +78,7 @@ class GuardedBlocks:
         """Return whether a run of the block has to count the lanes that come to wait at each of `followed`."""
         return bool(followed) and not self._all_arrive(number, followed)
 
-    def once(self, visit: Visit, predicate: Array, state: State) -> tuple[State, list[Array], Array | None]:
+    def once(self, visit: BlockInvocation, predicate: Array, state: State) -> tuple[State, list[Array], Array | None]:
         """Run the block once at most, where `predicate` holds: under a guard for each form that it may run in.
 
         Gives the state, how many lanes came to wait at each of the blocks that are followed, and the counter, if any.
@@ -93,7 +93,7 @@ class GuardedBlocks:
         arrived = [visit.lanes] * places if counter is None else backend.unstack(counter, places)
         return state, [backend.where(predicate, lanes, nobody) for lanes in arrived], counter
 
-    def _forms(self, visit: Visit, predicate: Array) -> list[tuple[Form, Array]]:
+    def _forms(self, visit: BlockInvocation, predicate: Array) -> list[tuple[Form, Array]]:
         """The forms in which the block may run, and where it runs in each: one of them where `predicate` holds."""
         chunks = visit.chunks
         if chunks is None:
@@ -105,7 +105,7 @@ class GuardedBlocks:
         return [(chunked, predicate & ~many), (self._whole, predicate & many)]
 
     def _guarded(
-        self, visit: Visit, form: Form, predicate: Array, state: State, counter: Array | None
+        self, visit: BlockInvocation, form: Form, predicate: Array, state: State, counter: Array | None
     ) -> tuple[State, Array | None]:
         """Run the block in one of its forms. Only what it changes goes through the conditional."""
         keys = self.changes[visit.number]
@@ -123,7 +123,7 @@ class GuardedBlocks:
         results = self.backend.guarded(predicate, block, before, places)
         return {**state, **dict(zip(keys, results, strict=False))}, None if counter is None else results[-1]
 
-    def unguarded(self, visit: Visit, state: State, go: Array, dear: frozenset[int]) -> tuple[State, Array]:
+    def unguarded(self, visit: BlockInvocation, state: State, go: Array, dear: frozenset[int]) -> tuple[State, Array]:
         """The state after the block has run, whoever waits there, if the scalar `go` holds, and for which lanes it has.
 
         A row is computed for every lane; those of lanes that do not wait there are junk. `dear` pieces, by their places
@@ -137,9 +137,9 @@ class GuardedBlocks:
         return after, ready
 
     def repeated(
-        self, visit: Visit, predicate: Array, state: State, again: Again, every: Array | int
-    ) -> tuple[State, list[Array], Turns, Array]:
-        """See `schedules.trip.Guarded`: the block in a loop of its own, in a batch of `every` lanes."""
+        self, visit: BlockInvocation, predicate: Array, state: State, again: Again, every: Array | int
+    ) -> tuple[State, list[Array], BlockCounts, Array]:
+        """See `schedules.schedule_step.Guarded`: the block in a loop of its own, in a batch of `every` lanes."""
         backend, number = self.backend, visit.number
         keys, places = self.changes[number], [number, *visit.followed]
         count = 3 + len(places)  # times, lanes, rows, who is left, who arrived elsewhere: a vector is one kernel
@@ -164,19 +164,19 @@ class GuardedBlocks:
         counts = backend.stack([nobody, nobody, nobody, visit.lanes, *(nobody for _ in visit.followed)])
         *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
         times, total, rows, left, *arrived = backend.unstack(counts, count)
-        turns = Turns(visit.lanes, times=times, lanes=total, rows=rows)
+        turns = BlockCounts(visit.lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
 
     def merged(
         self,
-        visit: Visit,
+        visit: BlockInvocation,
         members: Sequence[int],
         predicate: Array,
         state: State,
         again: Again | None,
         every: Array | int,
-    ) -> tuple[State, list[Array], dict[int, Turns], Array]:
-        """See `schedules.trip.Guarded`: several blocks, each for the lanes that wait there when its turn has come."""
+    ) -> tuple[State, list[Array], dict[int, BlockCounts], Array]:
+        """See `schedules.schedule_step.Guarded`: several blocks, each for the lanes that wait when its turn comes."""
         backend = self.backend
         keys = sorted({key for number in members for key in self.changes[number]})
         places, inside = [*members, *visit.followed], len(members)
@@ -205,10 +205,10 @@ class GuardedBlocks:
         counts = backend.stack([nobody, visit.lanes, *(nobody for _ in range(count - 2))])
         *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
         times, left, *rest = backend.unstack(counts, count)
-        turns = {number: Turns(visit.lanes, times=times, lanes=visit.lanes, rows=times) for number in members}
+        turns = {number: BlockCounts(visit.lanes, times=times, lanes=visit.lanes, rows=times) for number in members}
         if self.context.counts:
             turns = {
-                number: Turns(lanes, times=runs, lanes=lanes, rows=times * every)
+                number: BlockCounts(lanes, times=runs, lanes=lanes, rows=times * every)
                 for number, lanes, runs in zip(members, rest, rest[inside:], strict=False)
             }
         return {**state, **dict(zip(keys, after, strict=True))}, rest[len(rest) - len(visit.followed) :], turns, left
@@ -223,7 +223,7 @@ class GuardedBlocks:
 
         def arm(block: int) -> Callable[[], list[Array]]:
             def run() -> list[Array]:
-                visit = Visit(block, self.backend.constant(0), (), shared, chunks[block])
+                visit = BlockInvocation(block, self.backend.constant(0), (), shared, chunks[block])
                 form = self._whole if visit.chunks is None else partial(self._in_chunks, visit.chunks)
                 after, _ = form(visit, state, self.backend.equal(number, block))
                 return [after[key] for key in state]
@@ -253,12 +253,12 @@ class GuardedBlocks:
 
     # -- running blocks ------------------------------------------------------------------------------------------------
 
-    def _whole(self, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
+    def _whole(self, visit: BlockInvocation, state: State, go: Array) -> tuple[State, Array]:
         """The state after the block has computed a row for every lane, and which lanes went on from it."""
         ready = self.runners[visit.number].ready(state, go)
         return self._run(visit, state, Rows.of_all(self.backend, ready))
 
-    def _in_chunks(self, chunks: Chunks, visit: Visit, state: State, go: Array) -> tuple[State, Array]:
+    def _in_chunks(self, chunks: Chunks, visit: BlockInvocation, state: State, go: Array) -> tuple[State, Array]:
         """The same after it has computed so many rows at a time; lanes that failed in it are among the others."""
         keys = self.changes[visit.number]
 
@@ -273,7 +273,7 @@ class GuardedBlocks:
         after = in_chunks(self.backend, mask, chunks, run, [state[key] for key in keys], most)
         return {**state, **dict(zip(keys, after, strict=True))}, ready
 
-    def _run(self, visit: Visit, state: State, rows: Rows) -> tuple[State, Array]:
+    def _run(self, visit: BlockInvocation, state: State, rows: Rows) -> tuple[State, Array]:
         """The state after the block has run for `rows`, and which of them went on: bool `[rows]`.
 
         A run of a block is one such call, for all lanes, or a call for each of its chunks, in a loop. A recorder of

@@ -19,11 +19,11 @@ from pcbatch.runtime.costs.estimate import block_costs, block_rows, dear_pieces
 from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.guarded import MOST_TURNS, GuardedBlocks, MakeRunner, Visit
+from pcbatch.runtime.machine.guarded import MOST_TURNS, BlockInvocation, GuardedBlocks, MakeRunner
 from pcbatch.runtime.machine.recording import apart, recorded
-from pcbatch.runtime.schedules.flow import Flow
+from pcbatch.runtime.schedules.block_graph import BlockGraph
+from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, Trip
 from pcbatch.runtime.schedules.text import written
-from pcbatch.runtime.schedules.trip import Again, Trip, Turns
 
 Counters = dict[str, Array]
 """Counters, int64. `executions`, `active` and `rows`, `[blocks]`, count runs of each block, their lanes and their rows,
@@ -34,7 +34,7 @@ COUNTED = ("executions", "active", "rows")
 
 Carried = dict[str, Any]
 """The state that the loop carries from trip to trip. It has `state`, `waiting` (the lanes that wait at each block),
-`counters` and `arrivals`, one for each block that counts arrivals: see `guarded.Visit`."""
+`counters` and `arrivals`, one for each block that counts arrivals: see `guarded.BlockInvocation`."""
 
 INT32_MAX = 2**31 - 1
 
@@ -50,7 +50,7 @@ class Loop:
         self.layout, self.backend, self.trace = context.layout, context.backend, context.trace
         self.blocks = context.program.blocks
         self.sync = [number for number, block in enumerate(self.blocks) if block.sync or block.deferred is not None]
-        self.flow = Flow.of(context.program)
+        self.flow = BlockGraph.of(context.program)
         if context.elsewhere is not None:
             lockstep = context.elsewhere.lockstep
             if len(lockstep) == 1:  # there all lanes are that can run
@@ -70,7 +70,7 @@ class Loop:
         """The properties of one row of each block."""
         return block_rows(self.layout.program, self.row_costs, self.backend)
 
-    def prices(self, lanes: int, flow: Flow) -> Prices:
+    def prices(self, lanes: int, flow: BlockGraph) -> Prices:
         """Return the estimated costs of trips and blocks for so many lanes; a merged block's first one has the sum."""
         costs = [*self.row_costs]
         for first, members in flow.merged.items():
@@ -124,9 +124,9 @@ class Loop:
 
             def guarded(
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
-            ) -> tuple[State, list[Array], dict[int, Turns], Array]:
+            ) -> tuple[State, list[Array], dict[int, BlockCounts], Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
-                visit = Visit(number, lanes, followed, shared, chunks[number], counter)
+                visit = BlockInvocation(number, lanes, followed, shared, chunks[number], counter)
                 if chunks[number] is not None and self.blocks[number].deferred is not None:
                     return self._deferred(visit, predicate, state, counted)
                 if number in flow.merged:
@@ -137,7 +137,7 @@ class Loop:
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
                 if counter is not None:
                     arrival_counters[number] = after
-                return state, arrivals, {number: Turns(lanes)}, backend.constant(0)
+                return state, arrivals, {number: BlockCounts(lanes)}, backend.constant(0)
 
             def switched(number: Array, state: State) -> State:
                 return self.guarded.switched(number, state, shared, chunks)
@@ -199,15 +199,15 @@ class Loop:
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
 
     def _deferred(
-        self, visit: Visit, predicate: Array, state: State, every: Array | int
-    ) -> tuple[State, list[Array], dict[int, Turns], Array]:
-        """See `schedules.trip.Guarded`: a deferred block, which runs for all turns of its lanes at once."""
+        self, visit: BlockInvocation, predicate: Array, state: State, every: Array | int
+    ) -> tuple[State, list[Array], dict[int, BlockCounts], Array]:
+        """See `schedules.schedule_step.Guarded`: a deferred block, which runs for all turns of its lanes at once."""
         backend, number = self.backend, visit.number
         ready = self.guarded.runners[number].ready(state, predicate)
         turns = backend.sum(self.guarded.turns(number, state, ready))
         state, arrivals, _ = self.guarded.once(visit, predicate, state)
         times = backend.cast(visit.lanes > 0, "int32")
-        made = Turns(visit.lanes, times=times, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
+        made = BlockCounts(visit.lanes, times=times, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
         return state, arrivals, {number: made}, backend.constant(0)
 
     def _without_guards(
@@ -234,7 +234,7 @@ class Loop:
             made, now, counts = carried
             go, masks = counts["trips"] < until, {}
             for number in self.flow.order:
-                visit = Visit(number, backend.constant(0), (), shared, chunks[number])
+                visit = BlockInvocation(number, backend.constant(0), (), shared, chunks[number])
                 now, masks[number] = self.guarded.unguarded(visit, now, go, dear[number])
             now, counts = self._elsewhere(now, self._with_trip(counts, masks, go, lanes, chunks), shared)
             return made + 1, now, counts

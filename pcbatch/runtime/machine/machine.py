@@ -27,18 +27,18 @@ from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.predication import PREDICATION, Predication
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
+from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets, spare_lanes
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET, Programs
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
-from pcbatch.runtime.machine.legs import Arrived, Legs, Snapshot
+from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Standing, Statistics
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.programs import NO_BUDGET, Programs
-from pcbatch.runtime.machine.rooms import Rooms, spare_lanes
-from pcbatch.runtime.machine.sizes import Sizes
+from pcbatch.runtime.machine.program_variants import Versions
+from pcbatch.runtime.machine.segments import Legs, SegmentResult, Snapshot
+from pcbatch.runtime.machine.stack_sizes import Sizes
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.machine.versions import Versions
 from pcbatch.runtime.schedules import schedule_named
 
 
@@ -197,9 +197,9 @@ class Machine:
         return Pool.of(self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes)
 
     @once
-    def rooms(self) -> Rooms:
+    def rooms(self) -> BatchBuckets:
         """The numbers of lanes for which programs of whole runs are compiled."""
-        return Rooms(lambda: spare_lanes(self.legs.loop.row_costs, self.legs.layout.elements))
+        return BatchBuckets(lambda: spare_lanes(self.legs.loop.row_costs, self.legs.layout.elements))
 
     def _count(self, lanes: Any) -> Array:
         return self.backend.constant(lanes) if isinstance(lanes, int) else lanes
@@ -309,7 +309,7 @@ class Machine:
             return self.legs.begin(given, Pool.of(examples), self.sizes.capacity)
         return self.legs.begin(self._with_room(given, examples), self.pool_for(examples), self.sizes.capacity, examples)
 
-    def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[Arrived, Outcome]:
+    def leg(self, snapshot: Snapshot, shared: Sequence[Any], trips: int | None = None) -> tuple[SegmentResult, Outcome]:
         """Go on from `snapshot` for at most `trips` trips, on stacks of the size that they have.
 
         `snapshot` may hold arrays of the backend or NumPy's. If lanes are `paused` at the end, go on from

@@ -15,7 +15,7 @@ import numpy as np
 from pcbatch import notice
 from pcbatch.errors import Span
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine import gc_pause
 from pcbatch.runtime.machine.state import Layout
 
 
@@ -179,7 +179,7 @@ class Statistics:
     def tracing(self, *, counts: bool) -> Iterator[None]:
         """Count the seconds of tracing inside, once where one program is traced for another."""
         started, before = time.perf_counter(), self.trace_seconds
-        with collector.paused():
+        with gc_pause.paused():
             yield
         self.compilations += counts
         self.trace_seconds = before + time.perf_counter() - started

@@ -16,7 +16,7 @@ class Pool:
 
     The state says which example a lane holds. It need not say so in a pool that is `whole`: lane i holds example i, as
     many lanes as examples, none of them yet to start. Then what lies by lane lies by example too, and nothing has to be
-    moved or kept. There may be fewer examples than that (`rooms`): the last lanes are free then, throughout.
+    moved or kept. There may be fewer examples than that (`batch_buckets`): the last lanes are free then, throughout.
     In any other pool examples wait in a queue (`ends.take_next`), which also says how many there are: there may be
     fewer than the arrays have room for, so that what is compiled for a pool serves many numbers of examples.
     """

@@ -37,13 +37,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.analysis.forks import Group, groups
-from pcbatch.ir.analysis.frames import is_framed
+from pcbatch.ir.analysis.parallel_call_groups import Group, groups
+from pcbatch.ir.analysis.stack_bounds import is_framed
 from pcbatch.ir.machine import Program, PushJump
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.held import NUMBER, Held, load_entry
+from pcbatch.runtime.machine.array_specs import NUMBER, ArraySpec, load_entry
 
 HELD = ("register", "cached stack")
 """Storage kinds of variables whose tops lie apart."""
@@ -156,7 +156,7 @@ class Layout:
             ):
                 if type_.shape == ():
                     leader = self.program.pointers.get(name, name)
-                    found.setdefault(f"frames {leader} {Held(type_, stacked=True).type.dtype}", []).append(key)
+                    found.setdefault(f"frames {leader} {ArraySpec(type_, stacked=True).type.dtype}", []).append(key)
         return {frame: keys for frame, keys in found.items() if len(keys) > 1}
 
     @cached_property
@@ -184,11 +184,11 @@ class Layout:
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def arrays(self) -> dict[str, Held]:
+    def arrays(self) -> dict[str, ArraySpec]:
         """The contents of every array by lane, by key, in the order in which states are passed on."""
         found = dict.fromkeys(("pc", "example", "fault", "steps"), NUMBER)
         if self.has_calls:
-            found |= {"depth": NUMBER, "calls": Held(TensorType("int32"), stacked=True)}
+            found |= {"depth": NUMBER, "calls": ArraySpec(TensorType("int32"), stacked=True)}
         if self.groups:
             found |= dict.fromkeys(("parent", "slot", "base"), NUMBER)
             for slot in range(self.slots):
@@ -197,14 +197,14 @@ class Layout:
             found["room"] = NUMBER
         for name, storage in self.program.storage.items():
             types = self.leaves(name)
-            found.update(zip(self.tops(name), map(Held, types), strict=False))  # no keys for a "stack"
+            found.update(zip(self.tops(name), map(ArraySpec, types), strict=False))  # no keys for a "stack"
             if storage in STACKED:
                 found[self.pointer(name)] = NUMBER
                 for key, type_ in zip(self.stacks(name), types, strict=True):
-                    held = Held(type_, stacked=True)
+                    held = ArraySpec(type_, stacked=True)
                     if key in self.places:
                         key, _ = self.places[key]
-                        held = Held(TensorType(held.type.dtype, (len(self.frames[key]),)), stacked=True)
+                        held = ArraySpec(TensorType(held.type.dtype, (len(self.frames[key]),)), stacked=True)
                     found[key] = held
         return found
 
@@ -219,20 +219,20 @@ class Layout:
         return [key for key in self.arrays if key.startswith("pointer ")]
 
     @cached_property
-    def inputs(self) -> dict[str, Held]:
+    def inputs(self) -> dict[str, ArraySpec]:
         """The contents of every array of inputs, by key, in the order of the program's parameters."""
         names = self.program.parameters
-        return {key: Held(t) for n in names for key, t in zip(self.keys("input", n), self.leaves(n), strict=True)}
+        return {key: ArraySpec(t) for n in names for key, t in zip(self.keys("input", n), self.leaves(n), strict=True)}
 
     @cached_property
-    def outputs(self) -> dict[str, Held]:
+    def outputs(self) -> dict[str, ArraySpec]:
         """The contents of every array of outputs, by key, in the order in which they are passed on."""
         found = dict.fromkeys(("status", "site", "place", "steps"), NUMBER)
         for name in self.program.results:
             given = [TensorType(type_.returned, type_.shape) for type_ in self.leaves(name)]
-            found.update(zip(self.keys("result", name), map(Held, given), strict=True))
+            found.update(zip(self.keys("result", name), map(ArraySpec, given), strict=True))
         for name in self.shown:
-            found.update(zip(self.keys("shown", name), map(Held, self.leaves(name)), strict=True))
+            found.update(zip(self.keys("shown", name), map(ArraySpec, self.leaves(name)), strict=True))
         return found
 
     @cached_property

@@ -30,7 +30,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Way:
+class ExecutionCost:
     """One way to run the batch: a call's seconds, the part of all rows that was of use, expensive blocks by label."""
 
     name: str
@@ -76,7 +76,7 @@ class Explanation:
     name: str
     lanes: int
     form: str
-    ways: Sequence[Way]
+    ways: Sequence[ExecutionCost]
     blocks: Sequence[Expensive]
     advice: Sequence[str] = field(default_factory=tuple)
     calls: Sequence[str] = field(default_factory=tuple)

@@ -13,15 +13,15 @@ import numpy as np
 
 from pcbatch.errors import Span, needed
 from pcbatch.ir import values
-from pcbatch.ir.analysis import places
+from pcbatch.ir.analysis import source_locations
 from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.machine.outcome import Standing
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.report import listing
-from pcbatch.runtime.report.shown import written
 from pcbatch.runtime.report.trace import Trace
 from pcbatch.runtime.report.utilization import Utilization
+from pcbatch.runtime.report.value_formatting import written
 
 BLOCKS = 30
 """The number of blocks that are drawn: those that ran for most lanes."""
@@ -101,7 +101,7 @@ def _over_time(trace: Trace, shown: Sequence[str]) -> tuple[np.ndarray, np.ndarr
 def _label(program: Program, label: str) -> str:
     """A block's label with the source line that it begins at."""
     block = next(block for block in program.blocks if block.label == label)
-    span: Span | None = block.span or next(iter(places.spans(program, block)), None)
+    span: Span | None = block.span or next(iter(source_locations.spans(program, block)), None)
     if span is None:
         return label
     text = listing.line_text(span.file, span.line).strip().replace("$", r"\$")

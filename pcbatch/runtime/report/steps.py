@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.analysis import places
+from pcbatch.ir.analysis import source_locations
 from pcbatch.ir.machine import Block, Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import listing
 from pcbatch.runtime.report.run import Run
-from pcbatch.runtime.report.shown import written
+from pcbatch.runtime.report.value_formatting import written
 from pcbatch.runtime.strategies.walk import Visit
 
 COUNTER = "(program counter)"
@@ -62,7 +62,7 @@ def _heading(program: Program, visit: Visit) -> Iterator[str]:
     if block is None:
         yield "start"
         return
-    spans = places.spans(program, block)
+    spans = source_locations.spans(program, block)
     files = dict.fromkeys(span.file for span in spans)
     where = ", ".join([block.label, *([block.function] if block.function else []), *map(listing.file_name, files)])
     yield f"{visit.count:,}  {where}"

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcbatch.errors import Span, UsageError
-from pcbatch.ir.analysis import places
+from pcbatch.ir.analysis import source_locations
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import listing
-from pcbatch.runtime.schedules.flow import Flow
+from pcbatch.runtime.schedules.block_graph import BlockGraph
 
 LEGEND = (
     "trip: the turn of the machine's loop; lanes: for how many the block ran; waiting: how many others were at other"
@@ -41,7 +41,7 @@ class BlockRun:
 class Trace:
     """The block runs of the first trips of a run, in order, and how many trips came after those.
 
-    Those of a trip are in the order in which it goes through the blocks (`schedules.flow.Flow.order`).
+    Those of a trip are in the order in which it goes through the blocks (`schedules.block_graph.BlockGraph.order`).
     """
 
     block_runs: tuple[BlockRun, ...]
@@ -57,8 +57,8 @@ class Trace:
         record = np.asarray(outcome.trace)[:-1]
         rows = record[:trips]
         changes = np.diff(rows[:, :2], axis=0, prepend=np.zeros_like(rows[:1, :2]))  # modulo 2**32, as the totals are
-        spans = [block.span or next(iter(places.spans(program, block)), None) for block in blocks]
-        order = Flow.of(program).order
+        spans = [block.span or next(iter(source_locations.spans(program, block)), None) for block in blocks]
+        order = BlockGraph.of(program).order
         found = []
         for trip, (change, (_, _, ran, live)) in enumerate(zip(changes.tolist(), rows.tolist(), strict=True)):
             times, lanes = change

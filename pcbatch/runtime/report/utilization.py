@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from pcbatch.ir.analysis import places
+from pcbatch.ir.analysis import source_locations
 from pcbatch.ir.machine import Program
 
 Key = TypeVar("Key", int, str)
@@ -33,10 +33,10 @@ class Utilization:
     @classmethod
     def of(cls, program: Program, active: Mapping[str, int], executed: Mapping[str, int]) -> Utilization:
         """The utilisation of a run of `program` with these counts."""
-        file = places.file_of(program, program.blocks[0].function)
+        file = source_locations.file_of(program, program.blocks[0].function)
         lines = {}
         for block in program.blocks:
-            spans = [span for span in places.spans(program, block) if span.file == file]
+            spans = [span for span in source_locations.spans(program, block) if span.file == file]
             lines[block.label] = tuple(sorted({n for span in spans for n in range(span.line, span.end_line + 1)}))
         return cls(active, executed, lines, {block.label: block.function for block in program.blocks})
 

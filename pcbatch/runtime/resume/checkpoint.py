@@ -13,10 +13,10 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.machine.forked_legs import ForkedLegs
+from pcbatch.runtime.machine.fork_segments import ForkedLegs
 from pcbatch.runtime.machine.forking import GIVEN_UP
-from pcbatch.runtime.machine.legs import QUEUE, Legs, Snapshot
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.segments import QUEUE, Legs, Snapshot
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.machine.worklists import LENGTHS, LISTS
 from pcbatch.runtime.resume import forked_numbers, headers, numbers, savefile

@@ -23,7 +23,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.runtime.resume.replacing import checked_path, replacing
+from pcbatch.runtime.resume.atomic_write import checked_path, replacing
 
 SAVED_RUN = "saved run"
 MAGIC = b"pcbatch saved run, sha256 "

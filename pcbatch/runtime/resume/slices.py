@@ -15,9 +15,9 @@ from typing import Any
 
 from pcbatch.interrupts import Interrupts
 from pcbatch.runtime.machine.forked_slices import ForkedSlices
-from pcbatch.runtime.machine.legs import Snapshot
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.segments import Snapshot
 from pcbatch.runtime.resume.progress import Watch
 
 SLICE_SECONDS = 0.25
@@ -29,7 +29,7 @@ STEEPEST = 4
 
 
 @dataclass(frozen=True)
-class Standing:
+class SliceState:
     """The state of a run after its last slice, and whether it was interrupted then: by Ctrl-C, or by an exception."""
 
     snapshot: Snapshot
@@ -43,7 +43,7 @@ def run_slices(
     shared: Sequence[Any],
     watch: Watch | None = None,
     guard: Callable[[Snapshot], AbstractContextManager[Any]] = lambda snapshot: contextlib.nullcontext(),
-) -> Standing:
+) -> SliceState:
     """Go on from `snapshot` to the end of the run or to a KeyboardInterrupt.
 
     Each slice runs inside `guard(snapshot)`, and `watch` is told of its end. A KeyboardInterrupt before the first slice
@@ -71,7 +71,7 @@ def run_slices(
             if last is None:
                 raise
             raised = True
-    return Standing(*last, raised or interrupts.pending)
+    return SliceState(*last, raised or interrupts.pending)
 
 
 def next_budget(trips: int, seconds: float) -> int:

@@ -1,9 +1,9 @@
 """Schedules by name, one to a file: they choose the blocks that run in a trip of the machine's loop, and their order.
 
-A schedule sees how many lanes wait at each block and asks for blocks to be run under guards (`trip.Trip`). Whatever the
-rule, what runs is a chain of guards `cond(chosen and someone waits, block, identity)`: XLA copies the whole state
-through a multi-way conditional (60 times slower at stack depth 1024), and does not through these. (The one exception,
-"switch", is that conditional, for comparison.)
+A schedule sees how many lanes wait at each block and asks for blocks to be run under guards (`schedule_step.Trip`).
+Whatever the rule, what runs is a chain of guards `cond(chosen and someone waits, block, identity)`: XLA copies the
+whole state through a multi-way conditional (60 times slower at stack depth 1024), and does not through these. (The one
+exception, "switch", is that conditional, for comparison.)
 
 No schedule changes what a lane computes, and none can keep a run from ending: as long as a lane can run, every trip
 runs a block for at least one lane, and a lane runs finitely many blocks unless its own loop is endless (`max_steps`
@@ -16,9 +16,9 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.schedules.adaptive import Adaptive
 from pcbatch.runtime.schedules.busiest import Busiest
 from pcbatch.runtime.schedules.earliest import Earliest
+from pcbatch.runtime.schedules.schedule_step import Schedule
 from pcbatch.runtime.schedules.sweep import Sweep
 from pcbatch.runtime.schedules.switch import Switch
-from pcbatch.runtime.schedules.trip import Schedule
 
 _BUILT: tuple[Schedule, ...] = (Earliest(), Busiest(), Sweep(), Adaptive(), Switch())
 SCHEDULES: dict[str, Schedule] = {schedule.name: schedule for schedule in _BUILT}

@@ -11,7 +11,7 @@ from functools import partial
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.schedules.trip import Memory, Trip
+from pcbatch.runtime.schedules.schedule_step import Memory, Trip
 
 EXPENSIVE = 2.0
 """Number of trips, in which nothing runs, beyond whose cost a block's rows are expensive. Less than that is lost when

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.schedules.trip import Memory, Trip
+from pcbatch.runtime.schedules.schedule_step import Memory, Trip
 
 AGEING = 16
 """The number of trips of waiting that weigh as much as a lane."""

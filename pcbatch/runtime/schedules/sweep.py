@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pcbatch.runtime.schedules.trip import Memory, Trip
+from pcbatch.runtime.schedules.schedule_step import Memory, Trip
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.schedules.flow import Flow
-from pcbatch.runtime.schedules.trip import Again, Schedule, Trip, Turns
+from pcbatch.runtime.schedules.block_graph import BlockGraph
+from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, Schedule, Trip
 
 LONG = 60
 """The length of an expression that gets a name."""
@@ -162,32 +162,32 @@ class Writer:
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
-    def guarded(self, flow: Flow) -> Callable[..., Any]:
-        """See `schedules.trip.Guarded`."""
+    def guarded(self, flow: BlockGraph) -> Callable[..., Any]:
+        """See `schedules.schedule_step.Guarded`."""
 
         def run(
             number: int, predicate: Any, lanes: Any, state: Any, followed: Sequence[int], again: Again | None
-        ) -> tuple[Any, list[Any], dict[int, Turns], Any]:
+        ) -> tuple[Any, list[Any], dict[int, BlockCounts], Any]:
             members = [*flow.members(number)]
             arrived, left = self.named("came"), self.named("left")
             given = f"{_plain(predicate)}, {members}, state, {[*followed]}"
             if again is None:
                 self.lines.append(f"state, {arrived.text}, {left.text} = guarded({given})")
-                turns = Turns(lanes)
+                turns = BlockCounts(lanes)
             else:
                 times, total, self._is_inline = self.named("times"), self.named("lanes"), True
                 condition = _text(again(Written("here")))
                 self._is_inline = False
                 names = ", ".join(each.text for each in (arrived, left, times, total))
                 self.lines.append(f"state, {names} = repeated(\n    {given},\n    lambda here: {condition},\n)")
-                turns = Turns(lanes, times=times, lanes=total, rows=total)
+                turns = BlockCounts(lanes, times=times, lanes=total, rows=total)
             return state, self.unstack(arrived, len(followed)), dict.fromkeys(members, turns), left
 
         return run
 
 
 def written(
-    name: str, schedule: Schedule, flow: Flow, prices: Callable[[], Prices], most: int, behind: Sequence[str] = ()
+    name: str, schedule: Schedule, flow: BlockGraph, prices: Callable[[], Prices], most: int, behind: Sequence[str] = ()
 ) -> str:
     """The text of a program's loop: trips that a schedule makes, with the lines `behind` in each."""
     writer, blocks = Writer(), len(flow.successors)

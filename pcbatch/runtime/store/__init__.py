@@ -1,1 +1,1 @@
-"""Compiled programs on disk, for the next process: `opening` is where it begins. Knows no array library."""
+"""Compiled programs on disk, for the next process: `cache_session` is where it begins. Knows no array library."""

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pcbatch.errors import UsageError
-from pcbatch.runtime.store import records
+from pcbatch.runtime.store import record_format
 
 PROGRAM = "program"
 COMPILED = ".compiled"
@@ -45,7 +45,7 @@ def prepared(folder: str | os.PathLike[str]) -> str:
             raise PermissionError(13, "Permission denied")
     except OSError as error:
         raise UsageError("PCB575", f"{path!r} cannot be a cache: {error.strerror or error}") from None
-    if not records.is_ours(found):
+    if not record_format.is_ours(found):
         raise UsageError(
             "PCB575",
             f"{path!r} cannot be a cache: others may write to it, and what is in a cache is run\n"
@@ -60,7 +60,7 @@ def is_ours(path: str) -> bool:
         found = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and records.is_ours(found)
+    return stat.S_ISDIR(found.st_mode) and record_format.is_ours(found)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Entry:
         return all(is_ours(path) for path in (os.path.dirname(self.path), self.path))
 
     def _read(self, name: str) -> list[bytes] | None:
-        found = records.read(os.path.join(self.path, name)) if self._is_ours else None
+        found = record_format.read(os.path.join(self.path, name)) if self._is_ours else None
         return found[1:] if found and found[0] == self.key.encode() else None
 
     def _write(self, name: str, parts: Sequence[bytes]) -> None:
@@ -170,7 +170,7 @@ class Entry:
                 os.mkdir(path, 0o700)
         if not self._is_ours:
             raise PermissionError(errno.EACCES, "a folder in it is another user's, or others may write to it")
-        records.write(os.path.join(self.path, name), [self.key.encode(), *parts])
+        record_format.write(os.path.join(self.path, name), [self.key.encode(), *parts])
 
 
 def _place(name: str) -> str:

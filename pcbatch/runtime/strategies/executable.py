@@ -10,11 +10,11 @@ from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
-from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 
@@ -86,7 +86,7 @@ def resumable(executable: Executable) -> Machine | ForkedSlices:
     return machine
 
 
-def rooms_of(executable: Executable) -> Rooms | None:
+def rooms_of(executable: Executable) -> BatchBuckets | None:
     """The numbers of lanes for which it has programs that serve fewer, too; None where it has none such."""
     if isinstance(executable, Machine | LlvmProgram | MixedProgram | StraightLine):
         return executable.rooms

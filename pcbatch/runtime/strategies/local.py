@@ -27,17 +27,17 @@ from pcbatch.ir.machine import Program, PushJump, Return
 from pcbatch.ir.types import leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
-from pcbatch.runtime.machine import changes, collector, ends
+from pcbatch.runtime.machine import admission, gc_pause, write_sets
+from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
-from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Standing, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.strategies.on_host import require_host
 
@@ -136,7 +136,7 @@ class LocalMachine:
             executions[number] += 1
             active[number] += np.count_nonzero(going)
         pool, state = Pool.of(lanes), {**standing.state}
-        _, outputs = ends.finish(self.backend, self.layout, pool, state, {})
+        _, outputs = admission.finish(self.backend, self.layout, pool, state, {})
         counters = {
             "executions": executions,
             "active": active,
@@ -196,7 +196,7 @@ class LocalMachine:
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def _changed(self, number: int) -> Sequence[str]:
-        return changes.changes(self.layout, number, self.limits.max_steps)
+        return write_sets.changes(self.layout, number, self.limits.max_steps)
 
     def _specs(self, lanes: int, capacity: int | None) -> list[Spec]:
         arrays = self.legs.lane_specs(lanes, capacity)
@@ -215,7 +215,7 @@ class LocalMachine:
                 self.backend.compile(self._launch(number), self.compiled, specs)
                 for number in range(len(self.program.blocks))
             ]
-            with collector.paused(), explaining(self.program, self.backend, self.compiled):
+            with gc_pause.paused(), explaining(self.program, self.backend, self.compiled):
                 for launch in made:
                     self.backend.lower(launch, specs, False)
             self.statistics.compilations += 0 if self.compiled else len(made)

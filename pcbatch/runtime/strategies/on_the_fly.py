@@ -29,20 +29,20 @@ from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.machine import collector
+from pcbatch.runtime.machine import gc_pause
+from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.explaining import explaining
-from pcbatch.runtime.machine.given import argument_arrays, operand_arrays
-from pcbatch.runtime.machine.legs import Legs
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.batches import Batches, by_agenda, by_depth
-from pcbatch.runtime.strategies.graphs import Builder, Failure, Lane, Leaves, Node, Value
+from pcbatch.runtime.strategies.node_graphs import Builder, Failure, Lane, Leaves, Node, Value
 from pcbatch.runtime.strategies.on_host import require_host
 
 STRATEGIES: dict[str, Batches[Any]] = {"depth": by_depth, "agenda": by_agenda}
@@ -117,7 +117,7 @@ class OnTheFly:
     def signatures(self) -> list[Hashable]:
         """The signature of each code, None for what runs node by node; traces all code."""
         started = time.perf_counter()
-        with collector.paused(), explaining(self.program, self.backend, False):
+        with gc_pause.paused(), explaining(self.program, self.backend, False):
             for code in self.codes:
                 self.backend.lower(code.launch, code.specs, False)
             found = [self._signature(number, code) for number, code in enumerate(self.codes)]

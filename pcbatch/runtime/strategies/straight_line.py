@@ -17,13 +17,13 @@ from pcbatch.ir.machine import Program, Return
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
-from pcbatch.runtime.machine import ends
+from pcbatch.runtime.machine import admission
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets
+from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.explaining import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rooms import Rooms
 from pcbatch.runtime.machine.rows import Rows
 
 ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
@@ -133,7 +133,7 @@ class StraightLine:
         return self.rooms.of(lanes) if isinstance(lanes, int) and self.backend.runs_now() else lanes
 
     @property
-    def rooms(self) -> Rooms:
+    def rooms(self) -> BatchBuckets:
         """The numbers of lanes for which programs are compiled."""
         return self.machine.rooms
 
@@ -203,7 +203,7 @@ class StraightLine:
         Some operations cannot be compiled for arrays without elements, so what is compiled lies in the condition, not
         the condition in it.
         """
-        blank = ends.blank_outputs(self.backend, self.machine.legs.layout, lanes)
+        blank = admission.blank_outputs(self.backend, self.machine.legs.layout, lanes)
         return self.backend.cond(lanes > 0, run, [blank[key] for key in self._computed])
 
     def _executed(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Array | int) -> list[Array]:
@@ -215,5 +215,5 @@ class StraightLine:
             execution = Execution(self.machine.context, 0, state, legs.operands(shared), Rows.everyone(backend, every))
             execution.execute()
             state = {**state, **execution.updates()}
-        _, outputs = ends.finish(backend, legs.layout, pool, state, {})
+        _, outputs = admission.finish(backend, legs.layout, pool, state, {})
         return [outputs[key] for key in self._computed]

@@ -13,26 +13,26 @@ from typing import Any
 
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.forks.way import ForkedWay
-from pcbatch.runtime.adjoint.way import Taped
+from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
+from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 
-InSequence = Callable[[Sequence[Array], Any], Taped]
+InSequence = Callable[[Sequence[Array], Any], TapedRun]
 UNKNOWN = 64
 """Number of examples for which tapes have room at once where their number is unknown."""
 COUNTED = ("executions", "active", "rows", "trips")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribedTaped(Taped):
+class DescribedTaped(TapedRun):
     """A taped run in a caller's graph: `first`, whose calls were forked, on `arrays`; and which examples are `left`.
 
     It went `by` that way, whatever has been learned since.
     """
 
     by: ForkedWay
-    first: Taped
+    first: TapedRun
     arrays: Sequence[Array]
     left: Array
 
@@ -46,7 +46,7 @@ class InGraphs:
     def __init__(self, backend: Backend, sequence: InSequence):
         self.backend, self._sequence = backend, sequence
 
-    def run(self, undoes: Any, way: ForkedWay, arrays: Sequence[Array], lanes: Any) -> Taped:
+    def run(self, undoes: Any, way: ForkedWay, arrays: Sequence[Array], lanes: Any) -> TapedRun:
         """Run so many examples on such arrays, by `way`; `undoes` gives the gradients."""
         backend, known = self.backend, lanes if isinstance(lanes, int) else None
         first = way.run_taped(self._not_empty(way, arrays, lanes), lanes, known)
@@ -135,7 +135,7 @@ class InGraphs:
         return gathered(iter(self._apart(program, given)))
 
     def _of_first(
-        self, way: ForkedWay, first: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+        self, way: ForkedWay, first: TapedRun, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """The gradients through the first run, of so many examples that have ended there."""
         types = [leaf for name in way.program.results for leaf in way.layout.leaves(name)]

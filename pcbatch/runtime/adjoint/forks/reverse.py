@@ -16,17 +16,17 @@ import numpy as np
 
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.adjoint.forks.in_graphs import UNKNOWN, DescribedTaped, InGraphs
-from pcbatch.runtime.adjoint.forks.way import ForkedWay
-from pcbatch.runtime.adjoint.way import Taped
+from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
+from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.forked import Told, noted
+from pcbatch.runtime.machine.batch_buckets import BatchBuckets
+from pcbatch.runtime.machine.fork_feedback import ForkStatistics
+from pcbatch.runtime.machine.forked import ForkSummary, noted
 from pcbatch.runtime.machine.forking import Report
-from pcbatch.runtime.machine.learned import Lesson
-from pcbatch.runtime.machine.leftover import completed_by, left_over, one_after_another
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pools import Pools, Size
-from pcbatch.runtime.machine.rooms import Rooms
+from pcbatch.runtime.machine.pool_sizing import Pools, Size
+from pcbatch.runtime.machine.sequential_fallback import completed_by, left_over, one_after_another
 
 LEAST = 64
 """The tape of a block has a multiple of so many rows."""
@@ -40,24 +40,24 @@ TRIES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForkedTaped(Taped):
+class ForkedTaped(TapedRun):
     """A taped run whose calls were forked: `first`, and `again` that of the examples at `left`, if there are any."""
 
-    first: Taped
+    first: TapedRun
     left: np.ndarray
-    again: Taped | None
+    again: TapedRun | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts(Taped):
+class Parts(TapedRun):
     """A taped run of some examples after others: those of the `parts`."""
 
     parts: Sequence[ForkedTaped]
 
 
-def _taped(run: ForkedTaped) -> Taped:
+def _taped(run: ForkedTaped) -> TapedRun:
     """Return the taped run without the runs inside it."""
-    return Taped(**{each.name: getattr(run, each.name) for each in fields(Taped)})
+    return TapedRun(**{each.name: getattr(run, each.name) for each in fields(TapedRun)})
 
 
 class ForkedReverse:
@@ -72,9 +72,9 @@ class ForkedReverse:
         self,
         backend: Backend,
         pools: Pools,
-        rooms: Rooms | None,
+        rooms: BatchBuckets | None,
         make: Callable[[int, bool], ForkedWay],
-        sequence: Callable[[Sequence[Array], Any], Taped],
+        sequence: Callable[[Sequence[Array], Any], TapedRun],
         *,
         by_lane: bool,
     ):
@@ -100,11 +100,11 @@ class ForkedReverse:
             self._ways.setdefault(key, self._make(*key))
         return self._ways[key]
 
-    def run(self, arrays: Sequence[Array], lanes: Any) -> Taped:
+    def run(self, arrays: Sequence[Array], lanes: Any) -> TapedRun:
         """Run so many examples on such arrays, taped."""
         if not (isinstance(lanes, int) and self.backend.runs_now()):
             return self._in_graphs.run(self, self._way_in_graph(lanes), arrays, lanes)
-        found: list[tuple[ForkedTaped, Told]] = []
+        found: list[tuple[ForkedTaped, ForkSummary]] = []
         count, begun = len(self.pools.layout.inputs), 0
         while begun < lanes:
             some, part = self.pools.at_once(lanes - begun), arrays
@@ -119,7 +119,7 @@ class ForkedReverse:
             return replace(runs[0], outcome=outcome)
         return Parts(**{**vars(_taped(runs[0])), "outcome": outcome}, parts=runs)
 
-    def _at_once(self, arrays: Sequence[Array], lanes: int) -> tuple[ForkedTaped, Told]:
+    def _at_once(self, arrays: Sequence[Array], lanes: int) -> tuple[ForkedTaped, ForkSummary]:
         """Do the same for examples that run at once, and return the statistics, too."""
         backend, most = self.backend, self.pools.most
         room = lanes if self.rooms is None else self.rooms.of(lanes)
@@ -146,7 +146,7 @@ class ForkedReverse:
         """The way of a run in a caller's graph."""
         return self.way(lanes if isinstance(lanes, int) else UNKNOWN, anew=True)
 
-    def _learn(self, way: ForkedWay, size: Size, taped: Taped, examples: int, left: int) -> tuple[Told, bool]:
+    def _learn(self, way: ForkedWay, size: Size, taped: TapedRun, examples: int, left: int) -> tuple[ForkSummary, bool]:
         """Report how a run has ended that began with a size, and left so many.
 
         Return its statistics, and whether they are news.
@@ -158,17 +158,17 @@ class ForkedReverse:
         rows = max((int(np.asarray(taped.outcome.active)[n]) for n in way.tapes.blocks), default=0)
         rows, wanted = (min(each, way.tapes.useful) for each in (rows, rows + CHUNK))
 
-        def after(now: Lesson) -> Lesson:
+        def after(now: ForkStatistics) -> ForkStatistics:
             then = self.pools.after(now, size, last, report, examples)
             # What has another number of lanes is compiled anew in any case.
             more = then.spread > now.spread or (int(taped.segments) > 1 and wanted > way.rows)
             return replace(then, rows=max(now.rows or 0.0, SLACK * rows / examples)) if more else then
 
         is_new = self.pools.learned.learn(after)
-        return Told(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples, left), is_new
+        return ForkSummary(report, tuple(dict.fromkeys((size.pool.lanes, lanes))), examples, left), is_new
 
     def gradients(
-        self, taped: Taped, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+        self, taped: TapedRun, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """See `Way.gradients`."""
         if isinstance(taped, DescribedTaped):

@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import Any
 
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.adjoint.forks.growing import grown, wanting
+from pcbatch.runtime.adjoint.forks.pool_growth import grown, wanting
 from pcbatch.runtime.adjoint.forks.record import TapedForking
 from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.runtime.machine.array_specs import ArraySpec
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import GIVEN_UP, OWN
-from pcbatch.runtime.machine.held import Held
-from pcbatch.runtime.machine.legs import Legs, Snapshot
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pools import MOST_GROWTH
-from pcbatch.runtime.machine.programs import NO_BUDGET
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH
+from pcbatch.runtime.machine.segments import Legs, Snapshot
 
 TOLD = "told"
 """The key of a run's statistics. They are int32: its calls that were forked, its lanes at most, trips short of some."""
@@ -89,9 +89,9 @@ class ForkedSegments(Segments):
         return self.legs.keys
 
     @property
-    def held(self) -> list[Held]:
+    def held(self) -> list[ArraySpec]:
         """The contents of each kind of array for a lane."""
-        lists = Held(TensorType("int32", (len(self.context.program.blocks) + 3,)))
+        lists = ArraySpec(TensorType("int32", (len(self.context.program.blocks) + 3,)))
         return [*self.layout.arrays.values(), lists]
 
     @property

@@ -14,8 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import Ended, Explanation, Launch, Lowering, PullBack, Spec
-from pcbatch.runtime.store.opening import Name
+from pcbatch.runtime.backends.control import Explanation, Launch, Lowering, PullBack, RunOutcome, Spec
+from pcbatch.runtime.store.cache_session import Name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -158,7 +158,7 @@ class NumPyControl:
     def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
         return function()
 
-    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+    def checked_values(self, program: Program, ended: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         raise NotImplementedError("NumPy traces no program of a caller's: a run ends before its values are used")
 
     def version(self) -> tuple[Any, ...]:

@@ -23,7 +23,17 @@ from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures
 from pcbatch.runtime.backends.numpy.recorder import recording
-from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Symbols, Together, Wanted
+from pcbatch.runtime.backends.pieces import (
+    BatchSensitivity,
+    Hlo,
+    Kernels,
+    Leaves,
+    Linear,
+    Note,
+    Signature,
+    Symbols,
+    Wanted,
+)
 
 
 class NumPyPieces:
@@ -68,8 +78,8 @@ class NumPyPieces:
 
     # -- running it ----------------------------------------------------------------------------------------------------
 
-    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
-        return Together(rounds=False, shares=False)  # a row is computed alone
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
+        return BatchSensitivity(rounds=False, shares=False)  # a row is computed alone
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
         cost = self.cost(piece, reads, shared)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.foreign import as_numpy, is_foreign, is_tracer, with_numpy
+from pcbatch.runtime.backends.dlpack import as_numpy, is_foreign, is_tracer, with_numpy
 from pcbatch.runtime.backends.tensorflow import private, structures
 from pcbatch.runtime.backends.tensorflow.weak import with_sign
 

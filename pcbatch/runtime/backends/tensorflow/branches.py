@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private, ready
+from pcbatch.runtime.backends.tensorflow import graphs, private, raw_ops
 
 _numbers = itertools.count()
 
@@ -29,7 +29,7 @@ def apply(*, seldom: bool = False) -> bool:
     attributes name those numbers in graphs that are made without a GPU, and may be saved and run beside one.
     """
     in_graph = seldom and not graphs.has_gpu()
-    return ready.in_program() and (graphs.in_outer_xla() or in_graph) and private.makes_functions()
+    return raw_ops.in_program() and (graphs.in_outer_xla() or in_graph) and private.makes_functions()
 
 
 def conditional(
@@ -47,15 +47,15 @@ def conditional(
         arm.inputs = [_inside(arm, tensor) for tensor in given]
     passed = tuple(places[id(tensor)] for tensor in otherwise)
     types = tuple((tensor.dtype, _shape(tensor)) for tensor in given)
-    nothing = ready.once_in_program(("nothing", types, passed), lambda: _nothing(types, passed))
+    nothing = raw_ops.once_in_program(("nothing", types, passed), lambda: _nothing(types, passed))
     _agree([arm.outputs[place] for place in range(len(passed))], otherwise)
     attributes = {
-        "Tcond": ready.type_attribute(tf.bool),
-        "Tin": ready.types_attribute([dtype for dtype, _ in types]),
-        "Tout": ready.types_attribute([tensor.dtype for tensor in otherwise]),
+        "Tcond": raw_ops.type_attribute(tf.bool),
+        "Tin": raw_ops.types_attribute([dtype for dtype, _ in types]),
+        "Tout": raw_ops.types_attribute([tensor.dtype for tensor in otherwise]),
         "then_branch": _function(arm),
         "else_branch": _added(nothing),
-        "output_shapes": ready.shapes_attribute([_shape(tensor) for tensor in otherwise]),
+        "output_shapes": raw_ops.shapes_attribute([_shape(tensor) for tensor in otherwise]),
         **_IN_XLA,
     }
     return _made("If", [arm], [predicate, *given], [tensor.dtype for tensor in otherwise], attributes)
@@ -79,12 +79,12 @@ def either(
         raise TypeError(f"{[one.dtype for one, _ in results]} or {[two.dtype for _, two in results]}")
     dtypes, shapes = [one.dtype for one, _ in results], [_common(_shape(one), _shape(two)) for one, two in results]
     attributes = {
-        "Tcond": ready.type_attribute(tf.bool),
-        "Tin": ready.types_attribute([tensor.dtype for tensor in given]),
-        "Tout": ready.types_attribute(dtypes),
+        "Tcond": raw_ops.type_attribute(tf.bool),
+        "Tin": raw_ops.types_attribute([tensor.dtype for tensor in given]),
+        "Tout": raw_ops.types_attribute(dtypes),
         "then_branch": _function(arms[0]),
         "else_branch": _function(arms[1]),
-        "output_shapes": ready.shapes_attribute(shapes),
+        "output_shapes": raw_ops.shapes_attribute(shapes),
         **_IN_XLA,
     }
     return _made("If", arms, [predicate, *given], dtypes, attributes)
@@ -106,7 +106,7 @@ def loop(
     arguments: list[list[tf.Tensor]] = []
     for graph, function in ((test, lambda carried: [condition(carried)]), (turn, body)):
         with graph.as_default():
-            arguments.append([ready.placeholder(tensor.dtype, _shape(tensor)) for tensor in start])
+            arguments.append([raw_ops.placeholder(tensor.dtype, _shape(tensor)) for tensor in start])
             graph.outputs = [_inside(graph, result) for result in function(arguments[-1])]
     _agree(turn.outputs, start)
     captured = {id(outer): outer for graph in (test, turn) for outer, _ in private.captures(graph)}.values()
@@ -116,11 +116,11 @@ def loop(
     turn.outputs = [*turn.outputs, *turn.inputs[len(start) :]]
     inputs = [*start, *captured]
     attributes = {
-        "T": ready.types_attribute([tensor.dtype for tensor in inputs]),
+        "T": raw_ops.types_attribute([tensor.dtype for tensor in inputs]),
         "cond": _function(test),
         "body": _function(turn),
-        "output_shapes": ready.shapes_attribute([_shape(tensor) for tensor in inputs]),
-        "parallel_iterations": ready.integer_attribute(1),
+        "output_shapes": raw_ops.shapes_attribute([_shape(tensor) for tensor in inputs]),
+        "parallel_iterations": raw_ops.integer_attribute(1),
         **(_IN_XLA if any(map(may_be_known, captured)) else {}),
     }
     ends = _made("While", [test, turn], inputs, [tensor.dtype for tensor in inputs], attributes)[: len(start)]
@@ -142,7 +142,7 @@ def may_be_known(tensor: tf.Tensor) -> bool:
     Where a loop is given none such, there is nothing that TensorFlow could make known inside of it. To look for that it
     reads the loop, with all loops in it, anew: a third of the time in which it makes XLA's text of the sampler.
     """
-    return ready.once_in_program(("may be known", tensor.ref()), lambda: _is_of_constants(tensor))
+    return raw_ops.once_in_program(("may be known", tensor.ref()), lambda: _is_of_constants(tensor))
 
 
 def _is_of_constants(tensor: tf.Tensor) -> bool:
@@ -168,7 +168,7 @@ _IN_XLA = {"_xla_propagate_compile_time_consts": tf.compat.v1.AttrValue(b=True)}
 
 def _body(name: str) -> Any:
     """The graph of an arm or a turn."""
-    return private.new_body(name, ready.constant_like)
+    return private.new_body(name, raw_ops.constant_like)
 
 
 def _inside(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
@@ -180,7 +180,7 @@ def _nothing(types: Sequence[tuple[tf.DType, tuple[int | None, ...]]], passed: S
     """The function that takes values of such types and gives back those at the places `passed`."""
     graph = private.new_graph(f"pcbatch_else_{next(_numbers)}")
     with graph.as_default():
-        graph.inputs = [ready.placeholder(dtype, shape) for dtype, shape in types]
+        graph.inputs = [raw_ops.placeholder(dtype, shape) for dtype, shape in types]
     graph.outputs = [graph.inputs[place] for place in passed]
     return private.function_of(graph)
 
@@ -214,5 +214,5 @@ def _made(
     if not graphs.in_outer_xla():  # on another machine, such a graph may run on a GPU
         ints = (("_input_hostmem", [tensor.dtype for tensor in inputs]), ("_output_hostmem", dtypes))
         found = {name: [place for place, dtype in enumerate(each) if dtype == tf.int32] for name, each in ints}
-        attributes |= {name: ready.integers_attribute(places) for name, places in found.items() if places}
+        attributes |= {name: raw_ops.integers_attribute(places) for name, places in found.items() if places}
     return list(private.operation(tf.compat.v1.get_default_graph(), kind, inputs, dtypes, attributes))

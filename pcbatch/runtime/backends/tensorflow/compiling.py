@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import private, prompt, ready, stored, xla_cpu
+from pcbatch.runtime.backends.tensorflow import private, prompt, raw_ops, trace_cache, xla_cpu
 from pcbatch.runtime.backends.tensorflow.definitions import is_compiled
-from pcbatch.runtime.store.opening import Name
+from pcbatch.runtime.store.cache_session import Name
 
 
 class Traced:
@@ -71,7 +71,7 @@ class Traced:
         # A `tf.function` looks for the signature of its arguments for half of the time of a small call.
         key = (id(function), *map(private.spec, arrays))
         if key not in self._ready:
-            kept = None if self._name is None else stored.run_of(function, arrays, self._name)
+            kept = None if self._name is None else trace_cache.run_of(function, arrays, self._name)
             self._ready[key] = kept or function.get_concrete_function(*arrays)
         return self._ready[key]
 
@@ -85,7 +85,7 @@ class Traced:
 
     def _direct_of(self, traced: Any) -> Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None:
         if traced not in self._direct:
-            call = traced if isinstance(traced, stored.Kept) else private.direct(traced, self._compiled)
+            call = traced if isinstance(traced, trace_cache.StoredTrace) else private.direct(traced, self._compiled)
             self._direct[traced] = call and prompt.prompt(call, traced.captured_inputs, self._size_of(traced))
         found: Callable[[Sequence[tf.Tensor]], Sequence[Any]] | None = self._direct[traced]
         return found
@@ -95,7 +95,7 @@ class Traced:
 
         Such a graph calls compiled programs, on stacks that grow.
         """
-        is_kept = isinstance(traced, stored.Kept)
+        is_kept = isinstance(traced, trace_cache.StoredTrace)
         if self._compiled:
             fixed = is_kept or all(each.shape.is_fully_defined() for each in traced.inputs)
             return (lambda arrays: ()) if fixed else _sizes
@@ -110,14 +110,14 @@ def _sizes(arrays: Sequence[tf.Tensor]) -> Hashable:
 def _in_graph(function: Any, arrays: Sequence[Any]) -> Any:
     """The function in a graph: of another program, or of a caller's, whose runs are not ours to stop."""
     concrete = function.get_concrete_function(*arrays)
-    if ready.in_program() or not any(map(prompt.is_mark, concrete.captured_inputs)):
+    if raw_ops.in_program() or not any(map(prompt.is_mark, concrete.captured_inputs)):
         return function(*arrays)
     return private.call(concrete, arrays, prompt.unstopped(concrete.captured_inputs))
 
 
 def _is_flat(traced: Any) -> bool:
     """Return whether a traced function's results are a list of tensors, and so their own leaves."""
-    if isinstance(traced, stored.Kept):
+    if isinstance(traced, trace_cache.StoredTrace):
         return True
     results = traced.structured_outputs
     return isinstance(results, list) and all(isinstance(each, tf.Tensor) for each in results)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import followed, private
+from pcbatch.runtime.backends.tensorflow import private, traced_float
 from pcbatch.runtime.backends.tensorflow.promotion import loses
 from pcbatch.runtime.backends.tensorflow.recorder import convert_first, is_recording
 from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, Weak, WeakTypeError, commit, is_committed, is_number
@@ -32,7 +32,7 @@ def _convert_sequence(value: Any, dtype: Any = None, name: str | None = None, as
 
     Of these, arrays of NumPy's beside tensors must fit them; alone they have the dtype that they have without a trace.
     """
-    if not is_recording() and not followed.are_there():
+    if not is_recording() and not traced_float.are_there():
         return NotImplemented
     leaves = _sequence_leaves(value)
     if not any(isinstance(leaf, Weak) for leaf in leaves):

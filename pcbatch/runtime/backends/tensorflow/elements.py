@@ -15,12 +15,12 @@ import tensorflow as tf
 
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Signature
-from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy
+from pcbatch.runtime.backends.tensorflow.trace_partition import Anatomy
 from pcbatch.runtime.backends.tensorflow.traces import Trace
 
 
 @dataclass(frozen=True)
-class Taken:
+class ElementRead:
     """An element `tensor`, at scalar `indices` of the array that is read at `place`, its only `leaf`."""
 
     place: int
@@ -31,7 +31,7 @@ class Taken:
 
 def taken(
     anatomy: Anatomy, signature: Signature, traced: Trace, outputs: Sequence[tf.Tensor], reads: Sequence[int]
-) -> Iterator[Taken]:
+) -> Iterator[ElementRead]:
     """All elements that are taken of arrays, of the leaves `reads`, of which nothing else is read."""
     first = 0
     for place, type_ in enumerate(signature.reads):
@@ -39,7 +39,7 @@ def taken(
         if count == 1 and first in reads:
             array = traced.reads[first]
             found = [] if any(array is output for output in outputs) else _taken(anatomy, array)
-            yield from (Taken(place, first, *each) for each in found or ())
+            yield from (ElementRead(place, first, *each) for each in found or ())
         first += count
 
 

@@ -16,9 +16,9 @@ from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals
-from pcbatch.runtime.backends.tensorflow.choice import choose, to_bool
 from pcbatch.runtime.backends.tensorflow.operators import add, greater, less, number
 from pcbatch.runtime.backends.tensorflow.recorder import fault
+from pcbatch.runtime.backends.tensorflow.selection import choose, to_bool
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import (
     DOUBLE,

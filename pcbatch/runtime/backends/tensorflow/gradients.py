@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from pcbatch.errors import GradientError, PieceRefusalError
 from pcbatch.runtime.backends.control import Further, PullBack
-from pcbatch.runtime.backends.tensorflow import marked, private
+from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, private
 
 TAPES = (tf.GradientTape, tf.autodiff.ForwardAccumulator)
 
@@ -124,7 +124,7 @@ def differentiable(
         try:
             outputs, pull_back = function(unwatched)
             if further is not None and further.run is not None and is_vectorized():
-                outputs = marked.repeated(further.run, unwatched, further.count)
+                outputs = custom_vectorised_ops.repeated(further.run, unwatched, further.count)
         finally:
             _apart.reset(token)
         count = len(outputs)
@@ -210,7 +210,7 @@ def _many_pulled(
         coming = [known.get(place) for place in range(len(upstream))]
         return further.pull_back([*lanes, *shared], coming, runs)
 
-    return marked.repeated(many, [*of_lanes, *seeds, *of_all], len(of_lanes) + len(seeds))
+    return custom_vectorised_ops.repeated(many, [*of_lanes, *seeds, *of_all], len(of_lanes) + len(seeds))
 
 
 def _told(run: Callable[..., Any], given: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:

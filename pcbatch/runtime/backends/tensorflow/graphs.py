@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Ended
+from pcbatch.runtime.backends.protocol import RunOutcome
 from pcbatch.runtime.backends.tensorflow import private
 
 P = ParamSpec("P")
@@ -116,7 +116,7 @@ def bytes_of(array: tf.Tensor) -> float:
     return float("inf") if elements is None else elements * array.dtype.size
 
 
-def assert_ok(program: Program, outcome: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+def assert_ok(program: Program, outcome: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
     """The values of `outcome`, waiting for an assertion that no lane failed; see `control.Control.checked_values`."""
     failed = outcome.status != 0
 
@@ -132,7 +132,7 @@ def assert_ok(program: Program, outcome: Ended, texts: Sequence[Sequence[str]]) 
         return tuple(map(tf.identity, outcome.values))
 
 
-def _text(program: Program, outcome: Ended, texts: Sequence[Sequence[str]], lane: tf.Tensor) -> tf.Tensor:
+def _text(program: Program, outcome: RunOutcome, texts: Sequence[Sequence[str]], lane: tf.Tensor) -> tf.Tensor:
     """The text of the fault of `lane`, its fields filled in."""
     unfinished = tf.constant("the run was stopped before this lane ended")
     filled = []
@@ -148,6 +148,6 @@ def _text(program: Program, outcome: Ended, texts: Sequence[Sequence[str]], lane
     return tf.gather(tf.stack([unfinished, *filled]), outcome.site[lane] + 1)
 
 
-def _shown(outcome: Ended, name: str, lane: tf.Tensor) -> tf.Tensor:
+def _shown(outcome: RunOutcome, name: str, lane: tf.Tensor) -> tf.Tensor:
     texts = [tf.strings.format("{}", leaf[lane], summarize=-1) for leaf in outcome.fault_values[name]]
     return texts[0] if len(texts) == 1 else tf.strings.join(["(", tf.strings.join(texts, ", "), ")"])

@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
-from pcbatch.runtime.backends.tensorflow import marked, private, refusals
+from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, private, refusals
 from pcbatch.runtime.backends.tensorflow.pieces import run_one
 from pcbatch.runtime.backends.tensorflow.traces import remembering, trace
 
@@ -32,7 +32,7 @@ def module(pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | 
         remaining = iter(arrays)
         found: list[Any] = []
         for piece, signature in pieces:
-            for_all.extend(marked.batched_forms(trace(piece, signature.reads, signature.shared).graph))
+            for_all.extend(custom_vectorised_ops.batched_forms(trace(piece, signature.reads, signature.shared).graph))
         if for_all:
             return found
         for (piece, signature), each in zip(pieces, derivatives, strict=True):

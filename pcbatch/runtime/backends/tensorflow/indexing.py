@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.errors import SHARED_ARGUMENT, PieceRefusalError
 from pcbatch.ir.slices import Window
 from pcbatch.runtime.backends.tensorflow.array_indexing import is_positions, of_arrays
-from pcbatch.runtime.backends.tensorflow.positions import taken_at
+from pcbatch.runtime.backends.tensorflow.list_indexing import taken_at
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value
 

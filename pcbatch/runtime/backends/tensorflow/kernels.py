@@ -14,7 +14,7 @@ import tensorflow as tf
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.pieces import Kernels
-from pcbatch.runtime.backends.tensorflow import graphs, native, work
+from pcbatch.runtime.backends.tensorflow import flop_estimate, graphs, native
 from pcbatch.runtime.backends.tensorflow.structures import type_of
 from pcbatch.runtime.backends.tensorflow.traces import trace
 from pcbatch.runtime.costs.device import CPU
@@ -37,7 +37,7 @@ def kernels(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kern
     with traced.graph.as_default():
         types = [type_of(value) for value in traced.outputs]
     outputs = [*traced.leaves(types), *([traced.site] if traced.sites else [])]
-    by_lane = work.by_operation(traced.graph, traced.reads, outputs)
+    by_lane = flop_estimate.by_operation(traced.graph, traced.reads, outputs)
     given = {tensor.op.name for tensor in traced.reads}
     cost = compiled = 0.0
     for operation, own in by_lane:
@@ -45,7 +45,7 @@ def kernels(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kern
         compiled += _compiled(operation, own, given)
     if graphs.on_gpu():
         return Kernels(cost, compiled, "nothing was measured on a GPU")
-    every = work.by_operation(traced.graph, [*traced.reads, *traced.shared], outputs)
+    every = flop_estimate.by_operation(traced.graph, [*traced.reads, *traced.shared], outputs)
     risky = next(_risky(operation for operation, _ in every), None)
     return Kernels(cost, compiled, risky and f"{risky} may fail without it")
 
@@ -58,15 +58,15 @@ def _compiled(operation: Any, cost: float, by_lane: set[str]) -> float:
 
     The operations named in `by_lane` give the values that are each lane's own.
     """
-    if operation.type in _SHARED_KERNEL and by_lane & work.needed([operation.inputs[1]]):
+    if operation.type in _SHARED_KERNEL and by_lane & flop_estimate.needed([operation.inputs[1]]):
         return cost * CPU.compiled_own_kernel
     if operation.type in _WORK_OF_XLA:
         return cost * _WORK_OF_XLA[operation.type]
-    inside = work.bodies(operation)
+    inside = flop_estimate.bodies(operation)
     whole = compiled = 0.0
     for body in inside:
         given = {tensor.op.name for tensor in body.inputs}
-        for each, own in work.by_operation(body, body.inputs, body.outputs):
+        for each, own in flop_estimate.by_operation(body, body.inputs, body.outputs):
             whole += own
             compiled += _compiled(each, own, given)
     return cost * compiled / whole if whole else cost
@@ -90,7 +90,7 @@ def _risky(operations: Iterable[Any]) -> Iterator[str]:
         holds = _CONDITIONS.get(operation.type, lambda operation: operation.type in _KNOWN)
         if not holds(operation):
             yield operation.type
-        for body in work.bodies(operation):
+        for body in flop_estimate.bodies(operation):
             yield from _risky(body.get_operations())
 
 

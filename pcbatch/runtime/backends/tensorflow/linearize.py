@@ -22,12 +22,21 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
-from pcbatch.runtime.backends.tensorflow import blame, elements, marked, pieces, private, ready, traces, wording
-from pcbatch.runtime.backends.tensorflow.anatomy import Anatomy, Meeting, makes_functions
-from pcbatch.runtime.backends.tensorflow.connected import Connected
-from pcbatch.runtime.backends.tensorflow.contributions import Contributions, gradients_of
-from pcbatch.runtime.backends.tensorflow.expansion import CHOICES, Expansion
+from pcbatch.runtime.backends.tensorflow import (
+    custom_vectorised_ops,
+    elements,
+    error_locations,
+    error_messages,
+    pieces,
+    private,
+    raw_ops,
+    traces,
+)
+from pcbatch.runtime.backends.tensorflow.function_inlining import CHOICES, Expansion
+from pcbatch.runtime.backends.tensorflow.gradient_connectivity import Connected
 from pcbatch.runtime.backends.tensorflow.lists import is_list
+from pcbatch.runtime.backends.tensorflow.shared_operand_gradients import Contributions, gradients_of
+from pcbatch.runtime.backends.tensorflow.trace_partition import Anatomy, SharedUse, makes_functions
 
 _NO_GRADIENT = (
     "compute it in another way, give it a gradient with tf.custom_gradient, or keep gradients from it with "
@@ -48,15 +57,15 @@ class Linearized:
         self.outputs = self.traced.leaves(signature.writes)
         self.site = [self.traced.site] if piece.sites else []
         graph = self.traced.graph
-        with graph.as_default(), marked.tracing_lane():
+        with graph.as_default(), custom_vectorised_ops.tracing_lane():
             self.expansion = Expansion(graph, self.traced.reads, [*self.outputs, *self.site])
         self.outputs, self.site = ([*map(self.expansion.of, each)] for each in (self.outputs, self.site))
         self.anatomy = Anatomy(self.traced, self.outputs, _chosen(signature.shared, wanted.shared))
         self._refuse_choices()
         self.reruns = makes_functions(self.anatomy.operations)
         wanted_outputs = [self.outputs[place] for place in _chosen(signature.writes, wanted.writes)]
-        with graph.as_default(), marked.tracing_lane():  # a gradient may be of the user's own
-            self.seeds = [ready.placeholder(each.dtype, tuple(each.shape)) for each in wanted_outputs]
+        with graph.as_default(), custom_vectorised_ops.tracing_lane():  # a gradient may be of the user's own
+            self.seeds = [raw_ops.placeholder(each.dtype, tuple(each.shape)) for each in wanted_outputs]
             try:
                 self._differentiate(wanted_outputs, _chosen(signature.reads, wanted.reads))
             except GradientError:
@@ -81,7 +90,7 @@ class Linearized:
         for operation in self.anatomy.operations:
             if operation.type in CHOICES and any(id(each) in self.anatomy.of_lane for each in operation.inputs):
                 message = "in the gradient, a conditional cannot be batched that has such an arm"
-                span = blame.span_of(self.piece, operation)
+                span = error_locations.span_of(self.piece, operation)
                 raise GradientError(Diagnostic("PCB603", message, span, help=_CHOICES).render())
 
     @cached_property
@@ -89,7 +98,10 @@ class Linearized:
         """See `pieces.Linear`."""
         reads = [place for place, type_ in enumerate(self.signature.reads) for _ in leaf_types(type_)]
         places = {id(tensor): place for tensor, place in zip(self.traced.reads, reads, strict=True)}
-        return [Origin(places.get(id(each)), each.op.type, blame.span_of(self.piece, each.op)) for each in self.kept]
+        return [
+            Origin(places.get(id(each)), each.op.type, error_locations.span_of(self.piece, each.op))
+            for each in self.kept
+        ]
 
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
@@ -118,7 +130,7 @@ class Linearized:
         pairs_of_taken = zip(taken, found, strict=False)
         self.taken = [(each, gradient) for each, gradient in pairs_of_taken if gradient is not None]
         deltas = {id(output): each for output, each in zip(met, found[len(taken) :], strict=True)}
-        meetings: list[tuple[Meeting, tf.Tensor]] = []
+        meetings: list[tuple[SharedUse, tf.Tensor]] = []
         parts: dict[int, tuple[tf.Tensor, list[tf.Tensor]]] = {}
 
         def add(tensor: tf.Tensor, part: tf.Tensor | None) -> None:
@@ -163,8 +175,8 @@ class Linearized:
             with contextlib.suppress(KeyError, ValueError):
                 operation = self.traced.graph.get_operation_by_name(named[1] or named[2])
         kind = "an operation" if operation is None else f"TensorFlow's {operation.type}"
-        why = "" if isinstance(error, LookupError) else f": {wording.reason(error)}"
-        span = blame.span_of(self.piece, operation)
+        why = "" if isinstance(error, LookupError) else f": {error_messages.reason(error)}"
+        span = error_locations.span_of(self.piece, operation)
         message = f"{kind} has no gradient{why}"
         return GradientError(Diagnostic("PCB602", message, span, help=_NO_GRADIENT).render())
 
@@ -211,8 +223,8 @@ class Linearized:
         except PcbatchError:
             raise
         except Exception as error:
-            span = blame.span_of(self.piece, None)
-            message = f"in the gradient, what runs here cannot be batched: {wording.reason(error)}"
+            span = error_locations.span_of(self.piece, None)
+            message = f"in the gradient, what runs here cannot be batched: {error_messages.reason(error)}"
             raise GradientError(Diagnostic("PCB603", message, span, help=_NO_GRADIENT).render()) from error
         _shape(rows, outputs, lanes)
         by_place = dict(zip(self.read_gradients, rows, strict=False))

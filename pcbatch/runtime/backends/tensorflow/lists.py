@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import work
-from pcbatch.runtime.backends.tensorflow.unrolling import static
+from pcbatch.runtime.backends.tensorflow import flop_estimate
+from pcbatch.runtime.backends.tensorflow.unrolled_values import static
 
 
 def is_list(tensor: tf.Tensor) -> bool:
@@ -26,7 +26,7 @@ def are_bounded(operations: Iterable[Any], given: Mapping[int, int] | None = Non
     for operation in operations:
         if is_unbounded(operation, lengths):
             return False
-        for body in work.bodies(operation):
+        for body in flop_estimate.bodies(operation):
             outer = operation.inputs[len(operation.inputs) - len(body.inputs) :]
             pairs = zip(body.inputs, outer, strict=True)
             inside = {id(inner): lengths[id(each)] for inner, each in pairs if id(each) in lengths}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pcbatch.runtime.backends.tensorflow import lists, work
+from pcbatch.runtime.backends.tensorflow import flop_estimate, lists
 
 _ELEMENTWISE = """
 Abs Acos Acosh Add AddN AddV2 Angle ApproximateEqual Asin Asinh Atan Atan2 Atanh BesselI0e BesselI1e Betainc Bitcast
@@ -70,14 +70,14 @@ def obstacles(operations: Iterable[Any]) -> Iterator[str]:
     for operation in operations:
         if operation.type not in KNOWN or lists.is_unbounded(operation):
             yield operation.type
-        for body in work.bodies(operation):
+        for body in flop_estimate.bodies(operation):
             yield from obstacles(body.get_operations())
 
 
 def has_loop(operations: Iterable[Any]) -> bool:
     """Return whether any operation, also in functions that they run, is a loop."""
     return any(
-        operation.type in _LOOPS or any(has_loop(body.get_operations()) for body in work.bodies(operation))
+        operation.type in _LOOPS or any(has_loop(body.get_operations()) for body in flop_estimate.bodies(operation))
         for operation in operations
     )
 

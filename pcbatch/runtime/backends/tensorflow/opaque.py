@@ -17,7 +17,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow import marked, wording
+from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, error_messages
 from pcbatch.runtime.backends.tensorflow.recorder import is_recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_number
@@ -38,8 +38,8 @@ def call_primitive(
     call = Call(fn, args, kwargs)
     places = range(len(call.leaf_names))
     stacked = tuple(place for place in places if call.leaf_names[place] not in shared)
-    whole = marked.Whole(_batched_body(call, batched, shared), stacked, _refuse_shared(call))
-    return call.pack(marked.call(call.body, call.leaves, whole, call.name))
+    whole = custom_vectorised_ops.WholeCall(_batched_body(call, batched, shared), stacked, _refuse_shared(call))
+    return call.pack(custom_vectorised_ops.call(call.body, call.leaves, whole, call.name))
 
 
 def call_fallback(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -47,7 +47,7 @@ def call_fallback(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
     if not _in_piece():
         return fn(*args, **kwargs)
     call = Call(fn, args, kwargs)
-    return call.pack(marked.call(call.body, call.leaves, marked.Loop(), call.name))
+    return call.pack(custom_vectorised_ops.call(call.body, call.leaves, custom_vectorised_ops.Loop(), call.name))
 
 
 def as_tensors(value: Any) -> Any:
@@ -135,7 +135,7 @@ def _batched_body(call: Call, batched: Callable[..., Any], shared: frozenset[str
         except Exception as error:
             raise PieceRefusalError(
                 "PCB412",
-                f"the batched form of `{call.name}` failed: {wording.reason(error)}",
+                f"the batched form of `{call.name}` failed: {error_messages.reason(error)}",
                 "every argument has a leading lane axis there, unless `shared=` names it",
             ) from error
         return _checked(call, value, lanes)

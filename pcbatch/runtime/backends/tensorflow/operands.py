@@ -20,7 +20,7 @@ _MIXED = (
 _LITERAL = re.compile(r"^Expected (?P<dtype>u?int\d+) passed to parameter '(?P<place>[xy])' .* got \S+ of type 'float'")
 """TensorFlow's message about an int tensor and a float of Python's."""
 _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?P<left>\w+) or (?P<right>\w+)$")
-"""The message of `choice` about `and` and `or` of a number and a bool."""
+"""The message of `selection` about `and` and `or` of a number and a bool."""
 
 UNCAST = "nothing is cast by itself"
 """The end of messages about operands of two dtypes, which they have wherever the operator stands."""
@@ -144,7 +144,7 @@ def _operands(place: TracebackType | None, span: Span | None) -> tuple[str, str]
     node = None if place is None else _node(place)
     if node is None:
         return None
-    node = _AsWritten().visit(node)
+    node = _ReturnSelf().visit(node)
     found = _parts(node)
     if found is None:
         return None
@@ -205,7 +205,7 @@ def _node(place: TracebackType) -> ast.expr | None:
         return None
 
 
-class _AsWritten(ast.NodeTransformer):
+class _ReturnSelf(ast.NodeTransformer):
     """Calls of `ops` that stand for operators, as the user wrote them."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

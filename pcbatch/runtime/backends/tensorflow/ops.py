@@ -24,7 +24,6 @@ from pcbatch.runtime.backends.tensorflow.checked import (
     power,
     right_shift,
 )
-from pcbatch.runtime.backends.tensorflow.choice import all_of, any_of, both, either, guarded, negate, select, to_bool
 from pcbatch.runtime.backends.tensorflow.debugged import record, recorded, unrecorded
 from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
@@ -46,9 +45,11 @@ from pcbatch.runtime.backends.tensorflow.iteration import (
     spread,
     unpacked,
 )
+from pcbatch.runtime.backends.tensorflow.list_search import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.mapping import blank
 from pcbatch.runtime.backends.tensorflow.members import member
 from pcbatch.runtime.backends.tensorflow.membership import contains, lacks
+from pcbatch.runtime.backends.tensorflow.op_interception import checking
 from pcbatch.runtime.backends.tensorflow.operators import (
     add,
     bit_and,
@@ -66,9 +67,8 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 )
 from pcbatch.runtime.backends.tensorflow.ragged import Ragged
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
-from pcbatch.runtime.backends.tensorflow.searching import count, in_order, position
+from pcbatch.runtime.backends.tensorflow.selection import all_of, any_of, both, either, guarded, negate, select, to_bool
 from pcbatch.runtime.backends.tensorflow.stores import row, stored
-from pcbatch.runtime.backends.tensorflow.watching import checking
 
 __all__ = [
     "Bounded",

@@ -18,19 +18,19 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.pieces import Leaves, Note, Signature, Together
+from pcbatch.runtime.backends.pieces import BatchSensitivity, Leaves, Note, Signature
+from pcbatch.runtime.backends.tensorflow import batch_sensitivity as rows_together
 from pcbatch.runtime.backends.tensorflow import (
-    arms,
-    blame,
     compiling,
+    cond_branches,
+    custom_vectorised_ops,
+    error_locations,
+    flop_estimate,
     gradients,
-    marked,
     native,
     private,
     rules,
-    work,
 )
-from pcbatch.runtime.backends.tensorflow import together as rows_together
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 from pcbatch.runtime.backends.tensorflow.traces import Trace, placeholders, remembering, trace
 
@@ -62,7 +62,7 @@ def checked_sites(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -
 
 
 def cost(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-    """The estimated work of one lane, from the operations that a trace of the piece has; see `work`."""
+    """The estimated work of one lane, from the operations that a trace of the piece has; see `flop_estimate`."""
     return sum(cost for _, cost in _costs(piece, reads, shared))
 
 
@@ -70,7 +70,7 @@ def line_costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> t
     """The estimated work of one lane, for each line of the piece's body: that of the operations made there."""
     found = [0.0] * len(piece.spans)
     for operation, cost in _costs(piece, reads, shared):
-        place = blame.line_of_body(piece, operation)
+        place = error_locations.line_of_body(piece, operation)
         if place is not None:
             found[place] += cost
     return tuple(found)
@@ -79,10 +79,10 @@ def line_costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> t
 def _costs(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Iterator[tuple[Any, float]]:
     """The operations of a trace of the piece for one lane, and the work of each."""
     traced = trace(piece, reads, shared)
-    return work.by_operation(traced.graph, traced.reads, _computed(traced))
+    return flop_estimate.by_operation(traced.graph, traced.reads, _computed(traced))
 
 
-def together(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+def together(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
     """Return how the piece depends on the number of rows that are computed together."""
     traced = trace(piece, reads, shared)
     return rows_together.together(traced.graph, traced.reads, _computed(traced))
@@ -100,7 +100,7 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
         type_ = type_of(value)
         if piece.tapes and any(isinstance(leaf, tf.Variable) for leaf in values.flatten(type_, value)):
             message, help = gradients.GOES_ON, gradients.A_VALUE_OF_ITS_OWN
-            raise blame.error(piece, "PCB415", message, name=name, help=help)
+            raise error_locations.error(piece, "PCB415", message, name=name, help=help)
         return type_
     except NotATensorError as what:
         help = "what is not a tensor may be used between two calls, branches or loops, but not be kept across one"
@@ -119,12 +119,12 @@ def _output_type(piece: Piece, name: str, value: Any) -> Type:
                 "a list of functions may not be kept across a call, a branch or a loop: go over them where they are "
                 "written, `for f in (lambda x: .., g):`, or call each by its name where it is chosen"
             )
-        raise blame.error(
+        raise error_locations.error(
             piece, "PCB404", f"`{name}` is {what}, which a lane cannot keep", name=name, help=help
         ) from None
     except TypeError as why:
         reason, _, help = str(why).partition("; ")
-        raise blame.error(piece, "PCB404", f"`{name}`: {reason}", name=name, help=help) from None
+        raise error_locations.error(piece, "PCB404", f"`{name}`: {reason}", name=name, help=help) from None
 
 
 def vectorize(
@@ -184,7 +184,7 @@ def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tu
     def every() -> None:
         graph = tf.compat.v1.get_default_graph()
         for piece, signature in pieces:
-            whole = marked.batched_forms(trace(piece, signature.reads, signature.shared).graph)
+            whole = custom_vectorised_ops.batched_forms(trace(piece, signature.reads, signature.shared).graph)
             if whole:  # it is for all lanes at once, so nobody calls it for one
                 span = next((span for span in piece.spans if span is not None), None)
                 found.append(tuple((f"the batched form of {name}", span) for name in dict.fromkeys(whole)))
@@ -206,7 +206,7 @@ def _taken_as_they_are(piece: Piece, signature: Signature) -> list[Any] | None:
     traced = trace(piece, signature.reads, signature.shared)
     given = {id(leaf) for leaf in (*traced.reads, *traced.shared)}
     outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
-    operations = work.in_order(outputs, given)
+    operations = flop_estimate.in_order(outputs, given)
     return operations if all(map(rules.is_taken_as_it_is, operations)) else None
 
 
@@ -214,7 +214,7 @@ def _place(piece: Piece, signature: Signature, obstacle: str) -> Span | None:
     """The statement that makes an operation of a type that does not run natively; the first where that is unknown."""
     operations = trace(piece, signature.reads, signature.shared).graph.get_operations()
     made = (operation for operation in operations if obstacle in native.obstacles([operation]))
-    return blame.span_of(piece, next(made, None))
+    return error_locations.span_of(piece, next(made, None))
 
 
 def _vectorized(
@@ -235,7 +235,7 @@ def _vectorized(
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
     outputs: Sequence[tf.Tensor] = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
     if lanes is not None:
-        traced, outputs = arms.written_out(piece, signature, traced, outputs)
+        traced, outputs = cond_branches.written_out(piece, signature, traced, outputs)
     return converted(piece, traced, outputs, [*zip(traced.reads, stacked, strict=True)], same, lanes, taking_part, note)
 
 
@@ -258,7 +258,7 @@ def converted(
     def looped(operation: Any) -> None:
         if note is not None:
             kind = operation.type.removeprefix("Stateless")
-            note(blame.span_of(piece, operation), f"{kind} runs lane after lane")
+            note(error_locations.span_of(piece, operation), f"{kind} runs lane after lane")
 
     try:
         operands = {id(leaf): value for leaf, value in given[1]}
@@ -270,9 +270,9 @@ def converted(
     except CompileError:
         raise
     except rules.RefusedError as error:
-        raise blame.unbatched(piece, [error.operation], error.reason) from None
+        raise error_locations.unbatched(piece, [error.operation], error.reason) from None
     except Exception as error:
         operations = [*private.operations_being_converted(error)]
         if not operations:
             raise
-        raise blame.unbatched(piece, operations, error) from None
+        raise error_locations.unbatched(piece, operations, error) from None

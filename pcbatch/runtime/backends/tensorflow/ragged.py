@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pcbatch.errors import UsageError
 from pcbatch.ir import records
-from pcbatch.runtime.backends.foreign import is_foreign, with_numpy
+from pcbatch.runtime.backends.dlpack import is_foreign, with_numpy
 
 LEAST_ROOM = 8
 """The room of short rows."""

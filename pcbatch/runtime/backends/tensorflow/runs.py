@@ -18,7 +18,7 @@ from pcbatch.ir import values
 from pcbatch.ir.types import StructType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import noting
-from pcbatch.runtime.backends.tensorflow import marked, private
+from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, private
 from pcbatch.runtime.backends.tensorflow.opaque import Call
 from pcbatch.runtime.backends.tensorflow.recorder import can_fault
 
@@ -61,7 +61,7 @@ def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any
     differs by lane.
     """
     name = callee.function.__name__
-    if not can_fault() or not marked.is_tracing_lane():
+    if not can_fault() or not custom_vectorised_ops.is_tracing_lane():
         raise PieceRefusalError(
             "PCB405",
             f"the batched function `{name}` is called inside a function that TensorFlow runs by itself",
@@ -91,7 +91,9 @@ def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any
         return [*map(tf.convert_to_tensor, values.flatten(call.result, value)), fine]
 
     watched = [place for place, leaf in enumerate(call.leaves) if private.is_watched([leaf])]
-    *found, fine = marked.call(one, call.leaves, marked.Run(batch, frozenset(watched)), name)
+    *found, fine = custom_vectorised_ops.call(
+        one, call.leaves, custom_vectorised_ops.Run(batch, frozenset(watched)), name
+    )
     return call.pack(found), fine
 
 

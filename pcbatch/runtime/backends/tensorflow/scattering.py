@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.ir.dtypes import casts_into
 from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.slices import Window
-from pcbatch.runtime.backends.tensorflow import ready
+from pcbatch.runtime.backends.tensorflow import raw_ops
 
 
 def places(indices: Sequence[tf.Tensor], value: tf.Tensor, shape: tf.TensorShape) -> tuple[tf.Tensor, tf.Tensor]:
@@ -63,7 +63,7 @@ def compacted(mask: tf.Tensor, size: Any) -> tf.Tensor:
     # Of no lanes there is no greatest.
     some = tf.concat([mask, [False]], axis=0) if mask.shape[0] is None else mask
     first = tf.fill([size], tf.argmax(some, output_type=tf.int32))
-    return written(first, [at], ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes))
+    return written(first, [at], raw_ops.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes))
 
 
 def written(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:

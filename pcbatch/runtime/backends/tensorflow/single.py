@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, graphs, private, ready
+from pcbatch.runtime.backends.tensorflow import branches, graphs, private, raw_ops
 
 
 def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -20,14 +20,14 @@ def element(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
     lengths = array.shape[: len(indices)]
     if all(place is not None for place in places) and all(lengths):
         inside = [min(max(int(place), 0), length - 1) for place, length in zip(places, lengths, strict=True)]
-        first = ready.constant((*inside, *[0] * len(rest)))
-        return ready.reshape(ready.part(array, first, sizes), tuple(rest))
+        first = raw_ops.constant((*inside, *[0] * len(rest)))
+        return raw_ops.reshape(raw_ops.part(array, first, sizes), tuple(rest))
     starts = _starts(indices, len(rest))
     # Both are one operation of XLA's, which takes the nearest element beyond an end. TensorFlow makes XLA's text of its
     # own in a tenth of the time, but refuses bounds that it knows to be beyond.
     known = branches.may_be_known(starts)
-    found = slice_of(array, starts, ready.constant(sizes)) if known else ready.part(array, starts, sizes)
-    return ready.reshape(found, tuple(rest))
+    found = slice_of(array, starts, raw_ops.constant(sizes)) if known else raw_ops.part(array, starts, sizes)
+    return raw_ops.reshape(found, tuple(rest))
 
 
 def with_element(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tensor) -> tf.Tensor:
@@ -38,7 +38,7 @@ def with_element(array: tf.Tensor, indices: Sequence[tf.Tensor], value: tf.Tenso
     update = private.update_slice()
     if update is None or not graphs.in_outer_xla():
         return tf.tensor_scatter_nd_update(array, _inside(array, indices)[None], value[None])
-    return update(array, ready.reshape(value, (*[1] * len(indices), *rest)), _starts(indices, len(rest)))
+    return update(array, raw_ops.reshape(value, (*[1] * len(indices), *rest)), _starts(indices, len(rest)))
 
 
 def _inside(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -49,4 +49,4 @@ def _inside(array: tf.Tensor, indices: Sequence[tf.Tensor]) -> tf.Tensor:
 
 def _starts(indices: Sequence[tf.Tensor], rest: int) -> tf.Tensor:
     key = "starts", *(index.ref() for index in indices), rest
-    return ready.once(key, lambda: ready.stack([*indices, *[ready.constant(0)] * rest]))
+    return raw_ops.once(key, lambda: raw_ops.stack([*indices, *[raw_ops.constant(0)] * rest]))

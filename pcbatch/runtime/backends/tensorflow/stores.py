@@ -13,7 +13,7 @@ from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, positions_in
-from pcbatch.runtime.backends.tensorflow.positions import replaced_at
+from pcbatch.runtime.backends.tensorflow.list_indexing import replaced_at
 from pcbatch.runtime.backends.tensorflow.promotion import is_bool
 from pcbatch.runtime.backends.tensorflow.structures import spelling
 from pcbatch.runtime.backends.tensorflow.weak import commit, is_number

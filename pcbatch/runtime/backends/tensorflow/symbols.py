@@ -10,11 +10,18 @@ import tensorflow as tf
 
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.tensorflow import gradients, graphs, marked, private, purity, sizes
+from pcbatch.runtime.backends.tensorflow import (
+    custom_vectorised_ops,
+    gradients,
+    graphs,
+    private,
+    purity,
+    shape_arguments,
+)
+from pcbatch.runtime.backends.tensorflow.op_interception import watch
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, ShapeError, is_of_keras, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.traces import placeholders
-from pcbatch.runtime.backends.tensorflow.watching import watch
 from pcbatch.runtime.backends.tensorflow.weak import Weak, carrier
 
 
@@ -33,7 +40,7 @@ class Symbols:
         """Draws of random numbers that nothing has used yet."""
 
     def _watch(self, kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
-        self._is_suspect = self._is_suspect or kind in sizes.PLACES or purity.is_suspect(kind)
+        self._is_suspect = self._is_suspect or kind in shape_arguments.PLACES or purity.is_suspect(kind)
         return watch(kind, inputs, attributes)
 
     def symbol(self, type_: Type, *, own: bool = False) -> Any:
@@ -54,7 +61,7 @@ class Symbols:
         with (
             self._graph.as_default(),
             graphs.keeping_scope(),
-            marked.tracing_lane(),
+            custom_vectorised_ops.tracing_lane(),
             gradients.taping(self._tapes),
             recording() as recorder,
         ):
@@ -68,7 +75,7 @@ class Symbols:
             if self._draws:
                 purity.check_used(self._draws, found)
             self._draws += purity.check(made, found)
-            sizes.check(made)
+            shape_arguments.check(made)
         return found, bool(recorder.sites)
 
     def type_of(self, value: Any) -> Type | None:

@@ -22,10 +22,18 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.tensorflow import blame, gradients, graphs, marked, private, ready, xla_cpu
+from pcbatch.runtime.backends.tensorflow import (
+    custom_vectorised_ops,
+    error_locations,
+    gradients,
+    graphs,
+    private,
+    raw_ops,
+    xla_cpu,
+)
+from pcbatch.runtime.backends.tensorflow.op_interception import watch
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
-from pcbatch.runtime.backends.tensorflow.watching import watch
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
 T = TypeVar("T")
@@ -76,7 +84,7 @@ class Trace:
         try:
             return private.capture(self.graph, leaf)
         except PieceRefusalError as error:
-            raise blame.error(self.piece, error.code, error.message, name=name, help=error.help) from None
+            raise error_locations.error(self.piece, error.code, error.message, name=name, help=error.help) from None
 
 
 _remembered: ContextVar[dict[Any, Any] | None] = ContextVar("remembered", default=None)
@@ -92,7 +100,7 @@ def remembering(function: Callable[..., Any], *arrays: Any) -> Any:
     known = _remembered.get()
     token = _remembered.set({} if known is None else known)
     try:
-        with private.short_stacks(), ready.reusing():
+        with private.short_stacks(), raw_ops.reusing():
             return function(*arrays)
     finally:
         _remembered.reset(token)
@@ -162,7 +170,7 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
         graph.as_default(),
         graphs.keeping_scope(),
         tf.name_scope(scope),
-        marked.tracing_lane(),
+        custom_vectorised_ops.tracing_lane(),
         gradients.taping(piece.tapes),
         recording() as recorder,
     ):
@@ -177,7 +185,7 @@ def anew(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Trace:
         except (CompileError, MissingError):
             raise
         except Exception as error:
-            raise blame.traced(piece, error) from None
+            raise error_locations.traced(piece, error) from None
         leaves = [*chain(*lane)], [*chain(*same)]
         sites = frozenset(recorder.sites)
         return Trace(piece, graph, *leaves, outputs, _variables(given, same), sites, recorder.failures, recorder.site)
@@ -235,4 +243,4 @@ def captured(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> lis
 
 def placeholders(type_: Type) -> list[tf.Tensor]:
     """Placeholders for the leaves of a value."""
-    return [ready.placeholder(tf.as_dtype(leaf.dtype), leaf.shape) for leaf in leaf_types(type_)]
+    return [raw_ops.placeholder(tf.as_dtype(leaf.dtype), leaf.shape) for leaf in leaf_types(type_)]

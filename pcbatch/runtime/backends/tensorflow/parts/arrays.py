@@ -10,18 +10,18 @@ import tensorflow as tf
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import (
-    lengths,
-    ready,
+    padding,
+    raw_ops,
     scattering,
 )
 from pcbatch.runtime.backends.tensorflow.xla_cpu import (
-    blanks,
     counting,
     gathering,
-    listing,
+    lane_lists,
+    ordering,
     stacking,
-    succession,
     writing,
+    zero_buffers,
 )
 
 _from_dlpack = tf.experimental.dlpack.from_dlpack
@@ -36,20 +36,20 @@ class TensorFlowArrays:
         shape = (lanes, *(() if entries is None else (entries,)), *type_.shape)
         if not isinstance(lanes, int) or entries is not None:
             return tf.zeros(shape, type_.dtype)
-        return ready.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
+        return raw_ops.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
 
     def made_apart(self, zeros: Sequence[tf.Tensor], count: tf.Tensor) -> list[tf.Tensor]:
-        return blanks.made_apart(zeros, count)
+        return zero_buffers.made_apart(zeros, count)
 
     def constant(self, value: int) -> tf.Tensor:
-        return ready.constant(int(value))
+        return raw_ops.constant(int(value))
 
     def array(self, value: Any, dtype: str) -> tf.Tensor:
-        return ready.array(value, dtype)
+        return raw_ops.array(value, dtype)
 
     def adopted(self, array: np.ndarray) -> tf.Tensor:
         if array.dtype.isbuiltin != 1:  # such as bfloat16, of which NumPy knows no name that others know
-            return ready.array(array, array.dtype.name)
+            return raw_ops.array(array, array.dtype.name)
         return _from_dlpack(array.__dlpack__())
 
     def numpy_of(self, array: tf.Tensor) -> np.ndarray:
@@ -57,7 +57,7 @@ class TensorFlowArrays:
         return found
 
     def lane_numbers(self, lanes: Any) -> tf.Tensor:
-        return ready.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
+        return raw_ops.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
 
     def lanes_of(self, array: tf.Tensor) -> Any:
         static = array.shape[0]
@@ -71,41 +71,41 @@ class TensorFlowArrays:
         return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
 
     def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
-        return lengths.extended(array, length)
+        return padding.extended(array, length)
 
     def first(self, array: Any, length: tf.Tensor | int) -> Any:
-        return lengths.first(array, length) if isinstance(array, tf.Tensor) else array[:length]
+        return padding.first(array, length) if isinstance(array, tf.Tensor) else array[:length]
 
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
     def cast(self, array: tf.Tensor, dtype: str) -> tf.Tensor:
-        return ready.cast(array, tf.as_dtype(dtype))
+        return raw_ops.cast(array, tf.as_dtype(dtype))
 
     def equal(self, array: tf.Tensor, number: int) -> tf.Tensor:
-        return ready.equal(array, ready.constant(number, array.dtype))
+        return raw_ops.equal(array, raw_ops.constant(number, array.dtype))
 
     def above(self, array: tf.Tensor, number: int) -> tf.Tensor:
-        return ready.less(ready.constant(number, array.dtype), array)
+        return raw_ops.less(raw_ops.constant(number, array.dtype), array)
 
     def add(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-        return ready.add(a, b)
+        return raw_ops.add(a, b)
 
     def both(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-        return ready.both(a, b)
+        return raw_ops.both(a, b)
 
     def where(self, mask: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
         trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
         if trailing > 0:
-            mask = ready.reshape(mask, (-1 if mask.shape[0] is None else mask.shape[0], *[1] * trailing))
-        return ready.select(mask, new, old)
+            mask = raw_ops.reshape(mask, (-1 if mask.shape[0] is None else mask.shape[0], *[1] * trailing))
+        return raw_ops.select(mask, new, old)
 
     def where_each(
         self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        return succession.in_succession(self.where, masks, new, old)
+        return ordering.in_succession(self.where, masks, new, old)
 
     def once_there(self, mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
-        return succession.once_there(mask, arrays)
+        return ordering.once_there(mask, arrays)
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class TensorFlowArrays:
         return scattering.compacted(mask, size)
 
     def listed(self, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return listing.listed(mask)
+        return lane_lists.listed(mask)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
@@ -149,7 +149,7 @@ class TensorFlowArrays:
         """The lanes of rows; those that take no part get one that does not exist."""
         count = self.lanes_of(array)
         lanes = self.lane_numbers(count) if lanes is None else lanes
-        return ready.select(mask, lanes, ready.constant(count, lanes.dtype) if isinstance(count, int) else count)
+        return raw_ops.select(mask, lanes, raw_ops.constant(count, lanes.dtype) if isinstance(count, int) else count)
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
         return writing.with_row(array, place, row)
@@ -181,7 +181,7 @@ class TensorFlowArrays:
 
     def rows_of_table(self, rows: tf.Tensor, numbers: tf.Tensor, table: TensorType) -> tf.IndexedSlices:
         # Each once: optimizers of Keras square what they are given for a row part by part, and not the sum.
-        return tf.IndexedSlices(rows, numbers, ready.shape(table.shape))
+        return tf.IndexedSlices(rows, numbers, raw_ops.shape(table.shape))
 
     def sum_of_gradients(self, one: Any, other: Any) -> Any:
         if not isinstance(one, tf.IndexedSlices):
@@ -206,13 +206,13 @@ class TensorFlowArrays:
     # -- one lane alone ------------------------------------------------------------------------------------------------
 
     def constant_bool(self, value: bool) -> tf.Tensor:
-        return ready.constant(value, tf.bool)
+        return raw_ops.constant(value, tf.bool)
 
     def zeros_of(self, type_: TensorType) -> tf.Tensor:
-        return ready.once(("zeros", type_), lambda: tf.zeros(type_.shape, type_.dtype))
+        return raw_ops.once(("zeros", type_), lambda: tf.zeros(type_.shape, type_.dtype))
 
     def choose(self, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-        return ready.select(condition, new, old)
+        return raw_ops.select(condition, new, old)
 
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
@@ -257,4 +257,4 @@ class TensorFlowArrays:
         return tf.concat(vectors, axis=0)
 
     def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
-        return ready.unstack(vector, count)
+        return raw_ops.unstack(vector, count)

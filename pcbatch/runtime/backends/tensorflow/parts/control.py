@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import tensorflow as tf
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Ended, Explanation, Further, Launch, Lowering, PullBack, Spec
+from pcbatch.runtime.backends.protocol import Explanation, Further, Launch, Lowering, PullBack, RunOutcome, Spec
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
@@ -21,12 +21,12 @@ from pcbatch.runtime.backends.tensorflow import (
     private,
     prompt,
     refusals,
-    stored,
+    trace_cache,
     traces,
 )
-from pcbatch.runtime.backends.tensorflow import records as record_lists
-from pcbatch.runtime.backends.tensorflow.xla_cpu import guards
-from pcbatch.runtime.store.opening import Name
+from pcbatch.runtime.backends.tensorflow import growing_lists as record_lists
+from pcbatch.runtime.backends.tensorflow.xla_cpu import block_guards
+from pcbatch.runtime.store.cache_session import Name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class TensorFlowControl:
         before: Sequence[tf.Tensor],
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
-        if not guards.would_copy(before, in_place):
+        if not block_guards.would_copy(before, in_place):
             return self.cond(predicate, lambda: function(predicate, *before), list(before))
         return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
 
@@ -90,7 +90,7 @@ class TensorFlowControl:
         return list(after)
 
     def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
-        return guards.in_turn(arrays)
+        return block_guards.in_turn(arrays)
 
     def while_loop(
         self,
@@ -195,10 +195,10 @@ class TensorFlowControl:
         return lowered.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
 
     def version(self) -> tuple[Any, ...]:
-        return stored.library()
+        return trace_cache.library()
 
     def settings(self) -> tuple[Any, ...]:
-        return stored.settings()
+        return trace_cache.settings()
 
     def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return gradients.seal(function, name)
@@ -268,7 +268,7 @@ class TensorFlowControl:
     ) -> list[tf.Tensor]:
         return handlers.here(function, otherwise)
 
-    def checked_values(self, program: Program, ended: Ended, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
+    def checked_values(self, program: Program, ended: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         return graphs.assert_ok(program, ended, texts)
 
     def explain(self, error: Exception) -> Explanation | None:

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, given, gradients, private, ragged, structures
+from pcbatch.runtime.backends.tensorflow import arguments, gradients, private, ragged, structures, trace_type
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 
@@ -66,7 +66,7 @@ class TensorFlowHost:
         return arguments.mapped(function, value)
 
     def as_argument(self, value: Any) -> Any:
-        return given.Itself(value)
+        return trace_type.IdentityTraceType(value)
 
     def as_python(self, error: Exception) -> Exception:
         return arguments.as_python(error)

@@ -12,19 +12,19 @@ from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.pieces import Hlo, Kernels, Leaves, Linear, Note, Signature, Together, Wanted
+from pcbatch.runtime.backends.pieces import BatchSensitivity, Hlo, Kernels, Leaves, Linear, Note, Signature, Wanted
 from pcbatch.runtime.backends.tensorflow import (
-    blame,
-    described,
+    custom_vectorised_ops,
     equivalents,
+    error_locations,
     hlo,
     kernels,
     linearize,
-    marked,
     pieces,
     scattering,
     structures,
     tangents,
+    trace_fingerprint,
     traces,
     unsigned,
 )
@@ -43,7 +43,7 @@ class TensorFlowPieces:
         return Symbols(tapes)
 
     def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
-        return blame.failure(error, handed)
+        return error_locations.failure(error, handed)
 
     def is_size(self, error: Exception) -> bool:
         return isinstance(error, SizeError | structures.ShapeError)
@@ -76,7 +76,7 @@ class TensorFlowPieces:
     def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
         return pieces.line_costs(piece, reads, shared)
 
-    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Together:
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
         return pieces.together(piece, reads, shared)
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
@@ -107,7 +107,7 @@ class TensorFlowPieces:
         return pieces.has_loop(piece, reads, shared)
 
     def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
-        return marked.runs(traces.trace(piece, reads, shared).graph)
+        return custom_vectorised_ops.runs(traces.trace(piece, reads, shared).graph)
 
     def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
         return traces.once(known, jit)
@@ -116,7 +116,7 @@ class TensorFlowPieces:
         traces.ahead((piece, signature.reads, signature.shared, label) for piece, signature, label in given)
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
-        return described.described(piece, signature)
+        return trace_fingerprint.described(piece, signature)
 
     def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return pieces.native_obstacles(given)

@@ -18,7 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, lists, private, work
+from pcbatch.runtime.backends.tensorflow import flop_estimate, graphs, lists, private
 from pcbatch.runtime.backends.tensorflow.rules import (
     arrays,
     convolutions,
@@ -183,7 +183,7 @@ class Conversion:
     @functools.cached_property
     def operations(self) -> list[Any]:
         """The operations that the outputs depend on, inputs first."""
-        used = work.needed(self.outputs, self.given)
+        used = flop_estimate.needed(self.outputs, self.given)
         found: dict[str, Any] = {}
         for last in self.graph.get_operations():
             pending = [last] if last.name in used else []

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import ready
+from pcbatch.runtime.backends.tensorflow import raw_ops
 
 Rule = Callable[[Any], "tf.Tensor | tuple[tf.Tensor, ...]"]
 """A function from an operation's inputs, in pfor's form, to its stacked outputs."""
@@ -89,5 +89,5 @@ def aligned(values: Sequence[Any]) -> list[tf.Tensor]:
 
 def _with_rank(tensor: tf.Tensor, rank: int) -> tf.Tensor:
     for _ in range(rank - tensor.shape.rank):
-        tensor = ready.expanded(tensor)
+        tensor = raw_ops.expanded(tensor)
     return tensor

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private, work
+from pcbatch.runtime.backends.tensorflow import flop_estimate, graphs, private
 from pcbatch.runtime.backends.tensorflow.rules import draws, extremes, loops, powers, slopes
 from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus
 
@@ -60,7 +60,7 @@ def _is_corrected(operation: Any) -> bool:
 
 def _inside(operation: Any) -> Iterator[Any]:
     """The operations of the functions that an operation runs, and of those that these run."""
-    for body in work.bodies(operation):
+    for body in flop_estimate.bodies(operation):
         for each in body.get_operations():
             yield each
             yield from _inside(each)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import bridged, graphs, private, ready
+from pcbatch.runtime.backends.tensorflow import graphs, mlir_workarounds, private, raw_ops
 from pcbatch.runtime.backends.tensorflow.rules import powers
 from pcbatch.runtime.backends.tensorflow.rules.family import aligned
 from pcbatch.runtime.backends.tensorflow.xla_cpu import sums
@@ -77,8 +77,8 @@ def _is_array(value: Converted) -> bool:
 
 def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
     """Make the operation with other inputs and with `changes` of its attributes."""
-    if operation.type in bridged.INSTEAD and graphs.in_outer_xla():
-        return [bridged.INSTEAD[operation.type](*inputs)]
+    if operation.type in mlir_workarounds.INSTEAD and graphs.in_outer_xla():
+        return [mlir_workarounds.INSTEAD[operation.type](*inputs)]
     if powers.is_whole(operation):
         return [powers.power(*inputs)]
     dtypes = [output.dtype for output in operation.outputs]
@@ -108,7 +108,7 @@ def _rearranged(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None
     lanes, shape = inputs[0].t.shape[0], operation.outputs[0].shape
     if not shape.is_fully_defined() or _varies(inputs[1:]) or (lanes is None and 0 in shape):
         return None
-    return ready.reshape(inputs[0].t, (-1 if lanes is None else lanes, *shape))
+    return raw_ops.reshape(inputs[0].t, (-1 if lanes is None else lanes, *shape))
 
 
 def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
@@ -134,7 +134,7 @@ def _sliced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     masks = {name: operation.get_attr(name) << 1 for name in _MASKS}
     masks["begin_mask"] |= 1
     masks["end_mask"] |= 1
-    changes = {name: ready.integer_attribute(mask) for name, mask in masks.items()}
+    changes = {name: raw_ops.integer_attribute(mask) for name, mask in masks.items()}
     return _made(operation, [inputs[0].t, *given], **changes)[0]
 
 

@@ -1,7 +1,7 @@
 """Small loops that XLA's CPU compiler makes one function of LLVM's, in which they are jumps and a scalar is a register.
 
 XLA does so with what is called under the attribute `xla_cpu_small_call`. `XlaCallModule` lets a program ask for it: a
-module of a few lines calls a TensorFlow function under this attribute. `listing` has the figures.
+module of a few lines calls a TensorFlow function under this attribute. `lane_lists` has the figures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, private, ready, xla_cpu
+from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops, xla_cpu
 from pcbatch.runtime.backends.tensorflow.stablehlo import type_of
 
 _numbers = itertools.count()
@@ -38,7 +38,7 @@ def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tenso
     """
     graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
     with graph.as_default():
-        given = [ready.placeholder(array.dtype, tuple(array.shape)) for array in arrays]
+        given = [raw_ops.placeholder(array.dtype, tuple(array.shape)) for array in arrays]
         results = [private.capture(graph, result) for result in function(*given)]
         captured = private.captures(graph)
         graph.inputs = [*given, *(inner for _, inner in captured)]
@@ -66,7 +66,7 @@ def _heeded() -> bool:
     """
 
     def twice(number: tf.Tensor) -> list[tf.Tensor]:
-        with ready.reusing():
+        with raw_ops.reusing():
             body = functools.partial(branches.loop, lambda x: x[0] < 10, lambda x: [x[0] + x[0]])
             return call(lambda x: body([x]), [number])
 

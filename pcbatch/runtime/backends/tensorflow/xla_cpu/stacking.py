@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import ready, xla_cpu
+from pcbatch.runtime.backends.tensorflow import raw_ops, xla_cpu
 
 FUSED = 8
 """Number of arrays whose concatenation XLA's CPU compiler still fuses: a constant of its source."""
@@ -19,7 +19,7 @@ def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:
     """`scalars` as a vector."""
     if len(scalars) <= FUSED or not xla_cpu.applies():
         return tf.stack(scalars)
-    places, (result, *others) = ready.numbers(len(scalars)), scalars
+    places, (result, *others) = raw_ops.numbers(len(scalars)), scalars
     for place, scalar in enumerate(others, 1):
-        result = ready.select(ready.less(places, ready.constant(place)), result, scalar)
+        result = raw_ops.select(raw_ops.less(places, raw_ops.constant(place)), result, scalar)
     return result

@@ -1,0 +1,179 @@
+"""Gradients through runs: who watches a run gets it taped, who asks later gets it run again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pcbatch.errors import GradientError
+from pcbatch.ir.types import Type, leaves
+from pcbatch.runtime.adjoint import static_size
+from pcbatch.runtime.adjoint.reverse import Reverse
+from pcbatch.runtime.adjoint.tangent import is_float
+from pcbatch.runtime.adjoint.tape import Sources
+from pcbatch.runtime.adjoint.vjp import TapedRun
+from pcbatch.runtime.backends.control import Further, PullBack
+from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.outcome import Outcome
+
+Plain = Callable[[Sequence[Any], Sequence[Any], Any], Outcome]
+"""Runs a program on the leaves of arguments and shared operands, for so many lanes."""
+
+
+def run_through(
+    backend: Backend,
+    plain: Plain,
+    reverse: Callable[[], Reverse],
+    arguments: Sequence[Any],
+    shared: Sequence[Any],
+    lanes: Any,
+    taped: bool,
+) -> Outcome:
+    """The outcome of a run through whose values gradients flow.
+
+    Where somebody watches, the run is `taped`, if that gives all that is wanted of it and gradients are not given
+    natively; else it is `plain`, and run again when a gradient is asked for.
+    """
+    way = reverse()
+    operands = [*shared, *way.hidden]
+    given = [
+        *argument_arrays(way.program, backend, arguments, lanes),
+        *operand_arrays(way.program, backend, operands),
+    ]
+    if not backend.may_be_differentiated(given):
+        return plain(arguments, shared, lanes)
+    return _through(backend, plain, way, given, (len(arguments), len(arguments) + len(shared)), lanes, taped)
+
+
+def run_watched(
+    backend: Backend, plain: Plain, reverse: Callable[[], Reverse], arrays: Sequence[Array], lanes: int
+) -> Outcome | None:
+    """The same of a run from ordinary code that somebody watches, of more than no lanes; None where nobody does.
+
+    `arrays` are those of arguments and shared operands, of the shapes and dtypes that the program takes.
+    """
+    way, given = reverse(), [*arrays]
+    count = len(way.layout.inputs)
+    if way.hidden:
+        given = [*arrays[:count], *operand_arrays(way.program, backend, [*arrays[count:], *way.hidden])]
+    if not backend.is_watched(given):
+        return None
+    return _through(backend, plain, way, given, (count, len(arrays)), lanes, True)
+
+
+def _through(
+    backend: Backend,
+    plain: Plain,
+    way: Reverse,
+    given: Sequence[Array],
+    ends: tuple[int, int],
+    lanes: Any,
+    taped: bool,
+    is_tangent: bool = False,
+) -> Outcome:
+    """The outcome of a run on `given` arrays: arguments and shared operands end at `ends`, others follow.
+
+    It `is_tangent` if it is of a tangent program, whose outcome is of no account but for its values.
+    """
+    if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
+        way = way.by(_watched(way, given))
+    count, end = ends
+    is_empty = isinstance(lanes, int) and lanes == 0
+    now = taped and not is_empty and backend.is_watched(given) and not backend.inside_fixed_program()
+    outcomes: list[Outcome] = []
+
+    def run(arrays: list[Array]) -> tuple[Sequence[Array], PullBack]:
+        known: TapedRun | None = None
+        with contextlib.suppress(GradientError):  # which is for those who ask for a gradient
+            known = way.run(arrays, lanes) if now and not way.is_native(lanes) else None
+        outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
+
+        def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
+            check(backend, way.program.name, reserved=way.most is not None)
+            if is_empty:
+                return way.nothing()
+            if backend.inside_fixed_program():
+                return static_size.gradients(way.fixed, arrays, upstream, lanes)
+            return way.pulled_back(None if backend.is_saved() else known, arrays, upstream, lanes)
+
+        return outcomes[-1].values, pull_back
+
+    def tangents(arrays: Sequence[Array], directions: Sequence[Any]) -> Sequence[Array | None]:
+        return _tangents(way, arrays, directions, count, lanes)
+
+    def run_many(arrays: Sequence[Array], runs: Any) -> list[Array | None]:
+        outcome = plain(arrays[:count], arrays[count:end], lanes * runs)
+        return [backend.in_runs(each, runs) for each in outcome.values]
+
+    def pull_back_many(arrays: Sequence[Array], upstream: Sequence[Array | None], runs: Any) -> list[Array | None]:
+        check(backend, way.program.name, reserved=False)
+        found = way.by_lanes.pulled_back(None, arrays, upstream, lanes * runs)
+        rows = [None if each is None else backend.in_runs(each, runs) for each in found]
+        return [each if each is None or place < count else backend.sum_runs(each) for place, each in enumerate(rows)]
+
+    further = Further(tangents, pull_back_many, count, run_many if is_tangent else None)
+    values = backend.differentiable(run, given, way.program.name, further)
+    return replace(outcomes[-1], values=tuple(values))
+
+
+def _tangents(
+    way: Reverse, arrays: Sequence[Array], directions: Sequence[Any], count: int, lanes: Any
+) -> list[Array | None]:
+    """The changes of a run's results, by leaf, as its `arrays` change in `directions`; None where none can be.
+
+    `count` of the arrays are arguments. Gradients flow through it in turn.
+    """
+    backend, program, dual = way.backend, way.program, way.tangent
+    refuse_fixed(backend, program.name)
+    types = [leaf for name in program.parameters for leaf in leaves(program.types[name])]
+    types += [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
+    results = [leaf for name in program.results for leaf in leaves(program.types[name])]
+    if isinstance(lanes, int) and lanes == 0:
+        return [backend.zeros(0, leaf) if is_float(leaf) else None for leaf in results]
+    given = [each for each, type_ in zip(directions, types, strict=True) if is_float(type_)]
+    moved = sum(map(is_float, types[:count]))
+    every = [*arrays[:count], *given[:moved], *arrays[count:], *given[moved:]]
+
+    def plain(arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
+        return dual.run([*arguments, *shared], lanes).outcome
+
+    found = iter(_through(backend, plain, dual, every, (count + moved, len(every)), lanes, True, True).values)
+    for _ in results:
+        next(found)
+    return [next(found) if is_float(leaf) else None for leaf in results]
+
+
+def refuse_fixed(backend: Backend, name: str) -> None:
+    """Refuse second derivatives inside a caller's compiled program: GradientError PCB604."""
+    if backend.inside_fixed_program():
+        raise GradientError(
+            f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for in a function "
+            f"compiled with jit_compile=True\n  help: leave jit_compile=True away: what {name} does is compiled by "
+            f"itself; or keep the second derivative from flowing there with tf.stop_gradient(...)"
+        )
+
+
+def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
+    """The parameters and shared operands of which a leaf is watched."""
+    remaining = iter(arrays)
+
+    def names(types: Mapping[str, Type], every: Sequence[str]) -> frozenset[str]:
+        watched = {name: [way.backend.is_watched([next(remaining)]) for _ in leaves(types[name])] for name in every}
+        return frozenset(name for name, each in watched.items() if any(each))
+
+    program = way.program
+    return names(program.types, program.parameters), names(program.shared_types, program.shared)
+
+
+def check(backend: Backend, name: str, *, reserved: bool = False) -> None:
+    """Refuse where there is no way back: GradientError PCB607 unless rows are `reserved`."""
+    if backend.inside_fixed_program() and not reserved:
+        raise GradientError(
+            f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "
+            f"jit_compile=True, where nobody knows beforehand how long the record of a run is\n  help: leave "
+            f"jit_compile=True away: what {name} does is compiled by itself; in a Keras layer that calls it write "
+            f"self.supports_jit = False; or say how long it may be: {name}.options(max_tape=..)"
+        )
