@@ -93,7 +93,7 @@ def a_list_in_an_operation(x, n):
     while n > 0:
         ys.append(x)
         n -= 1
-    return tf.stack(ys)
+    return tf.linalg.det(tf.stack(ys))
 
 
 X = (np.ones(2, np.float32),)

@@ -9,7 +9,7 @@ import pcbatch
 
 @pcbatch.autobatch
 def masked(a, i, j):
-    return a[a > 0.5]
+    return a[a > 0.5].reshape(2, 1)
 
 
 @pcbatch.autobatch
