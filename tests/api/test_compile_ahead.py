@@ -175,7 +175,7 @@ def test_specs_that_leave_too_much_open(function, options, shape, message):
 def test_loops_inside_of_operations_run_on_what_is_given():
     @pcbatch.autobatch
     def looping(n):
-        return tf.while_loop(lambda n: n != 1, lambda n: (n // 2,), (n,))[0][None]
+        return tf.while_loop(lambda n: n != 1, lambda n: (n // 2,), (n,), shape_invariants=(n.shape,))[0][None]
 
     with pytest.raises(pcbatch.UsageError, match="PCB539: an operation of looping has a loop"):
         looping.compile(SPEC)

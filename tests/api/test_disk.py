@@ -502,7 +502,8 @@ import pcbatch
 @pcbatch.autobatch(form="lockstep")
 def grown(n, x):
     while n > 0:
-        x = tf.while_loop(lambda c, _: c < n, lambda c, s: (c + 1, s * 1.5), (0, x))[1]
+        turns = (tf.TensorShape([]), x.shape)  # so that the loop stays an operation
+        x = tf.while_loop(lambda c, _: c < n, lambda c, s: (c + 1, s * 1.5), (0, x), turns)[1]
         n = n - 2
     return x
 """

@@ -111,7 +111,10 @@ def test_limits_are_statuses_of_lanes():
 
 @pytest.mark.parametrize(
     ("call", "more"),
-    [(lambda f: f.ir("ssa"), ", 'adjoint' and 'llvm'"), (lambda f: f.program("bytecode", np.ones(2)), "")],
+    [
+        (lambda f: f.ir("ssa"), ", 'adjoint', 'llvm', 'ptx' and 'loop'"),
+        (lambda f: f.program("bytecode", np.ones(2)), ""),
+    ],
     ids=["ir", "program"],
 )
 def test_stages_are_named(call, more):
