@@ -126,7 +126,7 @@ def test_nothing_is_compiled_after_ctrl_c(monkeypatch):
         asked.append(given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sampling_run.programs, "chain_of", stopping)
+    monkeypatch.setattr(sampling_run.density_programs, "chain_of", stopping)
     with pytest.warns(nuts.SamplerWarning, match="interrupted: 0 of 5 draws"):
         part = sample(draws=5)
     assert (len(asked), part.stats.compilations) == (1, 0)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Operator
+from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Name, Operator, walk
 from pcbatch.ir.machine import Block, Item, Piece, Program, Step, Straight
-from pcbatch.ir.payload import Compute
+from pcbatch.ir.payload import CAST, Compute
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, is_number
 from pcbatch.lowering.codegen.environment import Environment
@@ -37,18 +37,28 @@ class Steps:
         self._ops: dict[Any, Step | None] = {}
 
     def of(self, program: Program, piece: Piece) -> tuple[Step, ...]:
-        """The steps of a piece; none where it is not only made of ops on numbers."""
+        """The steps of a piece; none where it is not only made of ops on numbers.
+
+        Nor where an op that loops comes behind one that may fail: it need not end for a lane that has failed.
+        """
         if self._environment.tapes or self._environment.kept or not piece.statements:
             return ()
-        found = []
+        found: list[Step] = []
         types = ChainMap[str, Type]({}, dict(program.types))  # names that only a piece has may be of no known type
         for statement in piece.statements:
             step = self._step_of(statement.op, types, program.shared_types)
-            if step is None:
+            fails = any(each.sites for each in found)
+            if step is None or (fails and self._loops(statement.op, step, program.shared_types)):
                 return ()
             types.update(zip(step.writes, step.write_types, strict=True))
             found.append(replace(step, sites=statement.sites))
         return tuple(found)
+
+    def _loops(self, op: Straight, step: Step, shared: Mapping[str, Type]) -> bool:
+        if not _calls_library(op):
+            return False
+        operands = [shared[name] for name in step.piece.shared]
+        return self._environment.backend.has_loop(step.piece, step.read_types, operands)
 
     def every(self, program: Program) -> Iterator[tuple[Step, str]]:
         """The steps of a program, of which one stands for those alike, with the labels of their blocks."""
@@ -125,6 +135,14 @@ class Steps:
         piece = self._pieces.setdefault((source, read_types, write_types), piece)
         values = tuple(constant if name == _CONSTANT else name for name in reads)
         return Step(piece, values, op.outputs, read_types, write_types)
+
+
+def _calls_library(op: Straight) -> bool:
+    """Tell whether an op is more than operators and casts."""
+    if not isinstance(op, ir.Primitive) or not isinstance(op.code, Compute):
+        return False
+    called = (each.function for each in walk(op.code.expression) if isinstance(each, Apply))
+    return any(not isinstance(each, Operator) and each != Name(CAST) for each in called)
 
 
 _CONSTANT = "a constant"
