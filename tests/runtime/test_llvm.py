@@ -244,7 +244,7 @@ def test_stacks_grow_in_threads(monkeypatch):
 ENDLESS = """
     import os, signal, sys, threading
     import pcbatch
-    from pcbatch.runtime.llvm import threads
+    from pcbatch.runtime.llvm import multithreading
 
     @pcbatch.autobatch(form="native")
     def loop(n):
@@ -256,7 +256,7 @@ ENDLESS = """
     def inner(n):
         return n if n < 0 else inner(n ^ 6) + 0 if n == 100 else loop(n)
 
-    threads.available = lambda: int(sys.argv[1])
+    multithreading.available = lambda: int(sys.argv[1])
     short = [-1, -2, -3, -4]
     for function, call in ((loop, loop), (inner, inner.run)):
         for _ in range(3):
