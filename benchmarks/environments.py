@@ -1,4 +1,4 @@
-"""Where peers run: environments that `venv` and pip make once in the user's cache, and flags of XLA."""
+"""Environments of peers: that `venv` and pip make once in the user's cache, and flags of XLA."""
 
 from __future__ import annotations
 

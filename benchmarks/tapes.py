@@ -1,4 +1,4 @@
-"""What does the gradient of cheap code cost, in terms of a plain run?
+"""The cost of the gradient of cheap code, in terms of a plain run.
 
     python -m benchmarks.tapes [--lanes 64 1024 16384] [--repeats 7] [--json out/tapes.json]
 

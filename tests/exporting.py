@@ -17,7 +17,7 @@ needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="
 
 
 def run_text(contents: file.Contents, leaves_given: list[Any], lanes: int, room: int, depth: int) -> list[np.ndarray]:
-    """What the text for `cpu` gives for arguments with these leaves, in a program of so much room.
+    """The results of the text for `cpu` for arguments with these leaves, in a program of so much room.
 
     In parts, where the text is not for as many lanes.
     """

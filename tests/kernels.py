@@ -58,7 +58,7 @@ def can_translate() -> bool:
 
 
 def translated(text: str) -> str:
-    """What NVIDIA's assembler finds wrong with a text."""
+    """The complaints of NVIDIA's assembler about a text."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.ptx"
         file.write_text(text)

@@ -109,7 +109,7 @@ def table(found: Mapping[str, Cells]) -> str:
 
 
 def reasons(cells: Cells) -> list[str]:
-    """Who is not there, and why: a list, if there is somebody."""
+    """A list of those who are not there, and why; empty if there is nobody."""
     found = (f"{name}: {each}." for cell in cells.values() for name, each in cell.items() if isinstance(each, str))
     every = [*dict.fromkeys(found)]
     return [pages.points(every)] if every else []
@@ -123,7 +123,7 @@ def each_of(argument: Any, lane: int) -> Any:
 
 
 def one_by_one(function: Any, given: Sequence[Any], lanes: int) -> list[Any]:
-    """What a batched function gives of each example by itself: the sequential loop."""
+    """The results of a batched function for each example by itself: the sequential loop."""
     return [function.single(*(each_of(argument, lane) for argument in given)) for lane in range(lanes)]
 
 

@@ -57,7 +57,7 @@ class Model:
     hand: tuple[Callable[[], Any], Callable[[], Sequence[Any]]] | None = None
     both: Any = None
     padded: Callable[[], Any] | None = None
-    """What `hand` does first: arrays of the sentences."""
+    """The first work of `hand`: arrays of the sentences."""
 
     def inference(self) -> Mapping[str, Contestant | str]:
         """The contestants without gradients."""

@@ -1,4 +1,4 @@
-"""Where does the time of a training step go? The kernels of pcbatch's compiled programs by block and kind, profiled.
+"""The time of a training step: the kernels of pcbatch's compiled programs by block and kind, profiled.
 
     python -m benchmarks.training.parts [--network "small trees"] [--examples 64] [--steps 12]
 

@@ -78,11 +78,9 @@ class Head:
     def enter(self) -> None:
         """Give the head's variables their first values, at the end of the block before the loop."""
         reader = self.reader
-        reader.cells = max(
-            reader.cells,
-            *(max(phi.source.heap, default=0) for phi in self.phis.values() if isinstance(phi, MissingValue)),
-            0,
-        )  # an object of a number that is known here is the one of the source
+        heaps = (phi.source.heap for phi in self.phis.values() if isinstance(phi, MissingValue))
+        # An object of a number that is known here is the one of the source.
+        reader.cells = max(reader.cells, 0, *(max(heap, default=0) for heap in heaps))
         for path, phi in [*self.phis.items()]:
             if path[0] != "n" and path[1] not in reader.state.heap:
                 del self.phis[path]  # of what stood in for an object in another round
@@ -235,7 +233,7 @@ class Head:
             self._compare((*path, "base"), one, other)
         elif not are_views and not is_same(one, other):
             return False
-        if head.seen is not None and head.seen != self._held(other):
+        if head.seen is not None and head.seen != self.reader.in_state(self.behind, lambda: self.reader.held(other)):
             self.new[path] = Stale()
         return True
 
@@ -294,9 +292,6 @@ class Head:
 
     def _type(self, state: State, value: Value) -> TensorType | None:
         return self.reader.in_state(state, lambda: self.reader.type_of(value))
-
-    def _held(self, value: Value) -> Any:
-        return self.reader.in_state(self.behind, lambda: self.reader.held(value))
 
     def number(self, path: Path, head: Lane, now: Value) -> None:
         """A variable of the head, and what it is after a turn."""

@@ -323,7 +323,7 @@ def attention_in_other_words(query, keys, values, n):
 
 
 def test_attention_in_other_words():
-    """What lies behind a slice is not a number, and is in no result and no slope."""
+    """Elements behind a slice that are no numbers are in no result and no slope."""
     random, n = np.random.default_rng(0), [1, 6, 3]
     queries, keys, values = (random.normal(size=(3, *shape)).astype(np.float32) for shape in ((3,), (6, 3), (6, 2)))
     for lane, length in enumerate(n):

@@ -367,7 +367,7 @@ def test_the_text_of_a_kernel_is_a_string_in_a_string():
 
 
 def unquoted(text):
-    """What MLIR reads of a string."""
+    """The characters that MLIR reads of a string."""
     found, rest = "", text[1:-1]
     while rest:
         if rest[0] != "\\":

@@ -410,7 +410,7 @@ def counted(n):
 
 
 def test_pictures_of_stacks_that_grow_in_the_run():
-    """What is drawn of a deep recursion is its newest calls."""
+    """Of a deep recursion the newest calls are drawn."""
     run = counted.run(np.array([100, 1], np.int32))
     rows = picture.columns_of(run._concrete.standing(90))
     assert rows[picture.COUNTER][1] == ["end"] or rows["n"][1]
