@@ -217,7 +217,7 @@ class Arrays(Sharing):
             case Ref():
                 self.refuse_shared(array)
                 cell = self.state.cell(array)
-                self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
+                self.state.set_cell(array, items=(self.lies_as(self.lane(new), array),), version=cell.version + 1)
                 self.write_back(array)
             case View(base, Item(index)):
                 plain, shape = self.without_new_axes(base, index)
@@ -293,7 +293,7 @@ class Arrays(Sharing):
         is_whole = is_masked or not parts or self._are_pairs(parts) or not are_different
         if is_whole or not isinstance(current, Lane) or self.guard is not None:
             new = self.stored(self.pattern(current), index if parts == parts_of(index) else tuple(parts), value)
-            self.state.set_cell(array, items=(self.lane(new),), version=cell.version + 1)
+            self.state.set_cell(array, items=(self.lies_as(self.lane(new), array),), version=cell.version + 1)
             self.write_back(array)
             return
         if len(parts) > len(current.type.shape):

@@ -36,16 +36,9 @@ from pcbatch.reading.operations import (
 )
 from pcbatch.reading.result_types import ResultTypes
 from pcbatch.reading.sites import Sites
+from pcbatch.reading.state import TURNED, laid_anyhow
 from pcbatch.reading.templates import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Part,
-    Tuple,
-    Value,
-    is_number,
-    plain_number,
-)
+from pcbatch.reading.values import Host, Lane, Part, Tuple, Value, is_number, plain_number
 from pcbatch.runtime.backends import noting
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
@@ -96,7 +89,9 @@ class Emission(Sites):
             return self.built(template, iter(()))
         code, inputs = self._computing(operation.made(*expressions_of(operation, arguments, named)), held, is_checked)
         outputs = tuple(self.emitter.fresh(type_, hint or self.hint) for type_ in leaves)
-        lanes = [Lane(name, type_) for name, type_ in zip(outputs, leaves, strict=True)]  # type: ignore[arg-type]
+        lanes = [*map(Lane, outputs, leaves)]  # type: ignore[arg-type]
+        if any(each.startswith(TURNED) for name in inputs for each in self.state.origins.get(name, ())):
+            self.state.origins |= laid_anyhow(each for each in lanes if each.type.shape[1:])
         span = self.span()
         if self.connected is not None:
             self.connected |= dict(zip(outputs, self._results, strict=True))

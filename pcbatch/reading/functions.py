@@ -27,7 +27,7 @@ from pcbatch.reading.specialisations import (
     Widths,
     same_results,
 )
-from pcbatch.reading.state import GIVEN, OWN, State, array_name
+from pcbatch.reading.state import GIVEN, OWN, State, array_name, laid_anyhow
 from pcbatch.reading.values import (
     NONE,
     Frame,
@@ -151,6 +151,7 @@ class Functions(Results):
         arguments = tuple(self.lane(value, type_).name for value, type_ in zip(leaves, types, strict=True))
         outputs = [Lane(self.emitter.fresh(type_, self.hint), type_) for type_ in result.leaves()]
         self.emitter.append(ir.Call(tuple(each.name for each in outputs), spec.name, arguments, self.span()))
+        self.state.origins |= laid_anyhow(outputs)
         if is_by_value:
             value = self.made_of(result, iter(outputs), objects[:])
             self.outdate(spec, function.name, objects, leaves)
@@ -160,7 +161,7 @@ class Functions(Results):
         self._given_leaves = leaves
         for number, others in spec.shared.items():
             theirs = [self.shares(leaves[k]) if k >= 0 else {outputs[-1 - k].name} for k in others]
-            self.state.origins[outputs[number].name] = frozenset().union(*theirs)
+            self.state.origins[outputs[number].name] = self.state.origins[outputs[number].name].union(*theirs)
         return self._handed_back(spec, function, result, outputs, objects, arrays)
 
     def _refuse_twice(self, function: Function, stored: Sequence[int], leaves: Sequence[Value]) -> None:
@@ -352,6 +353,8 @@ class Functions(Results):
             self.file, self.node = spec.function.file, spec.function.tree
             self.emitter.enter(self.emitter.block())
             given = self.parameters_of(spec)
+            if kept[-1] is not None:  # callers may hand over any part of an array
+                self.state.origins |= laid_anyhow(Lane(each, self.types[each]) for each in spec.lanes)
             self.hand_back(spec, self._body(spec, given))
         except RefusedError as error:
             advise(error, self.state)

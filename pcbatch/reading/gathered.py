@@ -90,11 +90,23 @@ class Gathered(Methods):
             if list(kept) != refs:
                 raise _OtherwiseError
         with self.kept([found]) as kept:
+            self._refuse_choices_of(refs)
             for targets, ref, old in zip(rows, refs, before, strict=True):
                 self._scattered(value, targets, dict(old.parts()), ref)
             several = {ref.cell: OneOf(value.index, targets) for targets, ref in zip(rows, refs, strict=True)}
             self.state.mapped(lambda each: several.get(each.cell) if isinstance(each, Ref) else None)
             return kept[0]
+
+    def _refuse_choices_of(self, refs: Sequence[Ref]) -> None:
+        """Give up where the stand-ins are among others in what a lane has one of: they cannot be told apart there."""
+        numbers = {ref.cell for ref in refs}
+        names = {f"#{number}" for number in numbers}
+        is_one_of_them = any(
+            isinstance(each, OneOf) and not numbers.isdisjoint(ref.cell for ref in each.items)
+            for each in self.state.reachable()
+        )
+        if is_one_of_them or any(not names.isdisjoint(each) for each in self.state.origins.values()):
+            raise _OtherwiseError
 
     def _scattered(self, value: OneOf, row: Row, before: dict[Any, Value], ref: Ref) -> None:
         """Give the object of a row that is the one what a method has left."""

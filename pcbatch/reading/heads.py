@@ -128,8 +128,9 @@ class Head:
                     self.lanes[path] = lane
                     holder = Ref(path[1]) if path[0] == "c" else NONE
                     is_own = reader.kind(holder) == "array" or reader.is_rows(holder)
-                    if phi.shape and not is_own:
-                        reader.state.origins[lane.name] = self.origins.of(path) | reader.shares(value)
+                    if phi.shape:
+                        known = self.origins.of(path) | reader.shares(value)
+                        reader.state.origins[lane.name] = known - {getattr(value, "name", None) if is_own else None}
                     first.append((path, lane))
                 case Undefined():
                     first.append((path, phi))

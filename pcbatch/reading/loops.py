@@ -9,6 +9,8 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir.joins import ConflictError
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import Here, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import COUNTER, Counted
 from pcbatch.reading.emitter import LoopNote
@@ -16,7 +18,7 @@ from pcbatch.reading.expressions import Ends
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
 from pcbatch.reading.origins import Origins
-from pcbatch.reading.phis import Chosen, MissingValue, Path, Phi, Worded, cells_of, value_at
+from pcbatch.reading.phis import Chosen, Copied, MissingValue, Path, Phi, Stale, Worded, cells_of, value_at
 from pcbatch.reading.ragged_rows import RaggedRows
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (
@@ -28,6 +30,7 @@ from pcbatch.reading.values import (
     Ref,
     Undefined,
     Value,
+    View,
 )
 
 ROUNDS = 12
@@ -173,13 +176,33 @@ class Loops(RaggedRows):
             return False
 
     def _fits(self, path: Path, phi: Phi) -> bool:
-        """Tell whether what was found in another round, or in another turn of a loop around, may be there now."""
-        if isinstance(phi, Chosen):
-            value = value_at(self.state, path)
-            return isinstance(value, Ref | OneOf) and set(cells_of(value)) <= set(phi.cells) <= self.state.heap.keys()
-        if isinstance(phi, Worded):
-            return self.are_words([value_at(self.state, path), *map(self.word, phi.words)])
+        """Tell whether what was found in another round, or in another turn of a loop around, may be there now.
+
+        The objects may have other numbers in this round, so the path may lead to something of another kind.
+        """
+        if path[0] in ("v", "h"):
+            return True
+        value = value_at(self.state, path)
+        match phi:
+            case Chosen(cells):
+                return isinstance(value, Ref | OneOf) and set(cells_of(value)) <= set(cells) <= self.state.heap.keys()
+            case Worded(words):
+                return self.are_words([value, *map(self.word, words)])
+            case Stale():
+                return isinstance(value, View)
+            case Copied():
+                return isinstance(value, Ref)
+            case TensorType():
+                return self._widens_to(value, phi)
         return not isinstance(phi, MissingValue)
+
+    def _widens_to(self, value: Value, type_: TensorType) -> bool:
+        """Return whether a variable of this type can hold `value`."""
+        own = self.type_of(value)
+        try:
+            return own is not None and self.joined([own, type_]) == type_
+        except ConflictError:
+            return False
 
     def _here(self) -> list[End]:
         return [] if self.emitter.current is None else [(self.emitter.current, self.state)]

@@ -339,7 +339,7 @@ class ValueJoin(PartsMeeting):
         parts = [dict(cell.parts()) for cell in cells]
         content = {k: self.value([each[k] for each in parts], _part(what, cells[0], k)) for k in parts[0]}
         if cells[0].kind == "array" and isinstance(content[0], Lane):
-            self.out.origins.pop(content[0].name, None)  # it is what this object holds, and no other array
+            self.out.hold(content[0].name, zip(self.states, cells, strict=True))
         if all(cell is cells[0] for cell in cells) and all(is_same(content[k], part) for k, part in parts[0].items()):
             return ref  # nobody has changed it
         version = max(cell.version for cell in cells) + (len({cell.version for cell in cells}) > 1)

@@ -23,6 +23,7 @@ from pcbatch.reading.values import (
     Bound,
     Function,
     Host,
+    Lane,
     OneOf,
     Part,
     Ref,
@@ -215,6 +216,8 @@ class Methods(Objects):
                 return value
             return same
         found = self.emit(method(name), [source, *given], named)
+        if name in ("copy", "flatten") and isinstance(found, Lane):
+            self.state.origins.pop(found.name, None)  # these lie row by row
         if name not in SHAPED:
             return found
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.reading.phis import Path
-from pcbatch.reading.state import State
+from pcbatch.reading.state import STRIDED, TURNED, State
 from pcbatch.reading.values import Optional, Value
 
 Head = Any
@@ -58,6 +58,7 @@ class Origins:
             for other, theirs in found.items():
                 if other != path and not names.isdisjoint(theirs):
                     own.add(f"{reader.span()} {sorted([repr(path), repr(other)])}")
+            own |= {f"{mark}{path!r}" for mark in (TURNED, STRIDED) if any(each.startswith(mark) for each in names)}
             if not own <= self.of(path) | head.state.origins[head.lanes[path].name]:
                 self.arrays[path] = self.of(path) | own
                 is_wider = True

@@ -268,6 +268,15 @@ class ElementsInRows(Crossing):
                 each = self.own_of_host(each)  # it could change otherwise
             if isinstance(each, Ref) and each.cell in self.state.heap:
                 self.state.set_cell(each, is_held=True)
+                self._hold_arrays(self.shares(each))
+
+    def _hold_arrays(self, names: set[str]) -> None:
+        """Note the same of the arrays that an element may be, or may share its own elements with."""
+        for name in names:
+            if name.startswith("#") and int(name[1:]) in self.state.heap:
+                self.state.set_cell(Ref(int(name[1:])), is_held=True)
+            elif name in self.types:
+                self.state.set_cell(self.celled(Lane(name, self.types[name])), is_held=True)
 
     def _released_of_rows(self, rows: Ref, value: Value) -> Value:
         """An element that is taken out of rows: whoever gets it has it alone, if nobody else may have it."""

@@ -103,7 +103,7 @@ class Several(Words):
             case Lane(name):
                 return {name, *self.state.origins.get(name, ())}
             case View(base):
-                return self.shares(base)
+                return self.shares(base) | self.layout_marks(value)
             case Ref(cell):
                 own = self.state.heap[cell]
                 return {f"#{cell}"}.union(*(self.shares(each) for each in own.items)) if own.kind == "array" else set()
@@ -114,6 +114,10 @@ class Several(Words):
             case Optional(content=content):
                 return self.shares(content)
         return set()
+
+    def layout_marks(self, array: Value) -> set[str]:
+        """Return origins that say how an array may lie in memory; see `views`."""
+        raise NotImplementedError
 
     def is_fresh(self, value: Value) -> bool:
         """Tell whether a value is an array that is known now, and nobody's outside: a store makes an object of it."""

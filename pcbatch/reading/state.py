@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from pcbatch.ir.types import TensorType
 from pcbatch.reading.values import (
     Attributes,
     Bound,
@@ -101,6 +102,22 @@ def sites_of(cells: Sequence[Cell]) -> tuple[Any, ...]:
     return tuple(cell.site for cell in cells if cell.kind in ("list", "dict", "set") and cell.site is not None)
 
 
+TURNED, STRIDED = "turned ", "strided "
+"""Beginnings of origins that say that NumPy may not have an array row by row in memory: neither it nor a new array that
+is computed from it, as with a transpose; or it alone, as with every second element."""
+
+
+def only_layouts(origins: Iterable[str]) -> frozenset[str]:
+    """Those of an array's origins that say how it lies in memory."""
+    return frozenset(each for each in origins if each.startswith((TURNED, STRIDED)))
+
+
+def laid_anyhow(lanes: Iterable[Lane]) -> dict[str, frozenset[str]]:
+    """Origins of arrays of which nobody knows how they lie in memory."""
+    arrays = {each.name: each.type.shape for each in lanes if isinstance(each.type, TensorType) and each.type.shape}
+    return {name: frozenset({(TURNED if shape[1:] else STRIDED) + name}) for name, shape in arrays.items()}
+
+
 @dataclass(eq=False)
 class State:
     """Variables and heap. Copying is cheap: values and cells never change themselves."""
@@ -108,7 +125,8 @@ class State:
     names: dict[Name, Value] = field(default_factory=dict)
     heap: dict[int, Cell] = field(default_factory=dict)
     origins: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Of arrays that are one of several by now: the variables that they may share their elements with."""
+    """Of arrays that are one of several by now: the variables that they may share their elements with. Of those
+    that may lie in memory otherwise than row by row, a mark that says so."""
     places: dict[Name, tuple[Any, str]] = field(default_factory=dict)
     """The places of the last assignments of variables, for messages: a node, and its file."""
 
@@ -130,6 +148,12 @@ class State:
         return State(
             dict(self.names), *objects, dict(self.places), dict(self.twins), facts, meanings, dict(self.excluded)
         )
+
+    def hold(self, name: str, cells: Iterable[tuple[State, Cell]]) -> None:
+        """Note that a variable is what an array holds where `cells` meet: it may share what these may have shared."""
+        held = [(state, cell.items[0]) for state, cell in cells]
+        known = [state.origins.get(item.name, ()) for state, item in held if isinstance(item, Lane)]
+        self.origins[name] = frozenset().union(*known)
 
     def assume(self, name: str, holds: bool) -> None:
         """Note that a bool of the lane's is known from here on, and what follows from that for those it is made of."""

@@ -11,10 +11,13 @@ import numpy as np
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.branches import Branches
 from pcbatch.reading.operations import GETITEM, method
+from pcbatch.reading.state import STRIDED, TURNED, only_layouts
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Ref, Value, View
 
 SHAPED = frozenset({"reshape", "ravel", "transpose", "squeeze", "swapaxes", "diagonal"})
 """Methods of arrays that only move elements, and give views where NumPy can."""
+BY_LAYOUT = frozenset({"reshape", "ravel", "ascontiguousarray"})
+"""Those that give a view, or a copy, by how an array lies in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,8 @@ class Views(Branches):
         type_ = self.type_of(array)
         if not isinstance(found, Lane) or type_ is None or not type_.shape:
             return found
+        if name in BY_LAYOUT and self._marks(array):
+            return self.sharing(found, [array])
         own = self.layout(array)
         try:
             layout = function(own)
@@ -86,6 +91,35 @@ class Views(Branches):
             return found
         places = np.ascontiguousarray(function(np.arange(own.size, dtype=np.int32).reshape(own.shape)))
         return View(array, Moved(name, places.tobytes(), places.shape, layout), self.held(array), found)
+
+    def layout_marks(self, array: Value) -> set[str]:
+        """Return origins that say how an array may lie in memory, if not row by row."""
+        found = self._marks(array)
+        if isinstance(array, View):
+            own = self.layout(array)
+            if not own.flags.c_contiguous:
+                found.add((STRIDED if np.empty_like(own).flags.c_contiguous else TURNED) + array.value.name)
+        return found
+
+    def _marks(self, array: Value) -> set[str]:
+        """Such origins of the array that a view is a part of."""
+        match array:
+            case View(base):
+                return self._marks(base)
+            case Lane(name):
+                return {*only_layouts(self.state.origins.get(name, ()))}
+            case Ref() if self.kind(array) == "array":
+                return self._marks(self.state.cell(array).items[0])
+            case OneOf(items=items):
+                return set().union(*map(self._marks, items))
+        return set()
+
+    def lies_as(self, new: Lane, old: Value) -> Lane:
+        """Note that an array that holds `new` now lies in memory as it did when it held `old`; give `new`."""
+        marks = self._marks(old)
+        if marks:
+            self.state.origins[new.name] = self.state.origins.get(new.name, frozenset()) | marks
+        return new
 
     def layout(self, array: Value) -> np.ndarray:
         """An array that lies in memory as NumPy's would; of an index that is a lane's any will do."""
@@ -160,6 +194,7 @@ class Views(Branches):
         """The elements of a view as they are now."""
         now = self.held(view.base)
         if view.seen == now:
+            self._note_layout(view)
             return view.value
         source = self.pattern(view.base)
         match view.steps:
@@ -169,8 +204,15 @@ class Views(Branches):
                 found = self.moved(source, view.steps.places, shape)
         assert isinstance(found, Lane)
         fresh = replace(view, seen=now, value=found)
+        self._note_layout(fresh)
         self.state.mapped(lambda each: fresh if each is view else None)
         return found
+
+    def _note_layout(self, view: View) -> None:
+        """Mark the elements of a view, from which new arrays are computed, if they lie otherwise than row by row."""
+        marks = self.layout_marks(view)
+        if marks:
+            self.state.origins[view.value.name] = self.state.origins.get(view.value.name, frozenset()) | marks
 
     def moved(self, source: Any, places: np.ndarray, shape: tuple[int, ...]) -> Value:
         """The elements of an array at flat positions, in an array of `shape`."""

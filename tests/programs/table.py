@@ -11,7 +11,7 @@ import numpy as np
 
 MODULES = (
     *("order", "shared", "attributes", "operators", "helpers", "functions", "names", "elements", "rows"),
-    *("classes", "mixtures", "sequences", "unequal", "loops", "calls"),
+    *("classes", "mixtures", "sequences", "unequal", "loops", "calls", "layouts"),
 )
 """The modules of `tests/programs/cases/`."""
 
