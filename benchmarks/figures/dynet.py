@@ -12,7 +12,6 @@ Wikigold and of UD English need PCBATCH_DATA. Writes dynet.md, dynet_phases.png 
 from __future__ import annotations
 
 import argparse
-import importlib
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,10 @@ import tensorflow as tf
 from benchmarks.figures import curves, pages, pictures
 from benchmarks.figures.curves import ALONE, OURS, Cells, Task
 from benchmarks.harness import Contestant, load
+from benchmarks.training.contestants import by_hand_steps
 from benchmarks.training.losses import targets
+from benchmarks.trees.contestants import one_thread
+from benchmarks.trees.contestants.pcbatch_batched import HEADS, NETWORKS
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import TRAINED, data
 
@@ -116,9 +118,6 @@ def _comparable(gradients: Sequence[Any]) -> list[Any]:
 @cache
 def compiled(name: str, width: int) -> tuple[Any, dict[str, tf.Variable], Any, Any, Any]:
     """A network of `benchmarks.training`: what it is, its weights, batched, with heads by hand, and all by hand."""
-    from benchmarks.training.contestants import by_hand_steps  # these set threads, which cannot be done twice
-    from benchmarks.trees.contestants.pcbatch_batched import HEADS, NETWORKS
-
     described = replace(TRAINED[name], width=width)
     arrays = described.weights()
     variables = {key: tf.Variable(each) for key, each in arrays.items()}
@@ -138,8 +137,6 @@ def network(name: str, width: int, lanes: int) -> Model:
         return [found[key] for key in variables]
 
     def padded() -> Any:
-        from benchmarks.training.contestants import by_hand_steps
-
         return by_hand_steps.padded(batch)
 
     return Model(
@@ -347,7 +344,7 @@ def main() -> None:
     parts = ["phases", *ENTRIES, "trees"]
     parser.add_argument("--tasks", nargs="+", choices=parts, default=parts, metavar="task", help=", ".join(parts))
     options = parser.parse_args()
-    importlib.import_module("benchmarks.trees.contestants.one_thread")
+    one_thread.keep()
     before, lanes = load(), 2 if options.small else 64
 
     def width(name: str) -> int:

@@ -11,7 +11,6 @@ is Fold's own way, `strategy="depth"`. Writes fold.md and fold.png.
 from __future__ import annotations
 
 import ast
-import importlib
 import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ import tensorflow as tf
 from benchmarks.figures import curves, pages
 from benchmarks.figures.curves import ALONE, OURS, Cells, Task
 from benchmarks.harness import Contestant, Timing, load
+from benchmarks.trees.contestants import by_hand, one_thread, pcbatch_batched
 from benchmarks.trees.networks import NETWORKS, WORDS, Arrays
 
 NAME = "fold"
@@ -69,8 +69,6 @@ def shape(leaves: int, random: np.random.RandomState) -> tuple[np.ndarray, np.nd
 
 def contestants(kind: str, leaves: int, width: int, examples: int) -> Mapping[str, Contestant | str]:
     """All of table 1's on a batch."""
-    from benchmarks.trees.contestants import by_hand, pcbatch_batched  # they set threads, which cannot be done twice
-
     given = batch(kind, leaves, examples)
     weights = replace(NETWORKS["small trees"], width=width).weights()
     function = pcbatch_batched.binary({name: tf.constant(each) for name, each in weights.items()})
@@ -190,7 +188,7 @@ def main() -> None:
     parser.set_defaults(limit=120.0, repeats=3)
     parser.add_argument("--tables", nargs="+", type=int, choices=(1, 3), default=(1, 3))
     options = parser.parse_args()
-    importlib.import_module("benchmarks.trees.contestants.one_thread")
+    one_thread.keep()
     before, every = load(), tasks(options.small)
     found = {task.name: curves.measured(task, options) for task in every} if 1 in options.tables else {}
     code = counted() if 3 in options.tables else {}

@@ -71,8 +71,10 @@ def profiled(network: str, examples: int, steps: int, folder: Path) -> tuple[lis
 
     from benchmarks.training.contestants import pcbatch_steps
     from benchmarks.training.losses import targets
+    from benchmarks.trees.contestants import one_thread
     from benchmarks.trees.contestants.worker import Job
 
+    one_thread.keep()
     described = TRAINED[network]
     job = Job(described, described.weights(), described.batch(examples, SEED))
     step, aim = pcbatch_steps.prepare(job).step, targets(described, job.batch)

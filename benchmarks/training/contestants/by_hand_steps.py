@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.training.contestants.worker import Trained, serve
-from benchmarks.trees.contestants import one_thread  # noqa: F401 -- sets threads
+from benchmarks.trees.contestants import one_thread
 from benchmarks.trees.contestants.by_hand import flat, heights_of
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import LONGEST, Arrays
@@ -195,4 +195,5 @@ def prepare(job: Job) -> Trained:
 
 
 if __name__ == "__main__":
+    one_thread.keep()
     serve(prepare)

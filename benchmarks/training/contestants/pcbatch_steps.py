@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.training.contestants.worker import Trained, serve
+from benchmarks.trees.contestants import one_thread
 from benchmarks.trees.contestants.pcbatch_batched import HEADS, NETWORKS
 from benchmarks.trees.contestants.worker import Job
 from benchmarks.trees.networks import Arrays
@@ -57,4 +58,5 @@ def prepare(job: Job) -> Trained:
 
 
 if __name__ == "__main__":
+    one_thread.keep()
     serve(prepare, start)

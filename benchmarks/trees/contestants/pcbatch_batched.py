@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import pcbatch
-from benchmarks.trees.contestants import one_thread  # noqa: F401 -- sets threads
+from benchmarks.trees.contestants import one_thread
 from benchmarks.trees.contestants.worker import Job, Ready, serve
 from benchmarks.trees.networks import LONGEST, TAGS
 
@@ -173,4 +173,5 @@ def prepare(job: Job) -> Ready:
 
 
 if __name__ == "__main__":
+    one_thread.keep()
     serve(prepare, start)
