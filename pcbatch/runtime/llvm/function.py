@@ -90,7 +90,7 @@ class Builder:
     def build(self, width: int) -> Function:
         """Emit everything."""
         self.poll = self._poll()
-        in_groups = width > 1 and not self.interface.counts and is_for_groups(self.interface.program, self.hlo)
+        in_groups = width > 1 and self.is_for_groups()
         lanes = self._function("one_by_one" if in_groups else LANES)
         code = self._lanes(lanes)
         arena_bytes = code.arena_bytes
@@ -151,11 +151,19 @@ class Builder:
 
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
+    def is_for_groups(self) -> bool:
+        """True if many lanes run in groups."""
+        return not self.interface.counts and is_for_groups(self.interface.program, self.hlo)
+
+    def in_groups(self, function: Any, width: int) -> Groups:
+        """The function that runs lanes in groups of this width, to be built."""
+        parts = self.interface, self.hlo, self.pieces, self.limits
+        return Groups(function, *parts, width, self.poll, self.captured_in)
+
     def _either(self, one_by_one: Any, width: int) -> tuple[Any, Code]:
         """The function that runs many lanes in groups."""
         groups, function = self._function("groups"), self._function(LANES)
-        parts = self.interface, self.hlo, self.pieces, self.limits
-        code = Groups(groups, *parts, width, self.poll, self.captured_in).build()
+        code = self.in_groups(groups, width).build()
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         _, first, behind, *_ = function.args
         many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))

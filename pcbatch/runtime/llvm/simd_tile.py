@@ -7,7 +7,7 @@ while enough lanes are in it; then those that have left it come, and lanes that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,8 +107,8 @@ class Group(State):
         builder.store(builder.add(builder.load(self.turns, typ=INT64), further), self.limit)
 
 
-def emit(group: Group, labels: Labels) -> None:
-    """Emit all blocks, and the way from each to the next."""
+def emit(group: Group, labels: Labels, make: Callable[[Group, int, Labels], GroupBlock]) -> None:
+    """Emit all blocks, and the way from each to the next. `make` makes each."""
     builder = group.builder
     for number in group.order:
         builder.position_at_end(labels.following[number])
@@ -117,10 +117,10 @@ def emit(group: Group, labels: Labels) -> None:
         builder.cbranch(is_next, labels.blocks[number], labels.following[number + 1])
         builder.position_at_end(labels.blocks[number])
         with group.code.scratch():
-            _GroupBlock(group, number, labels).emit()
+            make(group, number, labels).emit()
 
 
-class _GroupBlock(Body):
+class GroupBlock(Body):
     """One block of a group: `moving` holds the flags of the lanes in it, `chosen` of those that run an item."""
 
     operations = ALIKE
@@ -130,6 +130,8 @@ class _GroupBlock(Body):
         self.group, self.labels = group, labels
         self.moving = self.code.variable(group.flags)
         self.chosen: Any = None
+        self.item = 0
+        """The place of the item in hand."""
 
     def emit(self) -> None:
         """The whole block."""
@@ -140,10 +142,11 @@ class _GroupBlock(Body):
         for place, item in enumerate(self.block.body):
             if not isinstance(item, Piece):
                 raise UnsupportedError("stores at places that differ between lanes")
-            self._item(item, group.setting.pieces[self.number, place])
-        self._leave()
+            self.item = place
+            self.guarded(item, group.setting.pieces[self.number, place])
+        self.leave()
 
-    def _item(self, piece: Piece, place: Places) -> None:
+    def guarded(self, piece: Piece, place: Places) -> None:
         """A piece; where its predicate does not hold numbers are as they were."""
         if piece.predicate is None:
             self.piece(piece, place)
@@ -195,7 +198,7 @@ class _GroupBlock(Body):
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Let the block take effect, and send the lanes on."""
         group, terminator = self.group, self.block.terminator
         match terminator:
