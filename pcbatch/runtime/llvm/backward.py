@@ -29,7 +29,7 @@ from pcbatch.runtime.llvm.code import Code, scalar
 from pcbatch.runtime.llvm.function import Builder, Function, hand_out, row_of
 from pcbatch.runtime.llvm.group import Groups
 from pcbatch.runtime.llvm.hlo import UnsupportedError
-from pcbatch.runtime.llvm.interface import POINTER, Arguments, Interface, Result, place
+from pcbatch.runtime.llvm.interface import LANES, POINTER, Arguments, Interface, Result, place
 from pcbatch.runtime.llvm.lane import Lane, PieceCode, Places
 from pcbatch.runtime.llvm.lane_tape import Record, RecordingBlock, RecordingGroupBlock, Tape, records
 from pcbatch.runtime.llvm.lane_vjp import Adjoints, BackCode, WayBack, active_leaves, adjoint_group, sums_of
@@ -155,6 +155,11 @@ class _Builder(Builder):
     def is_for_groups(self) -> bool:
         """The same; elements at places that differ by lane have gradients lane by lane alone."""
         return super().is_for_groups() and not any(each.elements for each in self.derivatives.values())
+
+    def together(self, width: int) -> tuple[Any, int]:
+        """The same; few lanes, too, so that a lane has the same bits in any batch."""
+        function = self.function(LANES)
+        return function, self.in_groups(function, width).build().arena_bytes
 
     def in_groups(self, function: Any, width: int) -> Groups:
         parts = self.interface, self.hlo, self.pieces, self.limits
