@@ -81,7 +81,7 @@ class BackwardInterface(Interface):
         self.shown_places = range(self.result_places.stop, self.result_places.stop)
         self.executions = self.shown_places.stop
 
-    @property
+    @cached_property
     def sum_bytes(self) -> int:
         """The bytes of a lane's sums."""
         types = (type_ for _, type_ in sums_of(self.tapes))
