@@ -224,12 +224,18 @@ class _GroupsBothWays(Groups):
         self.tape, self.every = _tape(code, self.arguments.control), records(tapes, self.lanes)
         self.exchange = Record.of(len(self.every), _exchanged(self.lanes))
         self.adjoints = Adjoints(code, tapes, self.group.storage)
-        self.stretch = code.variable(INT64)
-        """The first lane of the stretch."""
         self.way = _GroupWayBack(self, derivatives)
 
     def block(self, group: Group, number: int, labels: Labels) -> GroupBlock:
         return RecordingGroupBlock(self.tape, self.every, group, number, labels)
+
+    def begin(self) -> None:
+        super().begin()
+        self._reached(self.arguments.first)
+
+    def _reached(self, lane: Any) -> None:
+        """Lanes before this one need not run again, whatever happens."""
+        self.builder.store(lane, place(self.builder, self.arguments.control, native.REACHED))
 
     def handed_out(self) -> list[tuple[Result, Any]]:
         return []  # gradients are not known yet
@@ -262,19 +268,19 @@ class _GroupsBothWays(Groups):
 
     def leave(self, starting: Any) -> None:
         """Undo the stretch, and begin the next one."""
-        group, builder, control = self.group, self.builder, self.arguments.control
+        group, builder = self.group, self.builder
         after = builder.load(self.next, typ=INT64)
         self.way.clear()
         self.way.emit()
         again, over = (builder.append_basic_block(name) for name in ("next_stretch", "all_stretches"))
-        builder.store(after, place(builder, control, native.REACHED))
+        self._reached(after)
         is_over = builder.icmp_signed(">=", after, self.arguments.behind)
         builder.cbranch(is_over, over, again)
         builder.position_at_end(again)
         builder.store(ir.Constant(group.bits, -1), group.ended)
         builder.store(group.no_bits(), self.occupied)
         builder.branch(starting)
-        _leave_full(self.tape, control)
+        _leave_full(self.tape, self.arguments.control)
         builder.position_at_end(over)
 
 

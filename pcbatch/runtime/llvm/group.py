@@ -109,7 +109,7 @@ class Groups:
             for number in range(group.order[-1] + 2)
         }
         labels = Labels(stopped, blocks, following)
-        self._begin()
+        self.begin()
         builder.branch(starting)
         simd_tile.emit(group, labels, self.block)
 
@@ -140,7 +140,7 @@ class Groups:
     def leave(self, starting: Any) -> None:
         """Emit what is done where no lane runs and none has been started; `starting` is where others are."""
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Emit the initial state, in which no lane has been started."""
         group, builder = self.group, self.builder
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
