@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.llvm import backward, memory, multithreading
+from pcbatch.runtime.llvm import backward, gradients, memory, multithreading
 from tests.adjoint.truth import assert_alike, assert_like_differences, batched, one_by_one
 
 RNG = np.random.default_rng(8)
@@ -237,3 +237,34 @@ def test_seeds_of_some_lanes():
     whole, some = found
     np.testing.assert_array_equal(some[::3], whole[::3])
     assert not np.delete(some, np.s_[::3]).any()
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_narrow_groups(lanes, monkeypatch, grouped):
+    """Other processors have shorter vectors."""
+    monkeypatch.setattr(gradients, "width", lambda: lanes)
+    function, arguments, variables = PROGRAMS["failing"]
+    ours = batched(native(function, f"in_groups_of_{lanes}"), arguments, variables)
+    assert grouped
+    assert_alike(ours, one_by_one(function, arguments, variables))
+
+
+@pytest.mark.parametrize("is_looked_up", [False, True])
+def test_failures_are_told_in_every_call(is_looked_up):
+    """Plain runs are native; gradients are, or the run is recorded in lockstep. From the second call on by a plan."""
+
+    @pcbatch.autobatch(form="native")
+    def checked(x, n):
+        for i in range(n):
+            assert x < 4.0
+            x = x * x + (tf.gather(WEIGHTS, i % 4) if is_looked_up else WEIGHTS[0])
+        return x
+
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            tape.watch(XS)
+            assert checked(XS, tf.ones_like(COUNTS)).shape == XS.shape
+        with tf.GradientTape() as tape:
+            tape.watch(XS)
+            with pytest.raises(pcbatch.LaneError, match="x < 4"):
+                checked(XS * 3.0, COUNTS + 3)

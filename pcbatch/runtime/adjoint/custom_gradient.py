@@ -71,10 +71,7 @@ def run_watched(
         given = [*arrays[:count], *operand_arrays(way.program, backend, [*arrays[count:], *way.hidden])]
     if not backend.is_watched(given):
         return None
-    found = _through(backend, plain, way, given, (count, len(arrays)), lanes, True, ready=ready)
-    if ready is None and np.any(np.asarray(found.outcome().status)):
-        found.values = None
-    return found
+    return _through(backend, plain, way, given, (count, len(arrays)), lanes, True, is_planned=True, ready=ready)
 
 
 def _through(
@@ -86,11 +83,13 @@ def _through(
     lanes: Any,
     taped: bool,
     is_tangent: bool = False,
+    is_planned: bool = False,
     ready: Run | None = None,
 ) -> Finished:
     """The end of a run on `given` arrays: arguments and shared operands end at `ends`, others follow.
 
-    It `is_tangent` if it is of a tangent program, whose outcome is of no account but for its values.
+    It `is_tangent` if it is of a tangent program, whose outcome is of no account but for its values. Where it
+    `is_planned`, callers want no values if a lane has failed.
     """
     if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
         way = way.by(_watched(way, given))
@@ -111,7 +110,8 @@ def _through(
         else:
             outcome = plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome
             values = outcome.values
-            ended.append(Finished(values, lambda: outcome))
+            failed = is_planned and np.any(np.asarray(outcome.status))
+            ended.append(Finished(None if failed else values, lambda: outcome))
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
             check(backend, way.program.name, reserved=way.most is not None)
