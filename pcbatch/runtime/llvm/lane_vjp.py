@@ -389,9 +389,14 @@ class _Undoing:
 
     # -- stacks --------------------------------------------------------------------------------------------------------
 
+    @property
+    def _alone(self) -> Lane:
+        assert isinstance(self.lane, Lane), "groups have no stacks"
+        return self.lane
+
     def _move_pointers(self, by: int, names: Sequence[str]) -> None:
         for group in {self.storage.group(name) for name in names}:
-            address = self.lane.pointers[group]
+            address = self._alone.pointers[group]
             count = self.builder.load(address, typ=INT64)
             self.builder.store(self.builder.add(count, ir.Constant(INT64, by)), address)
 
@@ -399,8 +404,8 @@ class _Undoing:
         """The gradients by the leaves of the entry of a stack at its pointer, and where they lie."""
         group = self.storage.group(name)
         frame = self.storage.frames[adjoint_group(group)]
-        count = self.builder.load(self.lane.pointers[group], typ=INT64)
-        stack = self.lane.stacks[adjoint_group(group)]
+        count = self.builder.load(self._alone.pointers[group], typ=INT64)
+        stack = self._alone.stacks[adjoint_group(group)]
         entry = self.builder.gep(stack, [self.code.times(count, frame.bytes)], inbounds=True, source_etype=BYTE)
         for leaf, number, sizes in self.leaves(name):
             at = ir.Constant(INT64, frame.fields[leaf].offset)
