@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pcbatch
-from benchmarks import readme, single
+from benchmarks import readme, single, tapes
 from tests.pages import check, sections
 from tools import gallery, options, tables
 from tools.site import errors
@@ -54,6 +54,12 @@ def test_the_table_of_single_is_the_figures_files():
     text = single.PAGE.read_text(encoding="utf-8")
     assert single.table() in text
     assert single.drawn(text) == text, "python -m benchmarks.single --draw measures anew"
+
+
+def test_the_table_of_tapes_is_the_figures_files():
+    text = tapes.PAGE.read_text(encoding="utf-8")
+    assert "| a recursion | 16,384 |" in text
+    assert tapes.drawn(text) == text, "python -m benchmarks.tapes --draw measures anew"
 
 
 def test_the_readmes_program_runs(tmp_path):

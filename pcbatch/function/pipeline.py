@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from pcbatch import notice
 from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
@@ -339,13 +337,13 @@ class Pipeline:
     def run_watched(self, arrays: Sequence[Any], lanes: int) -> Finished | None:
         """The same as `run_at_once`, in ordinary code, on arrays as the table takes them; None where nobody watches."""
         machine = self.machine
-        outcome = run_watched(machine.backend, machine.run, lambda: self.reverse, arrays, lanes)
-        if outcome is None:
-            return None
-        if self.options.fork is not False:
-            outcome = replace(outcome, notes=(*outcome.notes, *self.unforked))
-        failed = np.count_nonzero(np.asarray(outcome.status))
-        return Finished(None if failed else outcome.values, lambda: outcome)
+        ready = machine.ready(arrays, lanes) if machine.is_numpys else None
+        found = run_watched(machine.backend, machine.run, lambda: self.reverse, arrays, lanes, ready)
+        if found is None or self.options.fork is False:
+            return found
+        made = found.outcome
+        found.outcome = lambda: replace(outcome := made(), notes=(*outcome.notes, *self.unforked))
+        return found
 
     @cached_property
     def digest(self) -> str:

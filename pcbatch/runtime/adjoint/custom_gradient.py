@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pcbatch.errors import GradientError
+from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import Type, leaves
 from pcbatch.runtime.adjoint import static_size
 from pcbatch.runtime.adjoint.reverse import Reverse
@@ -17,7 +20,7 @@ from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.control import Further, PullBack
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
-from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 
 Plain = Callable[[Sequence[Any], Sequence[Any], Any], Outcome]
 """Runs a program on the leaves of arguments and shared operands, for so many lanes."""
@@ -45,15 +48,22 @@ def run_through(
     ]
     if not backend.may_be_differentiated(given):
         return plain(arguments, shared, lanes)
-    return _through(backend, plain, way, given, (len(arguments), len(arguments) + len(shared)), lanes, taped)
+    ends = len(arguments), len(arguments) + len(shared)
+    return _through(backend, plain, way, given, ends, lanes, taped).outcome()
 
 
 def run_watched(
-    backend: Backend, plain: Plain, reverse: Callable[[], Reverse], arrays: Sequence[Array], lanes: int
-) -> Outcome | None:
+    backend: Backend,
+    plain: Plain,
+    reverse: Callable[[], Reverse],
+    arrays: Sequence[Array],
+    lanes: int,
+    ready: Run | None,
+) -> Finished | None:
     """The same of a run from ordinary code that somebody watches, of more than no lanes; None where nobody does.
 
-    `arrays` are those of arguments and shared operands, of the shapes and dtypes that the program takes.
+    `arrays` are those of arguments and shared operands, of the shapes and dtypes that the program takes. A plain run is
+    `ready`, if that is given: its results are NumPy's arrays.
     """
     way, given = reverse(), [*arrays]
     count = len(way.layout.inputs)
@@ -61,7 +71,7 @@ def run_watched(
         given = [*arrays[:count], *operand_arrays(way.program, backend, [*arrays[count:], *way.hidden])]
     if not backend.is_watched(given):
         return None
-    return _through(backend, plain, way, given, (count, len(arrays)), lanes, True)
+    return _through(backend, plain, way, given, (count, len(arrays)), lanes, True, is_planned=True, ready=ready)
 
 
 def _through(
@@ -73,23 +83,35 @@ def _through(
     lanes: Any,
     taped: bool,
     is_tangent: bool = False,
-) -> Outcome:
-    """The outcome of a run on `given` arrays: arguments and shared operands end at `ends`, others follow.
+    is_planned: bool = False,
+    ready: Run | None = None,
+) -> Finished:
+    """The end of a run on `given` arrays: arguments and shared operands end at `ends`, others follow.
 
-    It `is_tangent` if it is of a tangent program, whose outcome is of no account but for its values.
+    It `is_tangent` if it is of a tangent program, whose outcome is of no account but for its values. Where it
+    `is_planned`, callers want no values if a lane has failed.
     """
     if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
         way = way.by(_watched(way, given))
     count, end = ends
     is_empty = isinstance(lanes, int) and lanes == 0
-    now = taped and not is_empty and backend.is_watched(given) and not backend.inside_fixed_program()
-    outcomes: list[Outcome] = []
+    now = taped and not is_empty and not way.is_native(lanes)
+    now = now and backend.is_watched(given) and not backend.inside_fixed_program()
+    ended: list[Finished] = []
 
     def run(arrays: list[Array]) -> tuple[Sequence[Array], PullBack]:
         known: TapedRun | None = None
         with contextlib.suppress(GradientError):  # which is for those who ask for a gradient
-            known = way.run(arrays, lanes) if now and not way.is_native(lanes) else None
-        outcomes.append(plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome)
+            known = way.run(arrays, lanes) if now else None
+        if known is None and ready is not None:
+            ended.append(ready(arrays[:end]))
+            numbers = ended[-1].values
+            values = ended[-1].outcome().values if numbers is None else [*map(backend.adopted, numbers)]
+        else:
+            outcome = plain(arrays[:count], arrays[count:end], lanes) if known is None else known.outcome
+            values = outcome.values
+            failed = is_planned and np.any(np.asarray(outcome.status))
+            ended.append(Finished(None if failed else values, lambda: outcome))
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
             check(backend, way.program.name, reserved=way.most is not None)
@@ -99,7 +121,7 @@ def _through(
                 return static_size.gradients(way.fixed, arrays, upstream, lanes)
             return way.pulled_back(None if backend.is_saved() else known, arrays, upstream, lanes)
 
-        return outcomes[-1].values, pull_back
+        return values, pull_back
 
     def tangents(arrays: Sequence[Array], directions: Sequence[Any]) -> Sequence[Array | None]:
         return _tangents(way, arrays, directions, count, lanes)
@@ -115,8 +137,9 @@ def _through(
         return [each if each is None or place < count else backend.sum_runs(each) for place, each in enumerate(rows)]
 
     further = Further(tangents, pull_back_many, count, run_many if is_tangent else None)
-    values = backend.differentiable(run, given, way.program.name, further)
-    return replace(outcomes[-1], values=tuple(values))
+    values = tuple(backend.differentiable(run, given, way.program.name, further))
+    made = ended[-1].outcome
+    return Finished(None if ended[-1].values is None else values, lambda: replace(made(), values=values))
 
 
 def _tangents(
@@ -140,7 +163,7 @@ def _tangents(
     def plain(arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         return dual.run([*arguments, *shared], lanes).outcome
 
-    found = iter(_through(backend, plain, dual, every, (count + moved, len(every)), lanes, True, True).values)
+    found = iter(_through(backend, plain, dual, every, (count + moved, len(every)), lanes, True, True).values or ())
     for _ in results:
         next(found)
     return [next(found) if is_float(leaf) else None for leaf in results]
@@ -161,8 +184,8 @@ def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
     remaining = iter(arrays)
 
     def names(types: Mapping[str, Type], every: Sequence[str]) -> frozenset[str]:
-        watched = {name: [way.backend.is_watched([next(remaining)]) for _ in leaves(types[name])] for name in every}
-        return frozenset(name for name, each in watched.items() if any(each))
+        known = [(name, type_, next(remaining)) for name in every for type_ in leaves(types[name])]
+        return frozenset(n for n, type_, leaf in known if has_gradient(type_) and way.backend.is_watched([leaf]))
 
     program = way.program
     return names(program.types, program.parameters), names(program.shared_types, program.shared)

@@ -39,6 +39,14 @@ class Body:
         (leaf,) = self.read(name)
         return leaf.value
 
+    def emit(self) -> None:
+        """The whole block."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Let the block take effect, and go on."""
+        raise NotImplementedError
+
     # -- the body ------------------------------------------------------------------------------------------------------
 
     def piece(self, piece: Piece, place: Places) -> None:

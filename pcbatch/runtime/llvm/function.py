@@ -90,13 +90,11 @@ class Builder:
     def build(self, width: int) -> Function:
         """Emit everything."""
         self.poll = self._poll()
-        in_groups = width > 1 and not self.interface.counts and is_for_groups(self.interface.program, self.hlo)
-        lanes = self._function("one_by_one" if in_groups else LANES)
-        code = self._lanes(lanes)
-        arena_bytes = code.arena_bytes
-        if in_groups:
-            lanes, code = self._either(lanes, width)
-            arena_bytes = max(arena_bytes, code.arena_bytes)
+        if width > 1 and self.is_for_groups():
+            lanes, arena_bytes = self.together(width)
+        else:
+            lanes = self.function(LANES)
+            arena_bytes = self.one_by_one(lanes).arena_bytes
         self._run(lanes)
         return Function(str(self.module), arena_bytes)
 
@@ -141,7 +139,8 @@ class Builder:
         builder.call(self.restore, [builder.load(thread, typ=POINTER)])
         builder.ret_void()
 
-    def _function(self, name: str) -> Any:
+    def function(self, name: str) -> Any:
+        """A new function that runs lanes."""
         function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), self.interface.types), name)
         if name == LANES:
             function.attributes.add("noinline")
@@ -151,11 +150,19 @@ class Builder:
 
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
-    def _either(self, one_by_one: Any, width: int) -> tuple[Any, Code]:
-        """The function that runs many lanes in groups."""
-        groups, function = self._function("groups"), self._function(LANES)
+    def is_for_groups(self) -> bool:
+        """True if many lanes run in groups."""
+        return not self.interface.counts and is_for_groups(self.interface.program, self.hlo)
+
+    def in_groups(self, function: Any, width: int) -> Groups:
+        """The function that runs lanes in groups of this width, to be built."""
         parts = self.interface, self.hlo, self.pieces, self.limits
-        code = Groups(groups, *parts, width, self.poll, self.captured_in).build()
+        return Groups(function, *parts, width, self.poll, self.captured_in)
+
+    def together(self, width: int) -> tuple[Any, int]:
+        """The function that runs many lanes in groups, and the bytes of its arena."""
+        one_by_one, groups, function = (self.function(name) for name in ("one_by_one", "groups", LANES))
+        codes = self.one_by_one(one_by_one), self.in_groups(groups, width).build()
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         _, first, behind, *_ = function.args
         many = builder.icmp_signed(">=", builder.sub(behind, first), ir.Constant(INT64, FEWEST))
@@ -164,9 +171,9 @@ class Builder:
                 with branch:
                     builder.call(chosen, function.args)
         builder.ret_void()
-        return function, code
+        return function, max(code.arena_bytes for code in codes)
 
-    def _lanes(self, function: Any) -> Code:
+    def one_by_one(self, function: Any) -> Code:
         """The function that runs lanes one after another."""
         given = Arguments.of(self.interface, function)
         builder = ir.IRBuilder(function.append_basic_block("entry"))

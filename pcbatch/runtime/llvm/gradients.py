@@ -14,6 +14,8 @@ from pcbatch.runtime.adjoint.vjp import TapedProgram
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm.backward import BackwardInterface, BackwardTranslation
+from pcbatch.runtime.llvm.compiler import width
+from pcbatch.runtime.llvm.group import GROUPS, may_be_for_groups
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import MachineCode, StoredCode
@@ -40,8 +42,9 @@ class LlvmGradients:
     def __init__(self, way: TapedProgram):
         self.way, self.backend, limits = way, way.backend, Limits(way.limits.max_depth, way.limits.max_steps)
         self.interface = BackwardInterface(way.program, way.tapes)
-        translation = BackwardTranslation(way.program, way.backend, limits, tapes=way.tapes)
-        self._cost = LaneCost()
+        lanes = 1 if way.context.is_deterministic else width()
+        translation = BackwardTranslation(way.program, way.backend, limits, lanes, tapes=way.tapes)
+        self._cost = LaneCost(GROUPS * lanes if lanes > 1 and may_be_for_groups(way.program) else 1)
         with way.statistics.tracing(counts=False):
             self._function = translation.both_ways()
 

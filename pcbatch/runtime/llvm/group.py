@@ -11,14 +11,14 @@ import llvmlite.ir as ir
 
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.runtime.llvm import elementwise, simd_tile
-from pcbatch.runtime.llvm.code import Array, Code
+from pcbatch.runtime.llvm.code import Array, Code, scalar
 from pcbatch.runtime.llvm.hlo import Instruction, Module, TupleShape
 from pcbatch.runtime.llvm.interface import ENDED, FAILED, REACHED, STATUS, STOPPED, Arguments, Interface, Result, place
 from pcbatch.runtime.llvm.lane import Limits, Places, Setting
 from pcbatch.runtime.llvm.library_calls import call
 from pcbatch.runtime.llvm.operations import ALIKE
-from pcbatch.runtime.llvm.simd_tile import BETWEEN_POLLS, Group, Labels
-from pcbatch.runtime.llvm.stacks import Leaf, Storage
+from pcbatch.runtime.llvm.simd_tile import BETWEEN_POLLS, Group, GroupBlock, Labels
+from pcbatch.runtime.llvm.stacks import Storage
 from pcbatch.runtime.llvm.types import BIT, INT64, Number, by_dtype, by_name
 
 MOST_BLOCKS = 16
@@ -109,9 +109,9 @@ class Groups:
             for number in range(group.order[-1] + 2)
         }
         labels = Labels(stopped, blocks, following)
-        self._begin()
+        self.begin()
         builder.branch(starting)
-        simd_tile.emit(group, labels)
+        simd_tile.emit(group, labels, self.block)
 
         builder.position_at_end(end)
         ended = builder.load(group.ended, typ=group.bits)
@@ -123,14 +123,24 @@ class Groups:
 
         builder.position_at_end(starting)
         self._exchange(labels, left)
-        for label, status, reached in ((left, ENDED, given.behind), (stopped, STOPPED, given.first)):
+        builder.position_at_end(left)
+        self.leave(starting)
+        ended_here = builder.block
+        for label, status, reached in ((ended_here, ENDED, given.behind), (stopped, STOPPED, given.first)):
             builder.position_at_end(label)
             builder.store(ir.Constant(INT64, status), place(builder, given.control, STATUS))
             builder.store(reached, place(builder, given.control, REACHED))
             builder.ret_void()
         return self.code
 
-    def _begin(self) -> None:
+    def block(self, group: Group, number: int, labels: Labels) -> GroupBlock:
+        """The code of a block."""
+        return GroupBlock(group, number, labels)
+
+    def leave(self, starting: Any) -> None:
+        """Emit what is done where no lane runs and none has been started; `starting` is where others are."""
+
+    def begin(self) -> None:
         """Emit the initial state, in which no lane has been started."""
         group, builder = self.group, self.builder
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
@@ -158,7 +168,7 @@ class Groups:
             done = builder.and_(ended, occupied)
             with code.when(builder.icmp_unsigned("!=", done, group.no_bits())):
                 self._hand_out(done)
-            filled = self._filled(ended)
+            filled = self.filled(ended)
             with code.when(builder.icmp_unsigned("!=", filled, group.no_bits())):
                 self._start(filled)
             builder.store(group.no_bits(), group.ended)
@@ -178,11 +188,11 @@ class Groups:
             nobody = builder.icmp_unsigned("==", active, group.no_bits())
             builder.cbranch(nobody, left, labels.following[0])
 
-    def _filled(self, ended: Any) -> Any:
+    def filled(self, ended: Any) -> Any:
         """Number the free places as lanes as far as there are some: the bits of those that are to start."""
         group, builder = self.group, self.builder
         address = self.code.variable(group.bits, group.no_bits())
-        with self._each(ended, lambda: self._is_more()) as (slot, bit):
+        with self._each(ended, self.is_more) as (slot, bit):
             number = builder.load(self.next, typ=INT64)
             builder.store(number, self._at(self.number_of, INT64, slot))
             builder.store(builder.add(number, ir.Constant(INT64, 1)), self.next)
@@ -190,13 +200,14 @@ class Groups:
         filled = builder.load(address, typ=group.bits)
         old = builder.load(self.is_in_order, typ=BIT)
         nothing = builder.icmp_unsigned("==", filled, group.no_bits())
-        builder.store(builder.select(nothing, old, self._is_whole(filled)), self.is_in_order)
+        builder.store(builder.select(nothing, old, self.is_whole(filled)), self.is_in_order)
         return filled
 
-    def _is_whole(self, bits: Any) -> Any:
+    def is_whole(self, bits: Any) -> Any:
         return self.builder.icmp_unsigned("==", bits, ir.Constant(self.group.bits, -1))
 
-    def _is_more(self) -> Any:
+    def is_more(self) -> Any:
+        """Return whether another lane is to be started."""
         return self.builder.icmp_signed("<", self.builder.load(self.next, typ=INT64), self.arguments.behind)
 
     @contextmanager
@@ -230,11 +241,6 @@ class Groups:
         self.code.store(number, value, pointer)
         return pointer
 
-    def _memory(self, leaf: Leaf) -> Any:
-        """The memory of a variable of all lanes: its own, or that to which it is written now."""
-        _, number, sizes = self.numbers[leaf]
-        return self.group.memory[leaf] if sizes else self._spilled(number, self.group.top(leaf, number, sizes).value)
-
     def _hand_out(self, done: Any) -> None:
         """Write the results of lanes to their rows."""
         group, builder, code, given = self.group, self.builder, self.code, self.arguments
@@ -244,36 +250,39 @@ class Groups:
         failing = builder.and_(group.flags_of(done), builder.icmp_signed("!=", codes, group.few.constant(0)))
         with code.when(code.any(failing)):
             builder.store(ir.Constant(INT64, 1), place(builder, given.control, FAILED))
-        targets = [*zip(self.interface.results, given.results, strict=True)]
-        targets += zip(self.interface.shown, given.shown, strict=True)
+        rows = [(scalar(group.few, each), few, to) for each, to in ((codes, given.failures), (steps, given.steps))]
+        for result, target in self.handed_out():
+            rows.append((group.top(*self.numbers[result.leaf]), result.number, target))
+        self.rows_out(done, builder.load(self.is_in_order, typ=BIT), rows)
+
+    def handed_out(self) -> list[tuple[Result, Any]]:
+        """The results that are written where a lane ends, with their arrays."""
+        given, interface = self.arguments, self.interface
+        return [*zip(interface.results, given.results, strict=True), *zip(interface.shown, given.shown, strict=True)]
+
+    def rows_out(self, lanes: Any, is_in_order: Any, rows: Sequence[tuple[Array, Number, Any]]) -> None:
+        """Write arrays of some lanes to these lanes' rows of others, of such numbers.
+
+        Where all are and `is_in_order`, their lanes follow one another.
+        """
+        builder = self.builder
 
         def each() -> None:
-            failure = self._spilled(group.few, codes)
-            spilled_steps = self._spilled(group.few, steps)
-            memory = {leaf: self._memory(leaf) for leaf in dict.fromkeys(result.leaf for result, _ in targets)}
-            with self._each(done) as (slot, _):
+            memory = [a.pointer if a.sizes else self._spilled(a.number, a.value) for a, _, _ in rows]
+            with self._each(lanes) as (slot, _):
                 lane = self._lane(slot)
-                for source, target in ((failure, given.failures), (spilled_steps, given.steps)):
-                    code.store(few, code.load(few, source, slot), target, lane)
-                for result, target in targets:
-                    self._row_out(result, memory[result.leaf], target, slot, lane)
+                for (array, number, target), source in zip(rows, memory, strict=True):
+                    self._row_out(array, number, source, target, slot, lane)
 
-        if any(result.sizes for result, _ in targets):
+        if any(array.sizes for array, _, _ in rows):
             each()
             return
-        with builder.if_else(builder.and_(self._is_whole(done), builder.load(self.is_in_order, typ=BIT))) as (
-            then,
-            else_,
-        ):
+        with builder.if_else(builder.and_(self.is_whole(lanes), is_in_order)) as (then, else_):
             with then:
                 first = self._lane(ir.Constant(INT64, 0))
-                for value, target in ((codes, given.failures), (steps, given.steps)):
-                    self._store_whole(few, value, target, first)
-                for result, target in targets:
-                    _, number, _ = self.numbers[result.leaf]
-                    value = self.group.top(result.leaf, number, ()).value
-                    wide = elementwise.convert(builder, number, result.number.wide(self.lanes), value)
-                    self._store_whole(result.number, wide, target, first)
+                for array, number, target in rows:
+                    wide = elementwise.convert(builder, array.number, number.wide(self.lanes), array.value)
+                    self._store_whole(number, wide, target, first)
             with else_:
                 each()
 
@@ -284,45 +293,27 @@ class Groups:
             value = self.builder.zext(value, wide.stored)
         self.builder.store(value, self._at(target, number.stored, first), align=number.bytes)
 
-    def _row_out(self, result: Result, source: Any, target: Any, slot: Any, lane: Any) -> None:
-        number = self.numbers[result.leaf][1].narrow
+    def _row_out(self, array: Array, number: Number, source: Any, target: Any, slot: Any, lane: Any) -> None:
+        held = array.number.narrow
 
         def one(index: Sequence[Any]) -> None:
-            at = code.offset(result.sizes, index)
-            value = code.load(number, source, code.add(code.times(at, self.lanes), slot))
-            value = elementwise.convert(self.builder, number, result.number, value)
-            code.store(result.number, value, target, code.add(code.times(lane, count), at))
+            at = code.offset(array.sizes, index)
+            value = code.load(held, source, code.add(code.times(at, self.lanes), slot))
+            value = elementwise.convert(self.builder, held, number, value)
+            code.store(number, value, target, code.add(code.times(lane, array.count), at))
 
-        code, count = self.code, math.prod(result.sizes)
-        code.each(result.sizes, one)
+        code = self.code
+        code.each(array.sizes, one)
 
     def _start(self, filled: Any) -> None:
         """Begin lanes in the places that are filled: parameters are as they were given, all else is 0."""
-        group, builder, code = self.group, self.builder, self.code
+        group, builder = self.group, self.builder
         flags = group.flags_of(filled)
-        given = self.arguments.arrays()
-
-        def each() -> None:
-            memory = {leaf: self._memory(leaf) for leaf in given}
-            with self._each(filled) as (slot, _):
-                lane = self._lane(slot)
-                for leaf, (number, sizes, pointer) in given.items():
-                    self._row_in(number, sizes, pointer, memory[leaf], slot, lane)
-            for leaf, (number, sizes, _) in given.items():
-                if not sizes:
-                    wide = number.wide(self.lanes)
-                    builder.store(code.load(wide, memory[leaf]), group.registers[leaf])
-
-        if any(sizes for _, sizes, _ in given.values()):
-            each()
-        else:
-            with builder.if_else(self._is_whole(filled)) as (then, else_):
-                with then:
-                    first = self._lane(ir.Constant(INT64, 0))
-                    for leaf, (number, _, pointer) in given.items():
-                        builder.store(self._load_whole(number, pointer, first), group.registers[leaf])
-                with else_:
-                    each()
+        given = {leaf: each[2] for leaf, each in self.arguments.arrays().items() if leaf in self.numbers}
+        rows = [(source, group.top(*self.numbers[leaf])) for leaf, source in given.items()]
+        for leaf, array in zip(given, self.rows_in(filled, ir.Constant(BIT, 1), rows), strict=True):
+            if not array.sizes:
+                builder.store(array.value, group.registers[leaf])
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
         zeros.append((group.earlier_steps, group.many))
         for leaf, number, sizes in self.numbers.values():
@@ -334,20 +325,49 @@ class Groups:
             old = builder.load(address, typ=number.type)
             builder.store(builder.select(flags, number.constant(0), old), address)
 
+    def rows_in(self, lanes: Any, is_in_order: Any, rows: Sequence[tuple[Any, Array]]) -> list[Array]:
+        """Arrays with some lanes' rows of others at such addresses; the inverse of `rows_out`."""
+        builder, code = self.builder, self.code
+        memory = [array.pointer if array.sizes else self._spilled(array.number, array.value) for _, array in rows]
+
+        def each() -> None:
+            with self._each(lanes) as (slot, _):
+                lane = self._lane(slot)
+                for (source, array), target in zip(rows, memory, strict=True):
+                    self._row_in(array, source, target, slot, lane)
+
+        if any(array.sizes for _, array in rows):
+            each()
+        else:
+            with builder.if_else(builder.and_(self.is_whole(lanes), is_in_order)) as (then, else_):
+                with then:
+                    first = self._lane(ir.Constant(INT64, 0))
+                    for (source, array), target in zip(rows, memory, strict=True):
+                        code.store(array.number, self._load_whole(array.number.narrow, source, first), target)
+                with else_:
+                    each()
+        arrays = [array for _, array in rows]
+        return [
+            array if array.sizes else scalar(array.number, code.load(array.number, at))
+            for array, at in zip(arrays, memory, strict=True)
+        ]
+
     def _load_whole(self, number: Number, source: Any, first: Any) -> Any:
         """The numbers of lanes that follow one another in an array of scalars."""
         wide = number.wide(self.lanes)
         found = self.builder.load(self._at(source, number.stored, first), typ=wide.stored, align=number.bytes)
         return self.builder.trunc(found, wide.type) if number.kind == "bool" else found
 
-    def _row_in(self, number: Number, sizes: Sequence[int], source: Any, target: Any, slot: Any, lane: Any) -> None:
+    def _row_in(self, array: Array, source: Any, target: Any, slot: Any, lane: Any) -> None:
+        number = array.number.narrow
+
         def one(index: Sequence[Any]) -> None:
-            at = code.offset(sizes, index)
-            value = code.load(number, source, code.add(code.times(lane, count), at))
+            at = code.offset(array.sizes, index)
+            value = code.load(number, source, code.add(code.times(lane, array.count), at))
             code.store(number, value, target, code.add(code.times(at, self.lanes), slot))
 
-        code, count = self.code, math.prod(sizes)
-        code.each(sizes, one)
+        code = self.code
+        code.each(array.sizes, one)
 
     def _clear(self, number: Number, sizes: Sequence[int], pointer: Any, flags: Any) -> None:
         def one(index: Sequence[Any]) -> None:

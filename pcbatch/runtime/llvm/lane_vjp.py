@@ -1,16 +1,17 @@
-"""The way back of one lane: the records on its tape from the last to the first, each run of a block undone.
+"""The way back of one lane, or of a group: the records on its tape from the last to the first, each undone.
 
 See `adjoint.block_vjp`, which does it for many lanes: what a run has done to values is done to gradients the other way
 round. Here a number's gradient is a register, an array's lies in memory of the lane's own, those by the entries of
-stacks lie on stacks of the same shape.
+stacks lie on stacks of the same shape. In a group all are vectors, of which only those lanes change that took part.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import llvmlite.ir as ir
@@ -24,9 +25,10 @@ from pcbatch.runtime.llvm.code import Array, Code, Index, scalar
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.lane import Lane
 from pcbatch.runtime.llvm.lane_tape import Record, Tape
-from pcbatch.runtime.llvm.operations import OPERATIONS, evaluate
+from pcbatch.runtime.llvm.operations import ALIKE, OPERATIONS, evaluate
+from pcbatch.runtime.llvm.simd_tile import Group
 from pcbatch.runtime.llvm.stacks import Leaf, Storage
-from pcbatch.runtime.llvm.types import BYTE, INT64, Number, by_dtype
+from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_dtype
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,18 @@ def active_leaves(tapes: Tapes, storage: Storage, name: str) -> Iterator[tuple[L
 
 
 class Adjoints:
-    """The gradients of a lane by the leaves of its variables, and the sums for shared operands."""
+    """The gradients of a lane by the leaves of its variables, and the sums for shared operands.
+
+    In a group those of the lanes in `mask` change; None: of all.
+    """
 
     def __init__(self, code: Code, tapes: Tapes, storage: Storage):
         self.code, self.builder = code, code.builder
+        self.mask: Any = None
         self.places: dict[Leaf, tuple[Number, tuple[int, ...], Any]] = {}
         active = sorted(tapes.activity.variables)
         of_variables = (each for name in active for each in active_leaves(tapes, storage, name))
-        of_sums = ((leaf, by_dtype(type_.dtype), type_.shape) for leaf, type_ in sums_of(tapes))
+        of_sums = ((leaf, by_dtype(type_.dtype).wide(code.lanes), type_.shape) for leaf, type_ in sums_of(tapes))
         for leaf, number, sizes in (*of_variables, *of_sums):
             count = Array(number, sizes, lambda index: None).count
             self.places[leaf] = number, sizes, code.reserved(number, count) if sizes else code.variable(number.type)
@@ -91,23 +97,31 @@ class Adjoints:
 
     def put(self, leaf: Leaf, value: Array) -> None:
         """Let it be this value."""
-        _, sizes, address = self.places[leaf]
-        if sizes:
+        number, sizes, address = self.places[leaf]
+        if sizes and self.mask is None:
             self.code.write(value, address)
-        else:
-            self.builder.store(value.value, address)
+            return
+
+        def one(index: Sequence[Index]) -> None:
+            self.set(number, value.at(index), address, self.code.offset(sizes, index))
+
+        self.code.each(sizes, one)
+
+    def set(self, number: Number, value: Any, address: Any, place: Index = 0) -> None:
+        """Let a number of a gradient in memory be this value."""
+        if self.mask is not None:
+            value = self.builder.select(self.mask, value, self.code.load(number, address, place))
+        self.code.store(number, value, address, place)
 
     def add(self, leaf: Leaf, value: Array) -> None:
         """Let it grow by a value, which is not made of it."""
         number, sizes, address = self.places[leaf]
 
         def one(index: Sequence[Index]) -> None:
-            more = elementwise.convert(self.builder, value.number, number, value.at(index))
-            if not sizes:
-                self.builder.store(self.builder.fadd(self.builder.load(address, typ=number.type), more), address)
-                return
-            place = self.code.offset(sizes, index)
-            self.code.store(number, self.builder.fadd(self.code.load(number, address, place), more), address, place)
+            more, place = elementwise.convert(self.builder, value.number, number, value.at(index)), 0
+            if sizes:
+                place = self.code.offset(sizes, index)
+            self.set(number, self.builder.fadd(self.code.load(number, address, place), more), address, place)
 
         self.code.each(sizes, one)
 
@@ -123,11 +137,11 @@ class Adjoints:
 
 
 class WayBack:
-    """Code that undoes all that a lane has recorded on a `tape`."""
+    """Code that undoes all that a lane, or a group, has recorded on a `tape`."""
 
     def __init__(
         self,
-        lane: Lane,
+        lane: Lane | Group,
         tapes: Tapes,
         tape: Tape,
         every: Mapping[int, Record],
@@ -153,22 +167,38 @@ class WayBack:
         is_empty = builder.icmp_signed("==", builder.load(self.tape.end, typ=INT64), ir.Constant(INT64, 0))
         builder.cbranch(is_empty, end, record)
         builder.position_at_end(record)
-        blocks = {number: builder.append_basic_block(f"undo_{number}") for number in self.every}
-        if len(blocks) == 1:
-            builder.branch(*blocks.values())
-        elif blocks:
-            *others, last = self.every.items()
-            switch = builder.switch(self.tape.last(), blocks[last[0]])
-            for number, each in others:
-                switch.add_case(ir.Constant(INT64, each.kind), blocks[number])
+        ways = self.ways()
+        labels_of = {kind: builder.append_basic_block(f"undo_{kind}") for kind in ways}
+        if len(ways) == 1:
+            builder.branch(*labels_of.values())
+        elif ways:
+            *others, last = labels_of
+            switch = builder.switch(self.tape.last(), labels_of[last])
+            for kind in others:
+                switch.add_case(ir.Constant(INT32, kind), labels_of[kind])
         else:
             builder.branch(end)
-        for number, label in blocks.items():
+        for kind, label in labels_of.items():
             builder.position_at_end(label)
             with self.code.scratch():
-                _Undoing(self, number).emit()
+                ways[kind]()
             builder.branch(head)
         builder.position_at_end(end)
+
+    def ways(self) -> dict[int, Callable[[], None]]:
+        """Emitters of what undoes the last record, by its kind."""
+        return {each.kind: partial(self._undo, number) for number, each in self.every.items()}
+
+    def _undo(self, number: int) -> None:
+        record = self.every[number]
+        self.tape.remove(record)
+        self.adjoints.mask = self.mask(record)
+        _Undoing(self, number).emit()
+        self.adjoints.mask = None
+
+    def mask(self, record: Record) -> Any:
+        """The flags of the lanes that the record at the end of the tape is of; None: of the only one."""
+        return None
 
 
 def adjoint_group(group: str) -> str:
@@ -183,17 +213,18 @@ class _Undoing:
         self.way, self.lane, self.tape, self.adjoints = way, way.lane, way.tape, way.adjoints
         self.code, self.builder, self.storage = way.code, way.builder, way.lane.storage
         self.number, self.record = number, way.every[number]
-        self.names = Names(way.tapes, self.record.tape)
+        self.names = Names(way.tapes, way.tapes.blocks[number])
         self.block, self.active = self.names.block, way.tapes.activity.variables
         self.zero: set[Leaf] = set()
 
     def emit(self) -> None:
         """Undo it."""
-        self.tape.remove(self.record)
+        mask, self.adjoints.mask = self.adjoints.mask, None  # nobody asks what temporary variables were before
         for name in sorted(self.active - self.lane.program.storage.keys() & self._touched()):
             for leaf, _, _ in self.leaves(name):
                 self.adjoints.clear(leaf)
                 self.zero.add(leaf)
+        self.adjoints.mask = mask
         self._move_pointers(-1, [push.variable for push in self.block.pushes])
         for push in self.names.pushes:
             if push.saved is not None:
@@ -234,9 +265,14 @@ class _Undoing:
             yield
             return
         number, _, address = self.tape.field(self.record, predicate_field(place))
-        before = {*self.zero}
-        with self.code.when(self.code.load(number, address)):
+        before, held, mask = {*self.zero}, self.code.load(number, address), self.adjoints.mask
+        if mask is None:
+            with self.code.when(held):
+                yield
+        else:
+            self.adjoints.mask = self.builder.and_(mask, held)
             yield
+            self.adjoints.mask = mask
         self.zero &= before
 
     def add(self, leaf: Leaf, value: Array) -> None:
@@ -263,7 +299,7 @@ class _Undoing:
         written = [leaf for name in piece.writes for leaf, _, _ in self.leaves(name)]
         is_known = all(leaf in self.zero for leaf in written)
         seeds = [self.taken(leaf) for leaf in written]
-        linear = self.record.tape.linear.get(place)
+        linear = self.names.tape.linear.get(place)
         if linear is None or is_known:
             return
         back = self.way.derivatives[self.number, place]
@@ -275,7 +311,8 @@ class _Undoing:
         given += seeds
         arguments = {**self.lane.setting.captured, **{back.first + n: each for n, each in enumerate(given)}}
         names = [*back.reads.values(), *itertools.chain(*((*at, of) for at, of in back.elements)), *back.parts]
-        found = iter(evaluate(self.code, self.lane.setting.module, names, arguments, OPERATIONS))
+        operations = OPERATIONS if self.code.lanes == 1 else ALIKE
+        found = iter(evaluate(self.code, self.lane.setting.module, names, arguments, operations))
         read = [leaf for name in piece.reads for leaf, _, _ in self.storage.leaves(name)]
         for number in back.reads:
             self.add(read[number], next(found))
@@ -352,9 +389,14 @@ class _Undoing:
 
     # -- stacks --------------------------------------------------------------------------------------------------------
 
+    @property
+    def _alone(self) -> Lane:
+        assert isinstance(self.lane, Lane), "groups have no stacks"
+        return self.lane
+
     def _move_pointers(self, by: int, names: Sequence[str]) -> None:
         for group in {self.storage.group(name) for name in names}:
-            address = self.lane.pointers[group]
+            address = self._alone.pointers[group]
             count = self.builder.load(address, typ=INT64)
             self.builder.store(self.builder.add(count, ir.Constant(INT64, by)), address)
 
@@ -362,8 +404,8 @@ class _Undoing:
         """The gradients by the leaves of the entry of a stack at its pointer, and where they lie."""
         group = self.storage.group(name)
         frame = self.storage.frames[adjoint_group(group)]
-        count = self.builder.load(self.lane.pointers[group], typ=INT64)
-        stack = self.lane.stacks[adjoint_group(group)]
+        count = self.builder.load(self._alone.pointers[group], typ=INT64)
+        stack = self._alone.stacks[adjoint_group(group)]
         entry = self.builder.gep(stack, [self.code.times(count, frame.bytes)], inbounds=True, source_etype=BYTE)
         for leaf, number, sizes in self.leaves(name):
             at = ir.Constant(INT64, frame.fields[leaf].offset)

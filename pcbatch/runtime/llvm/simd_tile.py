@@ -7,7 +7,7 @@ while enough lanes are in it; then those that have left it come, and lanes that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,8 +107,8 @@ class Group(State):
         builder.store(builder.add(builder.load(self.turns, typ=INT64), further), self.limit)
 
 
-def emit(group: Group, labels: Labels) -> None:
-    """Emit all blocks, and the way from each to the next."""
+def emit(group: Group, labels: Labels, make: Callable[[Group, int, Labels], GroupBlock]) -> None:
+    """Emit all blocks, and the way from each to the next. `make` makes each."""
     builder = group.builder
     for number in group.order:
         builder.position_at_end(labels.following[number])
@@ -117,33 +117,36 @@ def emit(group: Group, labels: Labels) -> None:
         builder.cbranch(is_next, labels.blocks[number], labels.following[number + 1])
         builder.position_at_end(labels.blocks[number])
         with group.code.scratch():
-            _GroupBlock(group, number, labels).emit()
+            make(group, number, labels).emit()
 
 
-class _GroupBlock(Body):
-    """One block of a group: `moving` holds the flags of the lanes in it, `chosen` of those that run an item."""
+class GroupBlock(Body):
+    """One block of a group: `moving` are the flags of the lanes in it, `chosen` of those that run an item."""
 
     operations = ALIKE
 
     def __init__(self, group: Group, number: int, labels: Labels):
         super().__init__(group, number)
         self.group, self.labels = group, labels
-        self.moving = self.code.variable(group.flags)
+        self._flags = self.code.variable(group.flags)
         self.chosen: Any = None
+        self.item = 0
+        """The place of the item in hand."""
 
     def emit(self) -> None:
         """The whole block."""
         group = self.group
         arrived = self.builder.load(group.waiting[self.number], typ=group.bits)
         self.builder.store(group.no_bits(), group.waiting[self.number])
-        self.builder.store(group.flags_of(arrived), self.moving)
+        self.builder.store(group.flags_of(arrived), self._flags)
         for place, item in enumerate(self.block.body):
             if not isinstance(item, Piece):
                 raise UnsupportedError("stores at places that differ between lanes")
-            self._item(item, group.setting.pieces[self.number, place])
-        self._leave()
+            self.item = place
+            self.guarded(item, group.setting.pieces[self.number, place])
+        self.leave()
 
-    def _item(self, piece: Piece, place: Places) -> None:
+    def guarded(self, piece: Piece, place: Places) -> None:
         """A piece; where its predicate does not hold numbers are as they were."""
         if piece.predicate is None:
             self.piece(piece, place)
@@ -157,12 +160,13 @@ class _GroupBlock(Body):
             self.now[leaf] = scalar(number, found)
         self.chosen = None
 
-    def _moving(self) -> Any:
-        return self.builder.load(self.moving, typ=self.group.flags)
+    def moving(self) -> Any:
+        """The flags of the lanes that are in the block."""
+        return self.builder.load(self._flags, typ=self.group.flags)
 
     def _running(self) -> Any:
         """The flags of the lanes that run the present item."""
-        moving = self._moving()
+        moving = self.moving()
         return moving if self.chosen is None else self.builder.and_(moving, self.chosen)
 
     def _settle(self, array: Array, target: Any) -> None:
@@ -191,17 +195,17 @@ class _GroupBlock(Body):
         old = builder.load(group.failure, typ=group.few.type)
         builder.store(builder.select(failing, builder.add(code, base), old), group.failure)
         group.add(group.ended, group.bits_of(failing))
-        builder.store(builder.and_(self._moving(), builder.not_(failing)), self.moving)
+        builder.store(builder.and_(self.moving(), builder.not_(failing)), self._flags)
 
     # -- the end of the block ------------------------------------------------------------------------------------------
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Let the block take effect, and send the lanes on."""
         group, terminator = self.group, self.block.terminator
         match terminator:
             case Fault(site=site):
                 self._commit()
-                self._fail(self._moving(), group.few.constant(site + 1))
+                self._fail(self.moving(), group.few.constant(site + 1))
                 self.builder.branch(self.labels.following[self.number + 1])
             case Branch():
                 self._commit()
@@ -215,13 +219,13 @@ class _GroupBlock(Body):
                 if effects.is_step(self.block):
                     self._step()
                 self._commit()
-                group.add(group.ended, group.bits_of(self._moving()))
+                group.add(group.ended, group.bits_of(self.moving()))
                 self.builder.branch(self.labels.following[self.number + 1])
             case _:
                 raise UnsupportedError("calls of lanes that run together")
 
     def _commit(self) -> None:
-        moving = self._moving()
+        moving = self.moving()
         for leaf, array in self.now.items():
             name, _ = leaf
             if not array.sizes and name in self.program.storage:
@@ -231,7 +235,7 @@ class _GroupBlock(Body):
 
     def _go(self, target: int | Branch) -> None:
         """Jump to the next block for which lanes wait, but back through a loop for which enough of them do."""
-        group, builder, moving = self.group, self.builder, self._moving()
+        group, builder, moving = self.group, self.builder, self.moving()
         if isinstance(target, int) or target.true == target.false:
             targets = [target if isinstance(target, int) else target.true]
             group.add(group.waiting[targets[0]], group.bits_of(moving))
@@ -255,8 +259,8 @@ class _GroupBlock(Body):
             most = group.limits.max_steps
             if most is not None:
                 full = builder.icmp_signed(">=", group.all_steps(), group.many.constant(most))
-                self._fail(builder.and_(self._moving(), full), group.few.constant(self.block.steps_site + 1))
-            group.ask(builder.or_(group.all_waiting(), group.bits_of(self._moving())), self.labels)
+                self._fail(builder.and_(self.moving(), full), group.few.constant(self.block.steps_site + 1))
+            group.ask(builder.or_(group.all_waiting(), group.bits_of(self.moving())), self.labels)
         builder.store(builder.add(turns, ir.Constant(INT64, 1)), group.turns)
-        one = builder.sext(self._moving(), group.few.type)
+        one = builder.sext(self.moving(), group.few.type)
         builder.store(builder.sub(builder.load(group.steps, typ=group.few.type), one), group.steps)

@@ -237,7 +237,10 @@ def _pulled_back(
 
     Without it nobody can take them.
     """
-    known = {place: tf.convert_to_tensor(each) for place, each in upstream.items() if each is not None}
+    flowing = {place: each for place, each in upstream.items() if each is not None}
+    known = {
+        place: each if isinstance(each, tf.Tensor) else tf.convert_to_tensor(each) for place, each in flowing.items()
+    }
     if tf.executing_eagerly() and not private.may_record():
         return list(pull_back(known))
     missing: set[int] = set()
