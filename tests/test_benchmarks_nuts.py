@@ -104,6 +104,16 @@ def test_a_contestant_that_fails_says_so_and_the_others_go_on(monkeypatch):
     assert cell["pcbatch"].rate("x") == pytest.approx(640, rel=0.4)  # draws are independent, half a second has 320
 
 
+def test_rows_that_nobody_has_counted_are_missing():
+    """Native loops run chains one after another: a callback for each of their gradients takes minutes."""
+    cell = {"blackjax-native": figures(100), "pcbatch": figures(200)}
+    cell["blackjax-native"].count |= {"rows": None}
+    assert cell["blackjax-native"].utilization is None
+    assert line("blackjax-native", cell).split()[-7:-4] == ["-", "0.300", "0.900"]
+    assert verdicts("gaussian", cell)[0].endswith("reached")
+    assert page({"gaussian": [cell]}, "Measured here.")
+
+
 def test_losses_and_gains_are_told_in_every_measure():
     ours, theirs = figures(100), figures(50)
     ours.sizes, theirs.sizes = [(40.0, 10.0)] * 3, [(10.0, 20.0)] * 3

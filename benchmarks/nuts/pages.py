@@ -26,7 +26,7 @@ XLA's native loops. `blackjax-one-device` runs on one of these devices. `loop-xl
 steps of all chains in a loop, compiled by XLA.
 
 - A *useful gradient* is a leapfrog step that a chain needed, by the sampler's own statistics. "Of use" is useful
-  gradients over computed ones.
+  gradients over computed ones. Those of the native loops are not counted: no chain computes any for another.
 - *Effective sizes* (ESS) are ArviZ's estimates for means, of x and of the squared distance to the mean ("x^2"). The
   tables have the least of all coordinates, and none where a chain has fewer than 20 draws.
 - Not all samplers stop a trajectory by the same criterion, so gradients per draw differ. Effective sizes are what a

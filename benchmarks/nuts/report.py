@@ -83,8 +83,8 @@ class Figures:
 
     @property
     def utilization(self) -> float | None:
-        """Leapfrogs over rows computed."""
-        return self.count["leapfrogs"] / self.count["rows"] if self.count else None
+        """Leapfrogs over rows computed; None where these were not counted."""
+        return self.count["leapfrogs"] / self.count["rows"] if self.count and self.count["rows"] else None
 
 
 Cell = dict[str, Figures]

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.llvm import hlo, memory
+from pcbatch.runtime.llvm import compiler, hlo, memory
 from pcbatch.runtime.llvm.hlo import ArrayShape, TupleShape, UnsupportedError
 from pcbatch.runtime.llvm.machine_code import MachineCode
 from tests.threads import in_threads
@@ -327,6 +327,26 @@ def test_hlo_of_which_no_code_is_made():
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
+
+
+ADDITION = """
+define double @run(double %a) {
+  %b = fadd double %a, 1.0
+  ret double %b
+}
+"""
+
+
+def test_a_limit_of_llvms_is_there_for_us_alone(monkeypatch):
+    """Numba compiles with the same library. An LLVM that does not know the option would end the process."""
+    options = []
+    monkeypatch.setattr(compiler.llvm, "set_option", lambda name, option: options.append(option))
+    assert compiler.object_code(ADDITION)
+    assert [each.split("=")[1] for each in options] == ["3", "12"]
+    options.clear()
+    monkeypatch.setattr(compiler.llvm, "llvm_version_info", (compiler.NEWEST + 1, 0, 0))
+    assert compiler.object_code(ADDITION)
+    assert not options
 
 
 def test_its_text_is_shown():

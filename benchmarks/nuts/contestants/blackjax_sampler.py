@@ -1,6 +1,7 @@
 """BlackJAX's NUTS, `vmap` over chains.
 
-"native": chains one after another, each a loop of XLA's. Rows are counted by a callback in a second run of a seed.
+Rows are counted by a callback in a second run of a seed. "native": chains one after another, each a loop of XLA's,
+whose rows are not counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """NumPyro's NUTS, vectorised over chains.
 
-"native": chains one after another, each a loop of XLA's. Rows are counted by a callback in a second run of a seed.
+Rows are counted by a callback in a second run of a seed. "native": chains one after another, each a loop of XLA's,
+whose rows are not counted.
 
 Its kernel is driven by a scan, as its `MCMC` does, but without the compilation that each `MCMC.run` may repeat.
 """
