@@ -103,19 +103,15 @@ class Functions(Results):
         found = self.read(value)
         return isinstance(found, Host) and self.type_of(found) is not None and not self.is_fresh(found)
 
-    def is_on_a_tape(self) -> bool:
-        """Tell whether a gradient is taken around what is interpreted."""
-        return any(self.backend.takes_gradients(type(each)) for each in self.contexts)
-
     def _refuse_on_a_tape(self, function: Function) -> None:
         """Refuse a gradient through a call that is no piece."""
         if self.is_on_a_tape():
             raise self.refusal(
                 "PCB132",
-                f"a gradient inside a batched function cannot go through `{function.name}`",
-                "take the gradient outside, on a tape around the batch; or make what is differentiated one piece: a "
-                "plain function with tf.where for `if` and tf.while_loop(.., maximum_iterations=n) for a loop",
-                label="called on a tape here",
+                f"a forward derivative inside a batched function cannot go through `{function.name}`",
+                "use a gradient tape, or make what is differentiated one piece: a plain function with tf.where for "
+                "`if` and tf.while_loop(.., maximum_iterations=n) for a loop",
+                label="called on an accumulator here",
             )
 
     def _called(
