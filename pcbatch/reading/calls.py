@@ -333,10 +333,6 @@ class Calls(Libraries):
         """True if functions and statements can be batched by themselves: for tapes, not for forward derivatives."""
         return self.read_function is not None and not any(hasattr(each, "jvp") for each in self.contexts)
 
-    def is_on_a_tape(self) -> bool:
-        """Tell whether a gradient is taken around what is interpreted."""
-        return any(self.backend.takes_gradients(type(each)) for each in self.contexts)
-
     def _unless_recursive(self, function: Function, given: dict[str, Value]) -> Value:
         """A call in place; one of a part of the program if the function turns out to call itself."""
         mark = self.mark()

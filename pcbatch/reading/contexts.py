@@ -173,7 +173,7 @@ class Contexts(Builtins):
         while function.live is None:
             assert function.frame is not None
             function = function.frame.function
-        return function.live  # type: ignore[no-any-return]
+        return function.live
 
     def _local(self, name: str) -> Value | None:
         """The value of a variable of the functions that are interpreted; None where it has none."""

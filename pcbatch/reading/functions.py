@@ -103,6 +103,10 @@ class Functions(Results):
         found = self.read(value)
         return isinstance(found, Host) and self.type_of(found) is not None and not self.is_fresh(found)
 
+    def is_on_a_tape(self) -> bool:
+        """Tell whether a gradient is taken around what is interpreted."""
+        return any(self.backend.takes_gradients(type(each)) for each in self.contexts)
+
     def _refuse_on_a_tape(self, function: Function) -> None:
         """Refuse a gradient through a call that is no piece."""
         if self.is_on_a_tape():
