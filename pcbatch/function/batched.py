@@ -7,7 +7,7 @@ import inspect
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType, MethodType
@@ -89,6 +89,8 @@ class Batched(Calls[P, R]):
         """The functions that `options` has derived from the same one, itself included, by options: each compiles
         once."""
         self._family.put(repr(options), self)
+        self._inner: Cache[Hashable, Batched[..., Any]] = Cache(SIGNATURES)
+        """The batched functions of loops and helpers on a gradient tape in its body."""
 
     # -- methods -------------------------------------------------------------------------------------------------------
 
@@ -188,6 +190,21 @@ class Batched(Calls[P, R]):
     def under(self, changes: Mapping[str, Any]) -> Batched[P, R]:
         """The same function under other options."""
         return self.options(**changes)
+
+    def inner(self, key: Hashable, make: Callable[[], tuple[Any, FunctionSource | None]]) -> Batched[..., Any]:
+        """The batched function of another one, which `make` makes with its source: one for each key.
+
+        It has the limits of this one.
+        """
+        found = self._inner.get(key)
+        if found is None:
+            mine = self._options
+            limits = Options(backend=mine.backend, max_depth=mine.max_depth, max_steps=mine.max_steps)
+            function, source = make()
+            found = Batched(function, limits, source)
+            found.is_inner = True
+            found = self._inner.put(key, found)
+        return found
 
     def costing(self, row: float) -> Batched[P, R]:
         """The same function with the hint that a row of its blocks costs `row`; see `pcbatch.cost`."""

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import PieceRefusalError
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.compilation_cache import Session
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.tracing_context import ordinary_code
+from pcbatch.ir.analysis.effects import can_fault
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured
@@ -31,7 +33,13 @@ class BatchedOperation:
         with ordinary_code():
             bound, session = self._bound(arguments), self._with(axes).session
             given = session.bind(bound.args, {**bound.kwargs, **_lanes(axes)}).without_values()
-            session.compiled_for(given)
+            pipeline, _ = session.compiled_for(given)
+            if self.function.is_inner and pipeline.read.reading.changes:
+                raise PieceRefusalError(
+                    "PCB107",
+                    "a loop, a branch or a helper on a gradient tape changes a list, an array or an object",
+                    "return new values from a function, and change things after the `with` block",
+                )
             return Compiled(session, given)
 
     def run_batch(self, arguments: Mapping[str, Any], axes: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -66,6 +74,12 @@ class Compiled:
     def captured(self) -> list[Any]:
         """The arrays that it captures, and variables."""
         return [leaf for leaves in self._now()[1].leaves.values() for leaf in leaves]
+
+    @property
+    def can_fail(self) -> bool:
+        """True if a lane of it may fail."""
+        pipeline = self._now()[0]
+        return any(can_fault(block, pipeline.options.max_steps) for block in pipeline.table.blocks)
 
     def state(self) -> tuple[Any, ...]:
         """A snapshot of the program and of the arrays that it captures, to be compared with a later one."""

@@ -74,6 +74,8 @@ class Calls(Linkable, Generic[P, R]):
     _output: str
     _takes_slices: bool
     _source: FunctionSource
+    is_inner = False
+    """True for a loop or a helper on a gradient tape in the body of another one: what it changes would be lost."""
     session: Session
     """The session that compiles it: that of the same function under all options that matter to the compilation."""
 
@@ -205,6 +207,12 @@ class Calls(Linkable, Generic[P, R]):
         debug_entries.show(pipeline.table, outcome)
         return pipeline, outcome
 
+    def as_operation(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Call as one operation of a piece; also return whether the lane has not failed there."""
+        from pcbatch.runtime.backends.tensorflow.runs import call_batched
+
+        return call_batched(BatchedOperation(self), args, kwargs)
+
     def _called_inside_piece(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call as one operation of the piece, where somebody heeds which lanes fail there."""
         noted = noting()
@@ -214,7 +222,7 @@ class Calls(Linkable, Generic[P, R]):
 
         value, fine = call_batched(BatchedOperation(self), args, kwargs)
         assert noted is not None
-        noted.append(fine)
+        noted += [] if fine is None else [fine]
         return value
 
     def _refuse_inside_pieces(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from pcbatch.frontend import FunctionSource
@@ -38,6 +38,10 @@ class Linkable(ABC):
     @abstractmethod
     def under(self, changes: Mapping[str, Any]) -> Linkable:
         """The same function under other options."""
+
+    @abstractmethod
+    def inner(self, key: Hashable, make: Callable[[], tuple[Any, FunctionSource | None]]) -> Linkable:
+        """The batched function of another one, which `make` makes with its source: one for each key."""
 
     @abstractmethod
     def is_relative(self, other: object) -> bool:

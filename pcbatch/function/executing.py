@@ -291,13 +291,14 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         program = without_forks(program)
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
-    mixes = mixes and backend.handler_version() is not None
+    called = called_within(program, backend)
+    mixes = mixes and backend.handler_version() is not None and not called
     is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU"
     return Reverse(
         program,
         backend,
         schedule="auto" if options.schedule == "switch" else options.schedule,
-        jit=bool(options.jit),
+        jit=bool(options.jit) and not called,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         statistics=executable.statistics,

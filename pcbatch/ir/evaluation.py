@@ -93,6 +93,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
     "__row__": lambda value, array: np.array(value) if isinstance(array, np.ndarray) else value,
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
+    "__run__": lambda function, *arguments, **keywords: function.single(*arguments, **keywords),
     "__stored__": _stored,
     "__taken__": _taken,
     "__with_field__": _with_field,

@@ -26,6 +26,7 @@ PSEUDO_BUILTINS = frozenset(
         "__recorded__",  # where the next entry of a record goes, and how many there are then
         "__row__",  # a tuple as an element of an array
         "__unrecorded__",  # a record without entries
+        "__run__",  # what a batched function gives for this lane, run as one operation
         "__stored__",  # what has elements, with some of them replaced
         "__taken__",  # what a method gives, and what its object is after it
         "__with_field__",  # a record with an attribute replaced

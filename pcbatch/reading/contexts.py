@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import CellType, FunctionType
 from typing import Any
 
 import gast
 
+from pcbatch.frontend.source.nodes import assigned_in, span_of, walk
+from pcbatch.frontend.source.scope import LiveScope
+from pcbatch.frontend.source.source import FunctionSource, Parameter
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import resolved
 from pcbatch.ir.payload import Compute, Pattern
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.builtins import Builtins
-from pcbatch.reading.core import RefusedError
+from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.described import a
 from pcbatch.reading.operations import (
     Named,
@@ -24,8 +28,9 @@ from pcbatch.reading.operations import (
     library,
     method_of_held,
 )
+from pcbatch.reading.sources import known_as
 from pcbatch.reading.templates import Template
-from pcbatch.reading.values import NONE, Bound, Host, Lane, Value
+from pcbatch.reading.values import NONE, Bound, Frame, Function, Host, Lane, Ref, Tuple, Undefined, Value
 
 
 class Contexts(Builtins):
@@ -66,7 +71,7 @@ class Contexts(Builtins):
         for statement in node.body:
             if isinstance(statement, gast.Return) and statement is node.body[-1]:
                 return NONE if statement.value is None else self.expression(statement.value)
-            self.statements([statement])
+            self._statement_inside(statement)
             if self.emitter.current is not block:
                 raise self.refusal(
                     "PCB107",
@@ -75,6 +80,109 @@ class Contexts(Builtins):
                     node=statement,
                     label="this leaves the block, or branches in it",
                 )
+        return None
+
+    # -- what takes blocks, on a gradient tape -------------------------------------------------------------------------
+
+    def _statement_inside(self, statement: Any) -> None:
+        """Interpret a statement; on a gradient tape one that takes blocks is a batched function, and one operation."""
+        if not (self.is_on_a_tape() and self.may_batch):
+            return self.statements([statement])
+        mark = self.mark()
+        self.straight += 1
+        try:
+            self.statements([statement])
+            self.straight -= 1
+            return None
+        except NeedsBlocksError:
+            self.back_to(mark)
+        outlined = self._outlined(statement)
+        if outlined is None:
+            return self.statements([statement])  # which refuses it
+        batched, arguments, results = outlined
+        self.node = statement
+        self.store(
+            gast.Tuple([_name(each, gast.Store()) for each in results], gast.Store()),
+            self.as_operation(batched, arguments, {}),
+        )
+        return None
+
+    def _outlined(self, statement: Any) -> tuple[Any, list[Value], tuple[str, ...]] | None:
+        """A statement as a batched function of what differs by lane: with its arguments, and what it assigns.
+
+        What is known is part of it: numbers as constants, everything else as closures. None where that cannot be.
+        """
+        if any(isinstance(each, _UNFIT) for each in walk(statement)):
+            return None
+        before: list[Any] = []
+        arguments: dict[str, Value] = {}
+        cells: dict[str, Any] = {}
+        waiting = _names(statement)
+        for name in waiting:
+            value = self._local(name)
+            match value:
+                case None:
+                    pass
+                case Host(None | bool() | int() | float() | str() as constant) if type(constant) in _CONSTANTS:
+                    before.insert(0, gast.Assign([_name(name, gast.Store())], gast.Constant(constant, None)))
+                case Host(place=Place(kind="held")):
+                    return None
+                case Host():
+                    cells[name] = value.value
+                case Function(tree=gast.FunctionDef() as tree, frame=Frame() as frame) if frame is self.frame:
+                    before.append(tree)
+                    waiting += [
+                        each.id for each in walk(tree) if isinstance(each, gast.Name) and each.id not in waiting
+                    ]
+                case Function(live=live, frame=None) if live is not None:
+                    cells[name] = live
+                case Lane() | Tuple() | Ref():
+                    arguments[name] = value
+                case _:
+                    return None
+        after = {each.id for each in walk(self.frame.function.tree) if _is_read_behind(each, statement)}
+        results = tuple(name for name in assigned_in([statement]) if self._local(name) is not None or name in after)
+        if not results:
+            return None
+        key = statement, tuple(arguments), tuple((n, id(v)) for n, v in cells.items()), tuple(map(gast.dump, before))
+        tree = _definition(f"{self.frame.function.name}_{statement.lineno}", arguments, before, statement, results)
+        batched = self.read_function.inner(key, lambda: self._live(tree, arguments, cells))
+        return batched, [*arguments.values()], results
+
+    def _live(self, tree: Any, parameters: Iterable[str], cells: Mapping[str, Any]) -> tuple[Any, FunctionSource]:
+        """A function that stands for a tree, and its source."""
+        around = self._live_around()
+        free = dict(zip(around.__code__.co_freevars, around.__closure__ or (), strict=True))
+        free |= {name: CellType(value) for name, value in cells.items()}
+        names, used = ", ".join(parameters), ", ".join((*free, ""))
+        text = f"def _around({', '.join(free)}):\n def {tree.name}({names}):\n  ({used})\n return {tree.name}"
+        found: dict[str, Any] = {}
+        exec(compile(text, self.frame.function.file, "exec"), found)
+        code = found["_around"](*free).__code__
+        function = FunctionType(code, around.__globals__, tree.name, None, tuple(free[n] for n in code.co_freevars))
+        known_as(function, tree)
+        file = self.frame.function.file
+        given = tuple(Parameter(name, "either") for name in parameters)
+        names_ = assigned_in(tree.body) | {*parameters}
+        scope = LiveScope(function)
+        return function, FunctionSource(tree.name, tree.name, file, tree, given, span_of(tree, file), names_, scope)
+
+    def _live_around(self) -> FunctionType:
+        """The live function in which what is interpreted stands."""
+        function = self.frame.function
+        while function.live is None:
+            assert function.frame is not None
+            function = function.frame.function
+        return function.live
+
+    def _local(self, name: str) -> Value | None:
+        """The value of a variable of the functions that are interpreted; None where it has none."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            found = self.state.names.get((frame.number, name))
+            if found is not None:
+                return None if isinstance(found, Undefined) else self.read(found)
+            frame = frame.function.frame
         return None
 
     def _no_manager(self, node: Any) -> RefusedError:
@@ -166,3 +274,35 @@ class Contexts(Builtins):
         if template.kind not in ("tuple", "list") or not template.items:
             raise self.refusal("PCB107", "what this context manager gives is no array, and no tuple or list of arrays")
         return tuple(self._given(each, "", names, lanes, held) for each in template.items)
+
+
+_CONSTANTS = frozenset({type(None), bool, int, float, str})
+_UNFIT = gast.Return | gast.Yield | gast.YieldFrom | gast.Nonlocal | gast.Import | gast.ImportFrom
+
+
+def _names(tree: Any) -> list[str]:
+    return list(dict.fromkeys(each.id for each in walk(tree) if isinstance(each, gast.Name)))
+
+
+def _name(name: str, context: Any) -> Any:
+    return gast.Name(name, context, None, None)
+
+
+def _is_read_behind(node: Any, statement: Any) -> bool:
+    """Tell whether a node is a name that is read behind a statement."""
+    return isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load) and node.lineno > statement.end_lineno
+
+
+def _definition(
+    name: str, parameters: Iterable[str], before: Sequence[Any], statement: Any, results: Sequence[str]
+) -> Any:
+    """The tree of a function of a statement."""
+    given = [_name(each, gast.Param()) for each in parameters]
+    arguments = gast.arguments(given, [], None, [], [], None, [])
+    back = gast.Return(gast.Tuple([_name(each, gast.Load()) for each in results], gast.Load()))
+    tree = gast.FunctionDef(name, arguments, [*before, statement, back], [], None, None, [])
+    for node in (tree, *before, back):
+        for each in walk(node):
+            if not hasattr(each, "lineno"):
+                gast.copy_location(each, statement)
+    return tree

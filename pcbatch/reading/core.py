@@ -119,6 +119,8 @@ class Core:
         """The symbols of variables in a block with a `with` statement: what is inside it sees where each comes from."""
         self.connected_in: Any = None
         self.contexts: list[Any] = []
+        self.beside: list[Any] = []
+        """The arrays that batched functions capture which are operations."""
         """The context managers of the `with` statements that are around."""
         self._rows = itertools.count()
 

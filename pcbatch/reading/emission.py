@@ -215,7 +215,8 @@ class Emission(Sites):
         return structure(template), shallow(tuple(hosts)), self.symbols.made_of(self._results, self._tried_on)
 
     def _depends_on(self, state: noting.State) -> None:
-        """The program depends on something that an operation reads."""
+        """The program depends on something that an operation reads, or a batched function that is one captures."""
+        self.beside += getattr(getattr(state, "__self__", None), "captured", [])
         place = Place("computed", state, None, "a state")
         self.world.guards.note(place, place.read(), by_elements=True)
 

@@ -112,10 +112,10 @@ class Functions(Results):
         if self.is_on_a_tape():
             raise self.refusal(
                 "PCB132",
-                f"a gradient inside a batched function cannot go through `{function.name}`",
-                "take the gradient outside, on a tape around the batch; or make what is differentiated one piece: a "
-                "plain function with tf.where for `if` and tf.while_loop(.., maximum_iterations=n) for a loop",
-                label="called on a tape here",
+                f"a forward derivative inside a batched function cannot go through `{function.name}`",
+                "use a gradient tape, or make what is differentiated one piece: a plain function with tf.where for "
+                "`if` and tf.while_loop(.., maximum_iterations=n) for a loop",
+                label="called on an accumulator here",
             )
 
     def _called(

@@ -15,7 +15,7 @@ from pcbatch.reading.arrays import AN_ELEMENT
 from pcbatch.reading.containers import MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.objects import Objects
-from pcbatch.reading.operations import Closed, Named, Record, method, method_of_held
+from pcbatch.reading.operations import Closed, Named, Record, lanes_in, method, method_of_held
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
@@ -122,11 +122,23 @@ class Methods(Objects):
     def _made(self) -> dict[Any, Any]:
         return {}
 
+    def _refuse_beside(self, given: Sequence[Any]) -> None:
+        """Refuse the gradient by what a batched function that is one operation reads from around it."""
+        for lane in (lane for pattern in given for lane in lanes_in(pattern)):
+            captured = self.world.operands.get(lane.name)
+            if captured is not None and any(each is captured.value for each in self.beside):
+                raise self.refusal(
+                    "PCB413",
+                    "a gradient is taken by what a loop or a function on the tape reads from around it",
+                    "pass it as an argument to a function that is called on the tape",
+                )
+
     def method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of a method that the reader knows."""
         if isinstance(value, Host) and value.place is not None and value.place.kind == "held":
             given = [self.pattern(each) for each in arguments]
             named = {key: self.pattern(each) for key, each in keywords.items()}
+            self._refuse_beside([*given, *named.values()])
             return self.emit(method_of_held(name), [self.bound(value), *given], named)
         if name.startswith("dataclass "):
             op: Any = {"eq": gast.Eq, "lt": gast.Lt, "le": gast.LtE, "gt": gast.Gt, "ge": gast.GtE}[name[12:14]]

@@ -53,6 +53,8 @@ class Reading:
     interpreted: Mapping[str, int]
     maps: Mapping[Span, Type]
     """The type of what the calls of a `pcbatch.map` give, by its place."""
+    changes: bool
+    """True if it changes something that it is given: to a batched function arguments are values."""
     loops: Mapping[Span | None, LoopNote]
     """Reports on loops whose turns make calls, where these are to be forked."""
 
@@ -137,6 +139,7 @@ class Assembly:
 
     def __init__(self, reader: Recovery, entry: BatchedFunction):
         self.reader, self.entry = reader, entry
+        reader.read_function = entry.itself
 
     def typed(self, types: Mapping[str, Type], hosts: Mapping[str, Any]) -> Reading:
         """The reading for arguments of `types`, and `hosts`."""
@@ -168,7 +171,8 @@ class Assembly:
         names = {name: value for name, value in reader.bindings.items() if name not in operands}
         result_type, guards = self.type_of(result, next(iter(spec.returns), None)), reader.world.guards
         loops = {note.span: note for each in reached for note in each.emitter.notes}  # type: ignore[union-attr]
-        return Reading(program, result_type, parameters, names, guards, operands, origin, counts, maps, loops)
+        changes = bool(spec.touched or spec.changed)
+        return Reading(program, result_type, parameters, names, guards, operands, origin, counts, maps, changes, loops)
 
     def specialisation(self, given: Mapping[str, Kind]) -> tuple[Specialisation, Kind]:
         """The entry for arguments of such kinds, and the kind of what it gives."""

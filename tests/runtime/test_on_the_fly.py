@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus
-from pcbatch.runtime.strategies.batches import by_agenda, by_depth
+from pcbatch.runtime.strategies.node_graphs import by_agenda, by_depth
 
 STRATEGIES = ("depth", "agenda")
 both = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -350,3 +350,30 @@ def test_what_it_has_no_meaning_for_is_refused(strategy: Any) -> None:
         encode.options(strategy=strategy, schedule="sweep")
     with pytest.raises(pcbatch.UsageError, match=f"PCB536: strategy='{strategy}'"):
         tf.function(lambda n: root.options(strategy=strategy)(n))(tf.constant([3.0, 4.0]))
+
+
+@pcbatch.autobatch
+def overwritten(a, k, n):
+    """Names that get several values in one block, copies, checks that give nothing, stores between reads."""
+    i, total = 0, 0.0
+    first = a
+    for _ in range(n):
+        old, i = i, i + k
+        b = first
+        b[i % 4] = a[old % 4] + total
+        assert i < 9, f"{i} and {old}"
+        total = total + b[old % 4] * 0.5
+        first, old = b, i
+        i = old + 1
+    return total, i, first
+
+
+@both
+def test_names_with_several_values_in_a_block(strategy: Any) -> None:
+    batch = (np.arange(12, dtype=np.float32).reshape(3, 4), np.array([1, 3, 2]), np.array([3, 4, 2]))
+    run, wanted = (
+        overwritten.options(**each).run(*batch) for each in ({"strategy": strategy}, {"backend": "reference"})
+    )
+    assert [str(fault) for fault in run.errors] == [str(fault) for fault in wanted.errors] != []
+    for mine, other in zip(run.value, wanted.value, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-6)

@@ -29,7 +29,7 @@ CODES: dict[str, str] = {
     "PCB129": "`range`, `enumerate`, `zip` and `reversed` in combinations that a loop does not take",
     "PCB130": "a list whose length differs by lane, or that has no end",
     "PCB131": "`pcbatch.debug(..)` as a value, or with arguments that do not fit",
-    "PCB132": "a gradient, inside a batched function, through a batched call",
+    "PCB132": "a forward derivative, inside a batched function, through a batched call",
     "PCB150": "something other than a plain Python function is made into a batched function",
     "PCB151": "a function that does not stand in its file as it is now",
     "PCB152": "a file that is not valid Python",

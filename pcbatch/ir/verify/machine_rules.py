@@ -150,6 +150,10 @@ def rows(program: Program) -> Violations:
             yield f"{at(program, block)}: it cannot run for all lanes where {block.chunks.whole} wait"
 
 
+CHECKS = (LaneStatus.ARITHMETIC, LaneStatus.INDEX, LaneStatus.RAISED)
+"""The kinds of faults that a check in a piece may report; the last is that of a call that is one operation."""
+
+
 def faults(program: Program) -> Violations:
     """Messages of fault sites are templates for variables of the state; who reports one is of its kind."""
     for fault in program.faults:
@@ -165,9 +169,7 @@ def faults(program: Program) -> Violations:
             match item:
                 case Piece(sites=sites, statements=statements):
                     named = (*sites, *checked_sites(statements))
-                    yield from _sites(
-                        program, at(program, block, item), named, (LaneStatus.ARITHMETIC, LaneStatus.INDEX)
-                    )
+                    yield from _sites(program, at(program, block, item), named, CHECKS)
                 case Store(array=array, site=site):  # a record has room for every entry
                     records = {
                         name for fault in program.faults if fault.status is LaneStatus.OK for name in fault.arguments

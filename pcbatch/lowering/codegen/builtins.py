@@ -33,6 +33,7 @@ BUILTINS = {
     "__recorded__": "recorded",
     "__row__": "row",
     "__unrecorded__": "unrecorded",
+    "__run__": "run",
     "__stored__": "stored",
     "__taken__": "taken",
     "__with_field__": "with_field",

@@ -15,6 +15,7 @@ FULL = (LaneStatus.INDEX, "IndexError: append to a bounded list that is full")
 NO_ROOM = (LaneStatus.INDEX, "IndexError: a list has more elements than there is room for")
 EMPTY = (LaneStatus.INDEX, "IndexError: pop from an empty list")
 NOT_IN_LIST = (LaneStatus.ARITHMETIC, "ValueError: the value is not in the list")
+CALL_FAILED = (LaneStatus.RAISED, "RuntimeError: what a gradient is taken of has failed")
 SHORT_SLICE = (LaneStatus.INDEX, "IndexError: index out of range, or the slice leaves the array")
 
 HELPER_DIVISION = (
@@ -34,6 +35,7 @@ CHECKED_BUILTINS = {
     "__last__": EMPTY,
     "__next__": FULL,
     "__place__": OUT_OF_RANGE,
+    "__run__": CALL_FAILED,
     "__stored__": OUT_OF_RANGE,
 }
 """Built-in functions that may fail a lane."""

@@ -1,329 +1,219 @@
-"""The nodes of batching on the fly: the code of each block, its variables renamed, so that like code is one.
+"""The nodes of batching on the fly: each block's code in two parts, and which of these are the same code.
 
 Code of two blocks that does the same to values of the same types is the same code, as DyNet's signatures have it
-(Neubig, Goldberg, Dyer, NIPS 2017, appendix A). A block is one node, but for two things that nobody needs to wait for:
+(Neubig, Goldberg, Dyer, NIPS 2017, appendix A). Every assignment gets a name of its own, and then
 
-    t = left[node]              integers: what is made of integers alone, by code of its own, the slice of the block
-    h = tanh(matvec(W, h))  =>  whole: all of the block, those statements again
-    a = copy b                  moves: no code at all
+    i = i + 1                       integers: what is made of integers alone
+    h = tanh(matvec(W, h))    =>    the rest
+    a = copy b                      no code: `a` is another name of the same value
 
 So a graph can go on along the integers that loops, calls and branches go by, before anything else is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.machine import Block, FaultSite, Item, Piece, Program, Return, Statement, Store, checked_sites
-from pcbatch.ir.program import Enter, Exit, is_copy, statement
+from pcbatch.ir.analysis.effects import read, written
+from pcbatch.ir.analysis.live_tops import read_at_end
+from pcbatch.ir.machine import Block, Item, Piece, Program, Return, Statement, Store
+from pcbatch.ir.payload import Copy
+from pcbatch.ir.program import Exit, Primitive, is_copy, reads, statement, writes
+from pcbatch.ir.rewrite.pieces import assembled, is_divisible
 from pcbatch.ir.rewrite.renaming import renamed
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type, leaves
 
 
 @dataclass(frozen=True)
 class Use:
-    """A use of code number `code` in a block: what it `reads` there and `writes`, and its fault sites, by their place.
+    """A use of code number `code` in a block: what it `reads` there and `writes`.
 
-    `late` says whether it has to do with anything but integers.
+    `sites` has the block's fault sites in place of the code's own, by these, each behind its place among the checks of
+    the block. `late` says whether it has to do with anything but integers.
     """
 
     code: int
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    sites: tuple[int, ...]
+    sites: Mapping[int, tuple[int, int]]
     late: bool
 
 
 @dataclass(frozen=True)
-class Split:
-    """The nodes of one block; `moves` has what is a copy, with the name whose value it gets, from before the block."""
+class BlockNodes:
+    """The nodes of one block, in order, and the names that its variables have at its `end` where these are others."""
 
-    whole: Use | None
-    integers: Use | None
-    moves: Mapping[str, str]
+    uses: tuple[Use, ...]
+    end: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The code of a program's blocks, each once, as blocks of `code` with their `results`; and how each block uses it.
+    """The code of a program's blocks, each once, as blocks of `code`; and the nodes of each block.
 
     `shapeless` has for every code what it has in common with the same code for values of other shapes.
     """
 
     code: Program
-    results: tuple[tuple[str, ...], ...]
-    splits: tuple[Split, ...]
+    blocks: tuple[BlockNodes, ...]
     shapeless: tuple[Hashable, ...]
 
     def of_code(self, number: int) -> Program:
         """Code number `number` as a program of one block: it takes what it reads, and gives its results."""
-        block, results = self.code.blocks[number], self.results[number]
-        reads = inputs_of(block.body)
-        kept = dict.fromkeys((*reads, *results), "register")
-        return replace(self.code, parameters=reads, results=results, storage=kept, blocks=(block,))
+        block = self.code.blocks[number]
+        parameters, results = _inputs(block), tuple(written(block))
+        storage = dict.fromkeys((*parameters, *results), "register")
+        return replace(self.code, parameters=parameters, results=results, storage=storage, blocks=(block,))
 
 
 def nodes_of(program: Program) -> Nodes:
     """The nodes of all blocks of `program`."""
-    found = _Codes(program)
-    splits = tuple(map(found.split, program.blocks))
-    sites = max((len(use.sites) for each in splits for use in (each.whole, each.integers) if use), default=0)
-    code = Program(
-        program.name,
-        parameters=(),
-        results=(),
-        types=found.types,
-        storage={},
-        blocks=tuple(found.blocks),
-        faults=(FaultSite(LaneStatus.RAISED, ""),) * sites,
-        shared=program.shared,
-        shared_types=program.shared_types,
-        externs=program.externs,
-    )
-    return Nodes(code, tuple(found.results), splits, tuple(found.shapeless))
+    codes = _Codes(program)
+    blocks = tuple(_Parts(codes, block).nodes() for block in program.blocks)
+    empty = replace(program, parameters=(), results=(), storage={}, pointers={}, order=(), merged=(), structure=None)
+    code = replace(empty, types={name: type_ for name, type_ in codes.types.items() if type_}, blocks=(*codes.blocks,))
+    return Nodes(code, blocks, tuple(codes.shapeless))
 
 
 class _Codes:
-    """The codes found so far."""
+    """The codes found so far, and the types of all names."""
 
     def __init__(self, program: Program):
         self.program = program
-        self.taken = {*program.shared, *(name for names in program.externs.values() for name in names)}
+        self.types: dict[str, Type | None] = dict(program.types)
+        externs = (name for names in program.externs.values() for name in names)
+        self.taken = {*program.types, *program.storage, *program.shared, *externs}
         self.blocks: list[Block] = []
         self.shapeless: list[Hashable] = []
-        self.results: list[tuple[str, ...]] = []
-        self.types: dict[str, Type] = {}
         self._known: dict[Hashable, int] = {}
-        self._names: dict[tuple[int, Type | None], str] = {}
 
-    def split(self, block: Block) -> Split:
-        """The nodes of a block."""
-        seen = _KnownNodes(self.program, block)
-        moves = {name: seen.origin[name] for name in written(block) if name in seen.origin}
-        made = [name for name in written(block) if name not in moves]
-        early = [name for name in made if not seen.is_late(name)]
-        if not made and not seen.checks:
-            return Split(None, None, moves)
-        integers = tuple(seen.integers)
-        if not seen.late_checks and len(early) == len(made):
-            return Split(self._use(block, integers, False), None, moves)
-        # All checks of the block are in it, so that it says which is the first that fails.
-        whole = self._use(block, _for(block.body, {*made}.difference(early)), True)
-        if not early:
-            return Split(whole, None, moves)
-        ahead = self._use(block, integers, False)
-        ahead = replace(ahead, writes=tuple(name if name in early else "" for name in ahead.writes))
-        return Split(whole, ahead, moves)
+    def fresh(self, name: str) -> str:
+        """Another name for a value of a variable."""
+        found = f"{name}_{len(self.types)}"
+        while found in self.taken:
+            found += "_"
+        self.types[found] = self.program.types.get(name)
+        return found
 
-    def _use(self, block: Block, body: tuple[Item, ...], late: bool) -> Use:
-        names = _Names(lambda place, own: self._name(place, self.program.types.get(own)), self.program.shared)
-        items = tuple(map(names.of_item, body))
-        own = written(replace(block, body=body))
-        results = tuple(names.now[name] for name in own)
-        cost = block.cost if late else None
-        key = (items, results, tuple(_texts(items)), cost)
+    def number(self, block: Block, late: bool) -> int:
+        """The number of the code of a block, which may be that of another block's part."""
+        texts, places = _by_place(block.body, self.program.shared)
+        types = tuple(self.types[name] for name in places)
+        key = (texts, types, tuple(places[name] for name in written(block)), block.cost if late else None)
         if key not in self._known:
+            dtypes = tuple(tuple(leaf.dtype for leaf in leaves(type_)) for type_ in types if type_ is not None)
             number = self._known[key] = len(self.blocks)
-            label = f"n{number}"
-            self.blocks.append(Block(label, items, Return(), function=block.function, span=block.span, cost=cost))
-            self.results.append(results)
-            self.shapeless.append(self._shapeless(items))
-        return Use(self._known[key], inputs_of(body), tuple(own), tuple(names.sites), late)
-
-    def _name(self, place: int, type_: Type | None) -> str:
-        """The name of the variable that occurs as the first, second, .. of its code, and has such a type."""
-        if (place, type_) not in self._names:
-            others = sum(each == place for each, _ in self._names)
-            fresh = f"x{place}" + (f"_{others}" if others else "")
-            while fresh in self.taken:
-                fresh += "_"
-            self._names[place, type_] = fresh
-            if type_ is not None:
-                self.types[fresh] = type_
-        return self._names[place, type_]
-
-    def _shapeless(self, items: Sequence[Item]) -> Hashable:
-        """The texts of the items, places for names, and the dtypes of their operands."""
-        places = _Names(lambda place, own: f"x{place}", self.program.shared)
-        again = tuple(map(places.of_item, items))
-        dtypes = [leaf.dtype for name in inputs_of(items) for leaf in leaves(self.types[name])]
-        return tuple(map(str, again)), tuple(_texts(again)), tuple(dtypes)
+            code = Block(f"n{number}", block.body, Return(), function=block.function, span=block.span)
+            self.blocks.append(replace(code, cost=block.cost if late else None))
+            self.shapeless.append((texts, dtypes))
+        return self._known[key]
 
 
-class _KnownNodes:
-    """The sources of each name of a block, statement by statement: integers alone, or it is `late`."""
+class _Parts:
+    """The body of one block, every name assigned once, in two parts: what is made of integers alone, and the rest."""
 
-    def __init__(self, program: Program, block: Block):
-        self.types, self.block, self.variables = {**program.types, **program.shared_types}, block, program.storage
+    def __init__(self, codes: _Codes, block: Block):
+        self.codes, self.program, self.block = codes, codes.program, block
+        self.now: dict[str, str] = {}
+        """The name that the value of a variable has at this place, where that is not the variable's."""
         self.late: set[str] = set()
-        self.made: set[str] = set()
-        self.origin: dict[str, str] = {}
-        """Of copies, whose value from before the block it is."""
-        self.checks = self.late_checks = False
-        self.integers: list[Item] = []
-        """The slice of the block's body that makes what is not late."""
+        self.parts: dict[bool, list[Item]] = {False: [], True: []}
         for item in block.body:
+            assert item.predicate is None, f"{block.label} has predicates"
             if isinstance(item, Store):
                 self._store(item)
             else:
                 self._piece(item)
 
-    def is_late(self, name: str) -> bool:
-        """Tell whether a name's value is not made of integers alone."""
-        return name in self.late or self._has_floats(name)
+    def nodes(self) -> BlockNodes:
+        """The nodes of the block."""
+        wanted = {*self.program.storage, *read(self.block), *read_at_end(self.program, self.block)}
+        needed = {self.now.get(name, name) for name in wanted}
+        late = replace(self.block, body=assembled(self.parts[True], needed, self.program.shared))
+        needed |= {*_inputs(late)}
+        early = replace(self.block, body=assembled(self.parts[False], needed, self.program.shared))
+        uses = [self._use(part, part is late) for part in (early, late) if part.body]
+        return BlockNodes(tuple(uses), {name: self.now[name] for name in self.now if name in wanted})
 
-    def _has_floats(self, name: str) -> bool:
-        type_ = self.types.get(name)
-        return type_ is None or any(not leaf.dtype.startswith(("int", "uint", "bool")) for leaf in leaves(type_))
+    def _use(self, part: Block, late: bool) -> Use:
+        number, all_sites = self.codes.number(part, late), _sites(self.block.body)
+        pairs = zip(_sites(self.codes.blocks[number].body), _sites(part.body), strict=True)
+        sites = {own: (all_sites.index(site), site) for own, site in pairs}
+        return Use(number, _inputs(part), tuple(written(part)), sites, late)
 
     def _store(self, store: Store) -> None:
-        asked = () if store.predicate is None else (store.predicate,)
-        late = any(map(self.is_late, (store.array, *store.indices, store.value, *asked)))
-        self._assign((store.array,), late)
-        self.checks, self.late_checks = True, self.late_checks or late
-        self.integers += [] if late else [store]
+        """Take a store, into another array of its own, which is one before the store."""
+        old, (value, *indices) = self._read(store.array), map(self._read, (store.value, *store.indices))
+        new = self.now[store.array] = self.codes.fresh(store.array)
+        copy = Piece(None, statements=(Statement(Primitive((new,), (old,), Copy())),))
+        store = replace(store, array=new, indices=tuple(indices), value=value)
+        self._take([copy, store], [old, value, *indices], [new])
 
     def _piece(self, piece: Piece) -> None:
-        together = piece.predicate is not None or any(isinstance(each.op, Enter) for each in piece.statements)
-        kept = []
+        """Take a piece, statement by statement, unless there is something in it that is not in any of them alone."""
+        statements = []
         for each in piece.statements:
             op = each.op
-            if isinstance(op, Exit):
+            if is_copy(op) and is_divisible(piece):
+                self.now[writes(op)[0]] = self._read(reads(op)[0])
                 continue
-            late = together or any(map(self.is_late, op.inputs)) or any(map(self._has_floats, op.outputs))
-            source = self._source(op.inputs[0]) if is_copy(op) and not together else None
-            self._assign(op.outputs, late)
-            if source is not None:
-                self.origin[op.outputs[0]] = source
-            checked = any(site is not None for site in each.sites)
-            self.checks, self.late_checks = self.checks or checked, self.late_checks or (checked and late)
-            if not late:
-                kept.append(each)
-        if kept:
-            self.integers.append(_of_statements(piece, kept, [name for name in piece.writes if not self.is_late(name)]))
+            if not isinstance(op, Exit):
+                known = {name: self._read(name) for name in reads(op)}
+                self.now |= {name: self.codes.fresh(name) for name in writes(op)}
+                op = renamed(op, known, self.now)
+            statements.append(replace(each, op=op))
+        groups = [(each,) for each in statements] if is_divisible(piece) else [tuple(statements)]
+        for group in groups:
+            ops = [each.op for each in group if not isinstance(each.op, Exit)]
+            read, written = ([name for op in ops for name in names(op)] for names in (reads, writes))
+            self._take([replace(piece, statements=group, scope="")], read, written, late=not is_divisible(piece))
 
-    def _source(self, name: str) -> str | None:
-        """Return the variable whose value from before the block this is; None if made in the block, or shared."""
-        return self.origin.get(name, None if name in self.made or name not in self.variables else name)
+    def _read(self, name: str) -> str:
+        return self.now.get(name, name)
 
-    def _assign(self, names: Sequence[str], late: bool) -> None:
-        for name in names:
-            self.made.add(name)
-            self.origin.pop(name, None)
-            (self.late.add if late else self.late.discard)(name)
+    def _take(self, items: Sequence[Item], read: Sequence[str], written: Sequence[str], late: bool = False) -> None:
+        """Take items, which have to do with these names, into one of the parts."""
+        late = late or any(name in self.late or self._has_floats(name) for name in (*read, *written))
+        if late:
+            self.late.update(written)
+        self.parts[late] += items
 
-
-class _Names:
-    """New names for the variables of some code, by the order in which they get values, and sites by theirs."""
-
-    def __init__(self, name: Callable[[int, str], str], shared: Sequence[str]):
-        self._name, self._count = name, 0
-        self.now: dict[str, str] = {each: each for each in shared}
-        self.sites: dict[int, int] = {}
-
-    def of_item(self, item: Item) -> Item:
-        """An item, renamed."""
-        predicate = None if item.predicate is None else self._read(item.predicate)
-        if isinstance(item, Store):
-            indices, value = tuple(map(self._read, item.indices)), self._read(item.value)
-            return Store(self._read(item.array), indices, value, self._site(item.site), predicate)
-        reads = tuple(map(self._read, item.reads))
-        if predicate is not None:  # what it does not write stays
-            for name in item.writes:
-                self._read(name)
-        statements = tuple(self._statement(each, predicate is None) for each in item.statements)
-        writes, sites = tuple(map(self._read, item.writes)), tuple(map(self._site, item.sites))
-        return replace(
-            item, reads=reads, statements=statements, writes=writes, sites=sites, predicate=predicate, scope=""
-        )
-
-    def _statement(self, each: Statement, anew: bool) -> Statement:
-        op = each.op
-        if not isinstance(op, Exit):
-            reads = {name: self._read(name) for name in op.inputs}
-            given = {name: self._given(name) if anew else self._read(name) for name in op.outputs}
-            op = renamed(op, reads, given)
-        return Statement(op, tuple(None if site is None else self._site(site) for site in each.sites))
-
-    def _read(self, own: str) -> str:
-        return self.now[own] if own in self.now else self._given(own)
-
-    def _given(self, own: str) -> str:
-        self.now[own] = self._name(self._count, own)
-        self._count += 1
-        return self.now[own]
-
-    def _site(self, own: int) -> int:
-        return self.sites.setdefault(own, len(self.sites))
+    def _has_floats(self, name: str) -> bool:
+        type_ = self.program.shared_types.get(name, self.codes.types.get(name))
+        return type_ is None or any(not leaf.dtype.startswith(("int", "uint", "bool")) for leaf in leaves(type_))
 
 
-def _for(body: Sequence[Item], wanted: set[str]) -> tuple[Item, ...]:
-    """Return the items of a body that make the `wanted` names, and those that may fail."""
-    found: list[Item] = []
-    for item in reversed(body):
-        asked = set() if item.predicate is None else {item.predicate}
-        if isinstance(item, Store):
-            found.insert(0, item)
-            wanted = wanted | {item.array, *item.indices, item.value} | asked
-            continue
-        writes = [name for name in item.writes if name in wanted]
-        if asked or any(isinstance(each.op, Enter) for each in item.statements):
-            kept = [*item.statements] if writes or item.sites else []
-            needed = wanted | {*item.reads, *item.writes} | asked
-        else:
-            kept, needed = [], {*wanted}
-            for each in reversed(item.statements):
-                checks = any(site is not None for site in each.sites)
-                if not isinstance(each.op, Exit) and (checks or needed & {*each.op.outputs}):
-                    kept.insert(0, each)
-                    needed = (needed - {*each.op.outputs}) | {*each.op.inputs}
-        if kept:
-            found.insert(0, _of_statements(item, kept, writes))
-            wanted = needed
-    return tuple(found)
+def _inputs(block: Block) -> tuple[str, ...]:
+    """The names that a body in which each is assigned once takes from outside."""
+    return tuple(name for name in read(Block("", block.body, Return())) if name not in written(block))
 
 
-def _of_statements(piece: Piece, kept: Sequence[Statement], writes: Sequence[str]) -> Piece:
-    """A part of a piece."""
-    given = {name for each in kept if not isinstance(each.op, Exit) for name in each.op.outputs}
-    reads = tuple(name for name in piece.reads if name in _operands(kept))
-    writes = tuple(name for name in writes if name in given)
-    return replace(piece, statements=tuple(kept), reads=reads, writes=writes, sites=checked_sites(kept))
+def _sites(items: Sequence[Item]) -> tuple[int, ...]:
+    """The fault sites of some items, in order."""
+    return tuple(dict.fromkeys(s for each in items for s in ((each.site,) if isinstance(each, Store) else each.sites)))
 
 
-def _texts(items: Sequence[Item]) -> Iterator[str]:
-    """The text of every statement: by it `1` and `1.0` are told apart, which are equal."""
-    for item in items:
-        for each in item.statements if isinstance(item, Piece) else ():
-            yield "" if isinstance(each.op, Exit) else statement(each.op)
+def _by_place(items: Sequence[Item], shared: Sequence[str]) -> tuple[Hashable, dict[str, int]]:
+    """Items with the place of each name in place of the name, and these places; by texts 1 and 1.0 are told apart."""
+    places: dict[str, int] = {}
+    sites = _sites(items)
 
+    def named(names: Sequence[str]) -> dict[str, str]:
+        return {name: f"x{places.setdefault(name, len(places))}" for name in names if name not in shared}
 
-def _operands(statements: Sequence[Statement]) -> set[str]:
-    """The names that statements read before they give them a value."""
-    found: set[str] = set()
-    given: set[str] = set()
-    for each in statements:
-        if not isinstance(each.op, Exit):
-            found |= {*each.op.inputs} - given
-            given |= {*each.op.outputs}
-    return found
+    def texts() -> Iterator[Hashable]:
+        for item in items:
+            if isinstance(item, Store):
+                names = (item.array, *item.indices, item.value)
+                yield (*map(named(names).get, names), sites.index(item.site))
+            for each in item.statements if isinstance(item, Piece) else ():
+                own = tuple(None if site is None else sites.index(site) for site in each.sites)
+                op = (
+                    each.op
+                    if isinstance(each.op, Exit)
+                    else renamed(each.op, named(reads(each.op)), named(writes(each.op)))
+                )
+                yield op, "" if isinstance(op, Exit) else statement(op), own
 
-
-def inputs_of(body: Sequence[Item]) -> tuple[str, ...]:
-    """The names that a body reads before it gives them a value, in order."""
-    found: dict[str, None] = {}
-    given: set[str] = set()
-    for item in body:
-        asked = () if item.predicate is None else (item.predicate,)
-        reads: tuple[str, ...]
-        writes: tuple[str, ...]
-        if isinstance(item, Store):
-            reads, writes = (item.array, *item.indices, item.value, *asked), (item.array,)
-        else:
-            reads, writes = (*item.reads, *asked, *(item.writes if asked else ())), item.writes
-        found.update(dict.fromkeys(name for name in reads if name not in given))
-        given.update(writes)
-    return tuple(found)
+    return tuple(texts()), places

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis.effects import read, written
 from pcbatch.ir.analysis.live_tops import read_at_end
 from pcbatch.ir.analysis.speculatable import calls_opaque, is_cheap
-from pcbatch.ir.expressions import Input, Written, operation, path_of, walk
-from pcbatch.ir.machine import Block, Item, Piece, Program, Statement, Store, Straight, checked_sites
+from pcbatch.ir.expressions import Input, operation
+from pcbatch.ir.machine import Block, Item, Piece, Program, Statement, Store, checked_sites
 from pcbatch.ir.payload import Compute, Copy
 from pcbatch.ir.program import Primitive, reads, writes
+from pcbatch.ir.rewrite.pieces import assembled, is_divisible
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType, Type
 
@@ -66,21 +66,11 @@ def parts_of(program: Program, number: int, others: Sequence[Block]) -> Parts | 
     None where nothing that may be expensive can be deferred.
     """
     block = program.blocks[number]
-    if block.pops or block.pushes or any(_is_special(item) for item in block.body):
+    if block.pops or block.pushes or not all(map(is_divisible, block.body)):
         return None
     found = _Finding(program, number, others)
     found.find()
     return found.parts() if any(map(found.may_be_expensive, found.of(DEFERRED))) else None
-
-
-def _is_special(item: Item) -> bool:
-    """Tell whether an item is none that can be taken apart."""
-    if item.predicate is not None:
-        return True
-    if isinstance(item, Store):
-        return False
-    plain = item.function is None and not item.speculative and not item.unnamed
-    return not plain or not all(isinstance(each.op, Primitive) for each in item.statements)
 
 
 class _Finding:
@@ -332,30 +322,13 @@ class _Splitting:
 
     def _items(self, part: str, wanted: Collection[str]) -> tuple[Item, ...]:
         """The nodes of a part as items, of which some values are `wanted` behind."""
-        nodes = self.nodes[part]
-        found: list[Item] = []
-        read_later: set[str] = {*wanted}
-        by_item = [[*run] for _, run in groupby(nodes, key=lambda node: (node.item, isinstance(node.what, Store)))]
-        for run in reversed(by_item):
-            if isinstance(run[0].what, Store):
-                found += [node.what for node in reversed(run) if isinstance(node.what, Store)]
-            else:
-                found.append(self._piece(run, read_later))
-            read_later |= {name for node in run for name in node.reads}
-        return tuple(reversed(found))
-
-    def _piece(self, nodes: Sequence[_Node], wanted: Collection[str]) -> Piece:
-        source = self._source(nodes[0])
-        statements = tuple(node.what for node in nodes if isinstance(node.what, Statement))
-        read: dict[str, None] = {}
-        assigned: dict[str, None] = {}
-        for node in nodes:
-            read |= dict.fromkeys(n for n in node.reads if n not in assigned and n not in self.program.shared)
-            assigned |= dict.fromkeys(node.writes)
-        written = tuple(name for name in assigned if name in wanted or name in self.program.storage)
-        shared = tuple(name for name in source.shared if any(_names(each.op, name) for each in statements))
-        sites = checked_sites(statements)
-        return replace(source, reads=tuple(read), writes=written, shared=shared, statements=statements, sites=sites)
+        nodes, storage = self.nodes[part], self.program.storage
+        items = [
+            node.what if isinstance(node.what, Store) else replace(self._source(node), statements=(node.what,))
+            for node in nodes
+        ]
+        wanted = {*wanted, *(name for node in nodes for name in node.writes if name in storage)}
+        return assembled(items, wanted, self.program.shared)
 
     def _source(self, node: _Node) -> Piece:
         """The piece that a statement is of; for one that stands for a store, the one that is next to it."""
@@ -385,14 +358,6 @@ def _reading(node: _Node, held: Mapping[str, str]) -> _Node:
         return replace(node, what=replace(store, indices=(index,), value=value))
     op = renamed(node.what.op, {name: held[name] for name in node.reads if name in held}, {})
     return replace(node, what=replace(node.what, op=op))
-
-
-def _names(op: Straight, shared: str) -> bool:
-    """Tell whether an op has to do with a shared operand, which may be a path in its code."""
-    if shared in reads(op) or not isinstance(op, Primitive) or not isinstance(op.code, Compute):
-        return shared in reads(op)
-    nodes = [*walk(op.code.expression)]
-    return any(isinstance(each, Written) or path_of(each) == shared for each in nodes)
 
 
 def _span(node: _Node) -> Span | None:

@@ -1,4 +1,4 @@
-"""One lane of the reference: its stacks as Python lists, its program counter, and what each block does to them."""
+"""One lane: its stacks as Python lists, its program counter, and what each block does to them."""
 
 from __future__ import annotations
 
@@ -23,32 +23,16 @@ class FaultError(Exception):
         self.site = site
 
 
-class Lane:
-    """One example on its way through the blocks; the newest entry of a variable's list is its top."""
+class Walker:
+    """One example on its way through the blocks, whatever its values are; the newest entry of a list is the top."""
 
-    def __init__(
-        self,
-        program: Program,
-        backend: Backend,
-        inputs: Mapping[str, Any],
-        shared: Mapping[str, Any],
-        limits: Limits,
-    ):
-        self.program, self.backend, self.limits = program, backend, limits
-        self.shared = {name: backend.wrap(value, program.shared_types[name]) for name, value in shared.items()}
-        inputs = {name: backend.wrap(value, program.types[name]) for name, value in inputs.items()}
+    def __init__(self, program: Program, inputs: Mapping[str, Any], limits: Limits):
+        self.program, self.limits = program, limits
         self.variables: dict[str, list[Any]] = {name: [inputs.get(name)] for name in program.storage}
         self.calls = [len(program.blocks)]
         self.status, self.site, self.place, self.steps = LaneStatus.OK, -1, -1, 0
         self.next = 0
-        self.computed: dict[str, Any] = {}
-        """The values that the block that ran last has computed, by name: all of them, or those before its fault."""
         self.executions = np.zeros(len(program.blocks), np.int64)
-
-    def run_to_the_end(self) -> None:
-        """Run to the end or to a fault."""
-        while self.run_next():
-            pass
 
     def run_next(self) -> bool:
         """Run the block that is next; False where there is none, the lane having returned or failed."""
@@ -59,58 +43,24 @@ class Lane:
         try:
             self.next = self.block(self.program.blocks[place])
         except FaultError as fault:
-            self.place, self.site, self.status = place, fault.site, self.program.faults[fault.site].status
+            self.fail(place, fault.site)
         return True
 
-    def leaves(self, name: str) -> list[Any] | None:
-        """The leaves of the top of `name`; None if it never got a value."""
-        top = self.variables[name][-1]
-        return None if top is None else self.leaves_of(name, top)
-
-    def leaves_of(self, name: str, value: Any) -> list[Any]:
-        """The leaves of a value of `name`, as arrays."""
-        type_ = self.program.types[name]
-        found = values.flatten(type_, self.backend.as_type(value, type_))
-        return [self.backend.array(leaf, each.dtype) for leaf, each in zip(found, leaves(type_), strict=True)]
+    def fail(self, place: int, site: int) -> None:
+        """Note the failure in the block of this number."""
+        self.place, self.site, self.status = place, site, self.program.faults[site].status
 
     def block(self, block: Block) -> int:
         """Run one block: the number of the next. Nothing is changed where the block's body fails."""
         pops = Counter(block.pops)
         tops = {name: entries[-1 - pops[name]] for name, entries in self.variables.items()}
         now = dict(tops)
-        self.computed = {}
-        for item in block.body:
-            if item.predicate is not None and not now[item.predicate]:
-                self.blank(item, now)
-                continue
-            match item:
-                case Piece(reads=reads, writes=writes, shared=shared):
-                    operands = [self.shared[name] for name in shared]
-                    outputs, site = self.backend.evaluate(item, [now[name] for name in reads], operands)
-                    if site:
-                        raise FaultError(site - 1)
-                    for name, output in zip(writes, outputs, strict=True):
-                        type_ = self.program.types[name]
-                        now[name] = self.computed[name] = self.backend.wrap(self.backend.as_type(output, type_), type_)
-                case Store(array=array, indices=indices, value=value, site=site):
-                    try:
-                        stored = self.backend.store_element(now[array], tuple(now[n] for n in indices), now[value])
-                        now[array] = self.computed[array] = stored
-                    except IndexError:
-                        raise FaultError(site) from None
+        self.body(block, now)
         if isinstance(block.terminator, Fault):
             self.commit(block, pops, tops, now)
         place = self.leave(block, now)
         self.commit(block, pops, tops, now)
         return place
-
-    def blank(self, item: Piece | Store, now: dict[str, Any]) -> None:
-        """Give what an item that is left out would write, and that never had a value, a zero."""
-        for name in item.writes if isinstance(item, Piece) else ():
-            if now.get(name) is None:
-                type_ = self.program.types[name]
-                zeros = [self.backend.zeros(1, leaf)[0] for leaf in leaves(type_)]
-                now[name] = self.backend.wrap(values.pack(type_, zeros), type_)
 
     def leave(self, block: Block, now: Mapping[str, Any]) -> int:
         """The number of the block that the terminator of `block` goes to."""
@@ -118,15 +68,15 @@ class Lane:
             case Jump(target=target, turn=turn):
                 if turn:
                     self.step(block)
-                return _place(target, now)
+                return self.target(target, now)
             case Branch() as branch:
-                return _place(branch, now)
+                return self.target(branch, now)
             case PushJump(target=target, back=back, site=site):
                 if len(self.calls) > self.limits.max_depth:
                     raise FaultError(site)
                 self.step(block)
                 self.calls.append(back)
-                return _place(target, now)
+                return self.target(target, now)
             case Return():
                 return self.calls.pop()
             case Fault(site=site):
@@ -148,9 +98,78 @@ class Lane:
             ]
             entries.append(now[name])
 
+    def body(self, block: Block, now: dict[str, Any]) -> None:
+        """Compute what a block assigns, from the values that names have before it and into these."""
+        raise NotImplementedError  # by those who know what values are
 
-def _place(target: int | Branch, now: Mapping[str, Any]) -> int:
-    """The number of the block that `target` means where variables have the values `now`."""
-    if isinstance(target, int):
-        return target
-    return target.true if now[target.condition] else target.false
+    def target(self, target: int | Branch, now: Mapping[str, Any]) -> int:
+        """The number of the block that `target` means where names have the values `now`."""
+        if isinstance(target, int):
+            return target
+        return target.true if now[target.condition] else target.false
+
+
+class Lane(Walker):
+    """A lane of the reference: its values are those of the backend for one example, computed at once."""
+
+    def __init__(
+        self,
+        program: Program,
+        backend: Backend,
+        inputs: Mapping[str, Any],
+        shared: Mapping[str, Any],
+        limits: Limits,
+    ):
+        inputs = {name: backend.wrap(value, program.types[name]) for name, value in inputs.items()}
+        super().__init__(program, inputs, limits)
+        self.backend = backend
+        self.shared = {name: backend.wrap(value, program.shared_types[name]) for name, value in shared.items()}
+        self.computed: dict[str, Any] = {}
+        """The values that the block that ran last has computed, by name: all of them, or those before its fault."""
+
+    def run_to_the_end(self) -> None:
+        """Run to the end or to a fault."""
+        while self.run_next():
+            pass
+
+    def leaves(self, name: str) -> list[Any] | None:
+        """The leaves of the top of `name`; None if it never got a value."""
+        top = self.variables[name][-1]
+        return None if top is None else self.leaves_of(name, top)
+
+    def leaves_of(self, name: str, value: Any) -> list[Any]:
+        """The leaves of a value of `name`, as arrays."""
+        type_ = self.program.types[name]
+        found = values.flatten(type_, self.backend.as_type(value, type_))
+        return [self.backend.array(leaf, each.dtype) for leaf, each in zip(found, leaves(type_), strict=True)]
+
+    def body(self, block: Block, now: dict[str, Any]) -> None:
+        """Evaluate the items of a block, one after the other."""
+        self.computed = {}
+        for item in block.body:
+            if item.predicate is not None and not now[item.predicate]:
+                self.blank(item, now)
+                continue
+            match item:
+                case Piece(reads=reads, writes=writes, shared=shared):
+                    operands = [self.shared[name] for name in shared]
+                    outputs, site = self.backend.evaluate(item, [now[name] for name in reads], operands)
+                    if site:
+                        raise FaultError(site - 1)
+                    for name, output in zip(writes, outputs, strict=True):
+                        type_ = self.program.types[name]
+                        now[name] = self.computed[name] = self.backend.wrap(self.backend.as_type(output, type_), type_)
+                case Store(array=array, indices=indices, value=value, site=site):
+                    try:
+                        stored = self.backend.store_element(now[array], tuple(now[n] for n in indices), now[value])
+                        now[array] = self.computed[array] = stored
+                    except IndexError:
+                        raise FaultError(site) from None
+
+    def blank(self, item: Piece | Store, now: dict[str, Any]) -> None:
+        """Give what an item that is left out would write, and that never had a value, a zero."""
+        for name in item.writes if isinstance(item, Piece) else ():
+            if now.get(name) is None:
+                type_ = self.program.types[name]
+                zeros = [self.backend.zeros(1, leaf)[0] for leaf in leaves(type_)]
+                now[name] = self.backend.wrap(values.pack(type_, zeros), type_)

@@ -25,30 +25,26 @@ import numpy as np
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program, PushJump, Return
 from pcbatch.ir.types import leaves
-from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
 from pcbatch.runtime.machine import admission, gc_pause, write_sets
 from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.blocks import BlockRunner
-from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.limits import GROWTH, Limits
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Standing, Statistics
+from pcbatch.runtime.machine.limits import GROWTH
+from pcbatch.runtime.machine.outcome import Outcome, Standing
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.segments import Legs
-from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.strategies.on_host import require_host
+from pcbatch.runtime.strategies.on_host import OnHost
 
 Launch = Callable[..., Sequence[Array]]
 """A function of the state's arrays, the shared leaves and a mask of lanes: gives the arrays that the block changes."""
 
 
-class LocalMachine:
+class LocalMachine(OnHost):
     """Runs one program frame by frame, its blocks compiled by XLA ("hybrid") or not ("local")."""
 
-    is_numpys = any_lanes = False
+    any_lanes = False
 
     def __init__(
         self,
@@ -59,13 +55,7 @@ class LocalMachine:
         max_depth: int | None = None,
         max_steps: int | None = None,
     ):
-        validate(program, max_steps)
-        self.program, self.backend, self.compiled = program, backend, compiled
-        self.form = "hybrid" if compiled else "local"
-        self.context = Context(backend, Layout(program), Limits.of(max_depth, max_steps), not compiled)
-        self.layout, self.limits = self.context.layout, self.context.limits
-        self.legs = Legs(self.context)
-        self.statistics = Statistics()
+        super().__init__(program, backend, "hybrid" if compiled else "local", compiled, max_depth, max_steps)
         self.runners = [BlockRunner(self.context, number) for number in range(len(program.blocks))]
         self._launches: dict[int, list[Launch]] = {}
         self._compiled: set[tuple[int, int, int]] = set()
@@ -82,10 +72,6 @@ class LocalMachine:
     def stack_entries(self) -> int:
         """The number of entries that the stacks of a run have at first; 0 if there are none."""
         return self.limits.first_capacity + 1 if self.layout.all_stacks else 0
-
-    def program_for(self, lanes: Any) -> Program:
-        """The program that is executed for `lanes` lanes."""
-        return self.program
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
@@ -109,25 +95,11 @@ class LocalMachine:
                 with self._timed(number, lanes, capacity):
                     self.backend.forbid_gradients(launch, self.program.name)(*carried, *operands, nobody)
 
-    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these; the blocks are what there is to make ready."""
-        self._blocks(lanes)
-        return lambda given: Finished.of(self._run_arrays(given, lanes))
-
-    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes; see `Machine.run`. UsageError PCB536 inside a graph, where no host decides what runs."""
-        require_host(self.backend, f"strategy={self.form!r}", self.program.name)
-        given = argument_arrays(self.program, self.backend, arguments, lanes)
-        return self._run_arrays([*given, *operand_arrays(self.program, self.backend, shared)], lanes)
-
-    def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
-        with explaining(self.program, self.backend, self.compiled):
-            return self._frames(arrays, lanes)
-
     # -- Algorithm 1 ---------------------------------------------------------------------------------------------------
 
-    def _frames(self, arrays: Sequence[Array], lanes: int) -> Outcome:
+    def launched(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: int) -> Outcome:
         """Run all lanes to their ends, and count."""
+        arrays = [*arguments, *shared]
         executions, active = (np.zeros(len(self.program.blocks), np.int64) for _ in range(2))
         launches = self._launched(arrays, lanes)
         _, _, standing = next(launches)

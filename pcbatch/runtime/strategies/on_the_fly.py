@@ -2,9 +2,9 @@
 
 A node is a block's code, or the integers of it (`optimize.machine.nodes`). A lane goes on from block to block and only
 notes nodes, until a branch needs a value that is not there. When all lanes have come so far, what the branches need is
-run, and no more, by depth or by agenda (`batches`); at last the results. Signatures are those of DyNet's appendix: code
-for single components, of any shape; code that depends on the shapes; code with operands that all share, such as a
-weight; and what cannot be batched, which runs node by node.
+run, and no more, by depth or by agenda; at last the results. Signatures are those of DyNet's appendix: code for single
+components, of any shape; code that depends on the shapes; code with operands that all share, such as a weight; and what
+cannot be batched, which runs node by node.
 
 Rows are copied together by NumPy, and run by TensorFlow's own kernels.
 """
@@ -13,39 +13,37 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Piece, Program
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves, with_leaves
-from pcbatch.ir.verify.machine import validate
 from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine import gc_pause
-from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
-from pcbatch.runtime.strategies.batches import Batches, by_agenda, by_depth
-from pcbatch.runtime.strategies.node_graphs import Builder, Failure, Lane, Leaves, Node, Value
-from pcbatch.runtime.strategies.on_host import require_host
+from pcbatch.runtime.strategies.node_graphs import GraphLane, Leaves, Node, Value, by_agenda, by_depth
+from pcbatch.runtime.strategies.on_host import OnHost
+from pcbatch.runtime.strategies.reference import outcome_of
 
-STRATEGIES: dict[str, Batches[Any]] = {"depth": by_depth, "agenda": by_agenda}
+STRATEGIES = {"depth": by_depth, "agenda": by_agenda}
 
 
 class Code:
@@ -89,25 +87,14 @@ class Code:
         return [*(state[key] for name in self.program.results for key in self.layout.tops(name)), state["fault"]]
 
 
-class OnTheFly:
+class OnTheFly(OnHost):
     """Runs one program as graphs of its `nodes`, batched by depth or by agenda."""
 
-    is_numpys, any_lanes, stack_entries = False, True, 0
+    any_lanes, stack_entries = True, 0
 
-    def __init__(
-        self,
-        program: Program,
-        nodes: Nodes,
-        backend: Backend,
-        strategy: str,
-        *,
-        max_depth: int | None = None,
-        max_steps: int | None = None,
-    ):
-        validate(program, max_steps)
-        self.program, self.nodes, self.backend, self.form = program, nodes, backend, strategy
-        self.limits, self.statistics, self.layout = Limits.of(max_depth, max_steps), Statistics(), Layout(program)
-        self.legs = Legs(Context(backend, self.layout, self.limits, True))
+    def __init__(self, program: Program, nodes: Nodes, backend: Backend, strategy: str, **limits: int | None):
+        super().__init__(program, backend, strategy, False, **limits)
+        self.nodes = nodes
         self.codes = [Code(nodes.of_code(number), backend) for number in range(len(nodes.code.blocks))]
         self.costs = block_costs(nodes.code, backend)
         self.watch: Callable[[Sequence[Node]], None] = lambda batch: None
@@ -149,10 +136,6 @@ class OnTheFly:
         """Findings about places in the source, made while the program was traced."""
         return tuple(dict.fromkeys(note for code in self.codes for note in code.context.notes))
 
-    def program_for(self, lanes: Any) -> Program:
-        """The program that is executed for `lanes` lanes."""
-        return self.program
-
     def check(self, lanes: int) -> None:
         """Trace all code; raises what `run` would raise before it runs."""
         assert self.signatures is not None
@@ -161,57 +144,53 @@ class OnTheFly:
         """Trace all code; no more is compiled."""
         self.check(lanes)
 
-    def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
-        """A run of `lanes` lanes on arrays like these."""
-        self.check(lanes)
-        return lambda given: Finished.of(self._run(given, lanes))
-
-    def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
-        """Run `lanes` lanes; see `Machine.run`. UsageError PCB536 inside a graph, where no host decides what runs."""
-        require_host(self.backend, f"strategy={self.form!r}", self.program.name)
-        given = argument_arrays(self.program, self.backend, arguments, lanes)
-        return self._run([*given, *operand_arrays(self.program, self.backend, shared)], lanes)
-
-    def _run(self, arrays: Sequence[Array], lanes: int) -> Outcome:
-        inputs = len(self.layout.inputs)
-        with explaining(self.program, self.backend, False):
-            return _Batch(self, arrays[:inputs], arrays[inputs:], lanes).outcome()
+    def launched(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: int) -> Outcome:
+        """Build and run until all lanes have ended; what they leave behind."""
+        return _Batch(self, arguments, shared, lanes).outcome()
 
 
 class _Batch:
     """One run: its lanes, what they have built, and what was launched for them."""
 
     def __init__(self, machine: OnTheFly, arguments: Sequence[Array], shared: Sequence[Array], lanes: int):
-        self.machine, self.shared = machine, shared
-        self.program, self.blocks, self.backend = machine.program, machine.program.blocks, machine.backend
-        heavy = frozenset(expensive_blocks(Prices(machine.costs, max(lanes, 1)), EXPENSIVE))
-        shown = machine.layout.shown
-        self.builder = Builder(machine.program, machine.nodes, machine.limits, shown, machine.signatures, heavy)
-        self.rounds, self.executing, self.scheduling = 0, 0.0, 0.0
-        self.executions, self.active = np.zeros(len(self.blocks), np.int64), np.zeros(len(self.blocks), np.int64)
-        layout, given = machine.layout, iter(arguments)
-        inputs = [[np.asarray(next(given)) for _ in layout.leaves(name)] for name in self.program.parameters]
-        self.blank = Node(results=[[self._zeros(1, leaf) for leaf in layout.leaves(name)] for name in self._names])
+        self.machine, self.shared, program, layout = machine, shared, machine.program, machine.layout
+        self.heavy = expensive_blocks(Prices(machine.costs, max(lanes, 1)), EXPENSIVE)
+        self.orders, self.rounds, self.executing, self.scheduling = count(1), 0, 0.0, 0.0
+        self.executions, self.active = (np.zeros(len(program.blocks), np.int64) for _ in range(2))
+        given = iter(arguments)
+        inputs = [[np.asarray(next(given)) for _ in layout.leaves(name)] for name in program.parameters]
+        zeros = [[machine.backend.zeros(1, leaf) for leaf in layout.leaves(name)] for name in program.storage]
+        blank = Node(results=[[*map(np.asarray, each)] for each in zeros])
+        values: dict[str, Value] = {name: (blank, place) for place, name in enumerate(program.storage)}
         self.lanes = []
         for row in range(lanes):
             entry = Node(results=inputs, row=row)
-            tops: dict[str, list[Value]] = {name: [self._blank(name)] for name in self.program.storage}
-            tops |= {name: [(entry, place)] for place, name in enumerate(self.program.parameters)}
-            self.lanes.append(Lane(tops, [len(self.blocks)]))
+            values |= {name: (entry, place) for place, name in enumerate(program.parameters)}
+            self.lanes.append(GraphLane(program, values, machine.limits, machine.nodes, layout.shown, self._made))
 
     def outcome(self) -> Outcome:
         """Build and run until all lanes have ended; what they leave behind."""
-        started, running = time.perf_counter(), self.lanes
+        started, running, wanted = time.perf_counter(), self.lanes, self.machine.program.results
         while running:
-            self._execute([node for lane in running for node in self.builder.build(lane)])
-            running = [lane for lane in running if lane.failure is None and lane.next < len(self.blocks)]
+            waiting = [(lane, lane.go_on()) for lane in running]
+            running = [lane for lane, nodes in waiting if nodes]
+            self._execute([node for _, nodes in waiting for node in nodes])
         self._execute([node for lane in self.lanes for node in lane.unchecked if not node.is_cancelled])
-        ends = [self._end(lane) for lane in self.lanes]
-        self._execute([node for end in ends for node, _ in end.values()])
-        outcome = self._outcome(ends)
+        shown = self.machine.layout.shown
+        ends = [(lane, shown if lane.failed_at else (*wanted, *shown)) for lane in self.lanes]
+        self._execute([lane.variables[name][-1][0] for lane, names in ends for name in names])
+        outcome = outcome_of(self.machine.program, self.machine.backend, self.lanes)
         building = time.perf_counter() - started - self.executing - self.scheduling
         phases = {"building": building, "scheduling": self.scheduling, "executing": self.executing}
-        return replace(outcome, stack_entries=0, phases=phases)
+        counts = Counts(self.executions, self.active, rows=self.active, trips=np.int64(self.rounds))
+        return replace(outcome, counting=lambda: counts, phases=phases)
+
+    def _made(self, node: Node) -> None:
+        """Give a node that a lane has noted its signature."""
+        code, node.order = node.use.code, next(self.orders)
+        signature = self.machine.signatures[code]
+        node.signature = ("alone", node.order) if signature is None else signature
+        node.heavy = node.use.late and code in self.heavy
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -232,105 +211,42 @@ class _Batch:
         self.scheduling += time.perf_counter() - started - (self.executing - executing)
 
     def _launch(self, batch: Sequence[Node]) -> None:
-        """Run nodes of one signature; those of the same code together, or components of them all."""
-        started = time.perf_counter()
-        self.machine.watch(batch)
+        """Run nodes of one signature; of one code as rows of that, else all components of them as rows."""
+        started, machine = time.perf_counter(), self.machine
+        machine.watch(batch)
         by_code: dict[int, list[Node]] = {}
         for node in batch:
             by_code.setdefault(node.use.code, []).append(node)
-        if len(by_code) > 1:
-            self._of_components(by_code)
-        else:
-            code, operands = self.machine.codes[batch[0].use.code], [*zip(*(n.operands for n in batch), strict=True)]
-            results, faults = code.run([leaf for each in operands for leaf in _rows(each)], self.shared, len(batch))
-            for row, node in enumerate(batch):
-                node.results, node.row, node.operands = results, row, ()
+        operands = [
+            [leaf for each in zip(*(node.operands for node in nodes), strict=True) for leaf in _rows(each)]
+            for nodes in by_code.values()
+        ]
+        if len(by_code) == 1:
+            results, faults = machine.codes[batch[0].use.code].run(operands[0], self.shared, len(batch))
+            found = [results]
             for row in np.flatnonzero(faults).tolist():
-                self._fail(batch[row], int(faults[row]) - 1)
-        counted = Counter(node.block for node in batch if self.machine.nodes.splits[node.block].whole is node.use)
+                batch[row].fail(int(faults[row]) - 1)
+        else:
+            together = [np.concatenate([each.reshape(-1) for each in leaf]) for leaf in zip(*operands, strict=True)]
+            results, _ = machine.components[batch[0].signature].run(together, self.shared, len(together[0]))
+            ends = np.cumsum([given[0].size for given in operands])
+            parts = [[np.split(leaf, ends[:-1]) for leaf in each] for each in results]
+            found = [
+                [[leaf[number].reshape(given[0].shape) for leaf in each] for each in parts]
+                for number, given in enumerate(operands)
+            ]
+        for nodes, own in zip(by_code.values(), found, strict=True):
+            for row, node in enumerate(nodes):
+                node.results, node.row, node.operands = own, row, ()
+        counted = Counter(node.block for node in batch if machine.nodes.blocks[node.block].uses[-1] is node.use)
         for number, rows in counted.items():
             self.active[number] += rows
         for number, _ in counted.most_common(1):
             self.executions[number] += 1
         self.executing += time.perf_counter() - started
 
-    def _of_components(self, by_code: Mapping[int, Sequence[Node]]) -> None:
-        """Run nodes of codes that differ in shapes alone, all components at once."""
-        groups = [*by_code.values()]
-        rows = [
-            [leaf for each in zip(*(n.operands for n in nodes), strict=True) for leaf in _rows(each)]
-            for nodes in groups
-        ]
-        together = [np.concatenate([each.reshape(-1) for each in leaf]) for leaf in zip(*rows, strict=True)]
-        results, _ = self.machine.components[groups[0][0].signature].run(together, self.shared, len(together[0]))
-        first = 0
-        for nodes, given in zip(groups, rows, strict=True):
-            shape, last = given[0].shape, first + given[0].size
-            own = [[leaf[first:last].reshape(shape) for leaf in each] for each in results]
-            for row, node in enumerate(nodes):
-                node.results, node.row, node.operands = own, row, ()
-            first = last
-
-    def _fail(self, node: Node, place: int) -> None:
-        """Let a check of a node fail its lane: that of the whole block says which is the first."""
-        part = int(self.machine.nodes.splits[node.block].whole is not node.use)
-        site = node.use.sites[place]
-        node.lane.fail(Failure(node.visit, part, site, node.block, node.steps, node.shown))
-
-    # -- the end -------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _names(self) -> dict[str, int]:
-        """The variables whose values are wanted in the end, or are zeros in the beginning, by place."""
-        return {
-            name: place
-            for place, name in enumerate({**self.program.storage, **dict.fromkeys(self.machine.layout.shown)})
-        }
-
-    def _zeros(self, rows: int, type_: TensorType) -> np.ndarray:
-        return np.asarray(self.backend.zeros(rows, type_))
-
-    def _blank(self, name: str) -> Value:
-        return self.blank, self._names[name]
-
-    def _end(self, lane: Lane) -> dict[str, Value]:
-        """Return the values wanted of a lane that has ended: its results, or those that its message shows."""
-        shown, results = self.machine.layout.shown, self.program.results
-        if lane.failure is not None:
-            return {f"shown {name}": value for name, value in lane.failure.shown.items()}
-        tops = [*((f"shown {name}", name) for name in shown), *((f"result {name}", name) for name in results)]
-        return {key: lane.variables[name][-1] for key, name in tops}
-
-    def _outcome(self, ends: Sequence[Mapping[str, Value]]) -> Outcome:
-        layout, backend, failures = self.machine.layout, self.backend, [lane.failure for lane in self.lanes]
-        numbers = {
-            "status": [LaneStatus.OK if each is None else self.program.faults[each.site].status for each in failures],
-            "site": [-1 if each is None else each.site for each in failures],
-            "place": [-1 if each is None else each.block for each in failures],
-            "steps": [(each or lane).steps for each, lane in zip(failures, self.lanes, strict=True)],
-        }
-        outputs = {key: np.array(each, np.int32) for key, each in numbers.items()}
-        for what, names in (("result", self.program.results), ("shown", layout.shown)):
-            for name in names:
-                rows = _rows([end.get(f"{what} {name}", self._blank(name)) for end in ends])
-                rows = rows or [self._zeros(0, leaf) for leaf in layout.leaves(name)]
-                for key, leaf, row in zip(layout.keys(what, name), layout.leaves(name), rows, strict=True):
-                    array = backend.array(row, leaf.dtype)
-                    outputs[key] = backend.cast(array, leaf.returned) if what == "result" else array
-        counters = {"executions": self.executions, "active": self.active, "rows": self.active, "trips": self.rounds}
-        return self.machine.legs.outcome(counters, outputs, 0)
-
 
 def _rows(values: Sequence[Value]) -> list[np.ndarray]:
     """The leaves of values of one variable, `[rows, ...]`; none of no values."""
-    sources: dict[int, tuple[Leaves, list[int], list[int]]] = {}
-    for at, (node, place) in enumerate(values):
-        leaf_rows = node.results[place]  # type: ignore[index]
-        _, rows, places = sources.setdefault(id(leaf_rows), (leaf_rows, [], []))
-        rows.append(node.row)
-        places.append(at)
-    if not sources:
-        return []
-    order = np.argsort([at for _, _, places in sources.values() for at in places])
-    every = [[leaf[rows] for leaf in each] for each, rows, _ in sources.values()]
-    return [np.concatenate(parts)[order] if len(parts) > 1 else parts[0] for parts in zip(*every, strict=True)]
+    rows = [[leaf[node.row] for leaf in node.results[place]] for node, place in values]  # type: ignore[index]
+    return [np.stack(leaf) for leaf in zip(*rows, strict=True)]

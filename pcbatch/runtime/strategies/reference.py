@@ -49,7 +49,7 @@ class ReferenceMachine:
     def walk(self, arguments: Sequence[Any], shared: Sequence[Any], lane: int) -> Walk:
         """Run `lane` alone, block by block."""
         batch = _Batch(self.program, self.backend, arguments, shared, Limits.of(self.max_depth, self.max_steps))
-        return Walk(batch.lane(lane), _outcome)
+        return Walk(batch.lane(lane), outcome_of)
 
     def ready(self, arrays: Sequence[Any], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; there is nothing to make ready."""
@@ -81,7 +81,7 @@ def run_reference(
     finished = list(map(batch.lane, range(lanes)))
     for lane in finished:
         lane.run_to_the_end()
-    return _outcome(program, backend, finished)
+    return outcome_of(program, backend, finished)
 
 
 class _Batch:
@@ -108,7 +108,7 @@ class _Batch:
         return Lane(self.program, self.backend, inputs, self.shared, self.limits)
 
 
-def _outcome(program: Program, backend: Backend, finished: Sequence[Lane]) -> Outcome:
+def outcome_of(program: Program, backend: Backend, finished: Sequence[Any]) -> Outcome:
     """The outcome of a run of these lanes."""
 
     def column(name: str, failed_too: bool) -> list[Any]:

@@ -51,14 +51,6 @@ def made_before(x):
 
 
 @pcbatch.autobatch
-def on_a_tape(x):
-    with tf.name_scope("slope"), tf.GradientTape() as tape:
-        tape.watch(x)
-        y = x * energy(x)
-    return tape.gradient(y, x)
-
-
-@pcbatch.autobatch
 def on_an_accumulator(x):
     with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
         y = energy(x)
@@ -72,6 +64,5 @@ ARGUMENTS = {
     "an_assertion": X,
     "a_call": X,
     "made_before": X,
-    "on_a_tape": X,
     "on_an_accumulator": X,
 }

@@ -99,6 +99,8 @@ class Expansion:
             return listed(operation, given)
         if any(isinstance(each, list) for each in given) and operation.type not in _CONTROL:
             raise Unexpandable
+        if custom_vectorised_ops.is_run(operation):  # what it runs for one example only says what comes out
+            raise Unexpandable
         match operation.type:
             case kind if kind in _CALLS and not (self.arms_only and private.has_rule(operation)):
                 return self._copied(self._body(operation, "f"), given, predicate)

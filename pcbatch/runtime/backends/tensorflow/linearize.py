@@ -17,7 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.errors import CompileError, Diagnostic, GradientError, PcbatchError, in_gradient
+from pcbatch.errors import CompileError, Diagnostic, GradientError, PcbatchError, PieceRefusalError, in_gradient
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
@@ -70,6 +70,9 @@ class Linearized:
                 self._differentiate(wanted_outputs, _chosen(signature.reads, wanted.reads))
             except GradientError:
                 raise
+            except PieceRefusalError as error:
+                span = error_locations.span_of(self.piece, None)
+                raise GradientError(Diagnostic(error.code, error.message, span, help=error.help).render()) from None
             except Exception as error:
                 raise self._without_gradient(error) from None
         of_lanes = [tensor for each in self.contributions.meetings for tensor in self.contributions.needed(each)]

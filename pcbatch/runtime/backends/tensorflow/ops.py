@@ -67,6 +67,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
 )
 from pcbatch.runtime.backends.tensorflow.ragged import Ragged
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
+from pcbatch.runtime.backends.tensorflow.runs import run
 from pcbatch.runtime.backends.tensorflow.selection import all_of, any_of, both, either, guarded, negate, select, to_bool
 from pcbatch.runtime.backends.tensorflow.stores import row, stored
 
@@ -128,6 +129,7 @@ __all__ = [
     "right_shift",
     "rounded",
     "row",
+    "run",
     "select",
     "spread",
     "stored",

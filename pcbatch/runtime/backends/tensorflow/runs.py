@@ -20,7 +20,7 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends import noting
 from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, private
 from pcbatch.runtime.backends.tensorflow.opaque import Call
-from pcbatch.runtime.backends.tensorflow.recorder import can_fault
+from pcbatch.runtime.backends.tensorflow.recorder import can_fault, fault
 
 Arguments = Mapping[str, Any]
 
@@ -35,6 +35,10 @@ class Program(Protocol):
     @property
     def captured(self) -> list[Any]:
         """The arrays that it captures, and variables."""
+
+    @property
+    def can_fail(self) -> bool:
+        """True if a lane of it may fail."""
 
     def state(self) -> tuple[Any, ...]:
         """A snapshot of the program and of the arrays that it captures, to be compared with a later one."""
@@ -54,14 +58,24 @@ class Callee(Protocol):
         """The results for a batch, and a mask of the lanes that have not failed, bool `[lanes]`."""
 
 
-def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tf.Tensor]:
+def run(function: Any, *arguments: Any, site: int, **keywords: Any) -> Any:
+    """What a batched function gives for the lane of the piece that is traced; a fault where it fails."""
+    value, fine = function.as_operation(arguments, keywords)
+    if fine is not None:
+        fault(~fine, site)
+    return value
+
+
+def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tf.Tensor | None]:
     """`callee(*args, **kwargs)` for the lane of the piece that is traced, and whether the lane has not failed there.
 
+    The latter is None where no lane can fail.
     PieceRefusalError PCB405 inside a function that TensorFlow calls, PCB413 where the callee reads from around it what
     differs by lane.
     """
     name = callee.function.__name__
-    if not can_fault() or not custom_vectorised_ops.is_tracing_lane():
+    is_run = tf.executing_eagerly()  # for this lane alone, by the reference
+    if not can_fault() or not (is_run or custom_vectorised_ops.is_tracing_lane()):
         raise PieceRefusalError(
             "PCB405",
             f"the batched function `{name}` is called inside a function that TensorFlow runs by itself",
@@ -69,7 +83,7 @@ def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any
             "of calls can be a batched function of its own",
         )
     call = Call(callee.function, args, kwargs, static=frozenset(callee.static_argnames))
-    given = _with_leaves(call, [tf.expand_dims(leaf, 0) for leaf in call.leaves])
+    given = _with_leaves(call, [*map(_row, call.leaves)])
     axes = _axes(call, [tf.is_tensor(leaf) for leaf in _leaves_of(call, given)])
     program = callee.program(given, axes)
     if any(map(_is_of_lane, program.captured)):
@@ -90,11 +104,18 @@ def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any
         value, fine = callee.run_batch(_with_leaves(call, leaves), _axes(call, varies))
         return [*map(tf.convert_to_tensor, values.flatten(call.result, value)), fine]
 
+    if is_run:
+        *found, fine = (each[0] for each in batch([True] * len(call.leaves), *map(_row, call.leaves)))
+        return call.pack(found), fine if program.can_fail else None
     watched = [place for place, leaf in enumerate(call.leaves) if private.is_watched([leaf])]
     *found, fine = custom_vectorised_ops.call(
         one, call.leaves, custom_vectorised_ops.Run(batch, frozenset(watched)), name
     )
-    return call.pack(found), fine
+    return call.pack(found), fine if program.can_fail else None
+
+
+def _row(leaf: tf.Tensor) -> tf.Tensor:
+    return tf.expand_dims(leaf, 0)
 
 
 def _is_of_lane(array: Any) -> bool:
