@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.evaluation import MEANINGS
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -31,6 +30,7 @@ from pcbatch.ir.expressions import (
     Starred,
 )
 from pcbatch.ir.payload import CAST, Copy, expression_of, pattern_of
+from pcbatch.ir.pseudo_builtins import STRUCTURAL
 from pcbatch.ir.types import StructType, TensorType, Type, leaves
 from pcbatch.ir.values import flatten, pack
 
@@ -67,7 +67,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "not": operator.not_,
 }
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-_STRUCTURAL = frozenset({"__element__", "__with_field__", "__with_item__", "__length__", "__index__", "__axis__"})
+_STRUCTURAL = {*STRUCTURAL, "__axis__"}
 """Pseudo-builtins of which Python's structures know nothing: there the user's code has lists and objects."""
 _OTHERWISE = frozenset({"argsort", "sort", "numpy", "view"})
 """Methods and functions that are not NumPy's own for a lane."""
@@ -160,8 +160,8 @@ class Agreement:
             return found
         if name == "__axis__":
             return lambda array, axis: np.arange(np.shape(array)[axis], dtype=np.int32)
-        if name in _STRUCTURAL:
-            return MEANINGS[name]
+        if name in STRUCTURAL:
+            return STRUCTURAL[name]
         return getattr(builtins, name)
 
     def _called(self, function: Any, arguments: Any, keywords: Any, given: list[Any]) -> Any:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.program import Function
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import verify
 from tests.frontend.helpers import FOLDER, fresh, load_live, program_of, program_of_live, programs
 from tests.goldens import check_golden
+from tests.ir.evaluation import copy_store, python_evaluate
+from tests.ir.interpreter import interpret
+from tests.ir.parser import parse_program
 
 PROGRAMS = programs("programs")
 

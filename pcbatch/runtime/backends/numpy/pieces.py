@@ -17,8 +17,8 @@ import numpy as np
 
 from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.ir import values
-from pcbatch.ir.evaluation import mesh
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.slices import mesh
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.numpy import structures

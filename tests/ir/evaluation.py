@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
@@ -11,27 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.ir import program as ir
 from pcbatch.ir import records
 from pcbatch.ir.debugging import TYPE, WORDS
-from pcbatch.ir.lane_result import Evaluate, LaneFaultError
+from pcbatch.ir.machine import Piece
 from pcbatch.ir.payload import CAST
 from pcbatch.ir.program import Coded, statement
-from pcbatch.ir.pseudo_builtins import BLANK
+from pcbatch.ir.pseudo_builtins import BLANK, STRUCTURAL
+from pcbatch.ir.slices import mesh
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
+from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.pieces import compile_piece, write_piece
+from tests.ir.interpreter import Evaluate, LaneFaultError
 
 NO_NAMES: Mapping[str, Any] = {}
-
-
-def _shortest(*sequences: Any, strict: bool = False) -> int:
-    lengths = [len(sequence) for sequence in sequences]
-    if strict and len(set(lengths)) > 1:
-        raise ValueError(f"sequences of lengths {lengths}")
-    return min(lengths)
-
-
-def _element(sequence: Any, position: int, count: int | None = None) -> Any:
-    return sequence[position] if count is None else list(sequence)[position]
 
 
 def _cast(value: Any, types: Iterator[str]) -> Any:
@@ -50,18 +44,8 @@ def _cast(value: Any, types: Iterator[str]) -> Any:
     return float(value) if "float" in next(types) and isinstance(value, int) else value
 
 
-def _with_field(record: Any, value: Any, name: str) -> Any:
-    return records.made(type(record), {**(records.fields_of(record) or {}), name: value})
-
-
-def _with_item(whole: Any, value: Any, key: Any) -> Any:
-    changed = copy.copy(whole)
-    changed[key] = value
-    return changed
-
-
 def _stored(whole: Any, value: Any, *indices: Any) -> Any:
-    return _with_item(whole, value, indices[0] if len(indices) == 1 else mesh(indices))
+    return STRUCTURAL["__with_item__"](whole, value, indices[0] if len(indices) == 1 else mesh(indices))
 
 
 def _taken(whole: Any, method: str, *args: Any, **options: Any) -> tuple[Any, Any]:
@@ -76,18 +60,16 @@ def _placed(index: int, length: int) -> int:
 
 
 MEANINGS: Mapping[str, Callable[..., Any]] = {
+    **STRUCTURAL,
     "__axis__": lambda array, axis: np.arange(np.shape(array)[axis]),
     CAST: lambda value, *types: _cast(value, iter(types)),
     BLANK: lambda dtype, *shape: np.zeros(shape, dtype),
     "__changed__": lambda *args, **options: _taken(*args, **options)[1],
     "__guarded__": lambda condition, value: value() if condition else None,
     "__free__": _placed,
-    "__index__": operator.index,
     "__last__": _placed,
     "__next__": _placed,
     "__place__": _placed,
-    "__length__": _shortest,
-    "__element__": _element,
     "__object__": lambda cls, names, *values: records.made(cls, dict(zip(names, values, strict=True))),
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
@@ -95,8 +77,6 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__unrecorded__": lambda: np.zeros(TYPE.shape, np.int32),
     "__stored__": _stored,
     "__taken__": _taken,
-    "__with_field__": _with_field,
-    "__with_item__": _with_item,
 }
 """The functions of `pseudo_builtins` on plain Python values."""
 
@@ -126,13 +106,6 @@ def python_evaluate(namespaces: Mapping[str, Mapping[str, Any]]) -> Evaluate:
     return evaluate
 
 
-def mesh(indices: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Indices, scalars or vectors of positions, such that NumPy takes every combination of them."""
-    vectors = [at for at, index in enumerate(indices) if np.ndim(index)]
-    shape = {at: [-1 if other == at else 1 for other in vectors] for at in vectors}
-    return tuple(np.reshape(index, shape[at]) if at in shape else index for at, index in enumerate(indices))
-
-
 def copy_store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
     """A copy of a NumPy array or of a list of lists with `array[indices] = value`; out of range is a lane's fault.
 
@@ -160,3 +133,48 @@ def _zero(type_: TensorType) -> Any:
     prefixes: dict[str, type] = {"bool": bool, "float": float, "bfloat": float, "complex": complex, "string": str}
     kind = next((kind for prefix, kind in prefixes.items() if type_.dtype.startswith(prefix)), int)
     return np.zeros(type_.shape, kind) if type_.shape else kind()
+
+
+def evaluator(program: ir.Program, environment: Environment) -> Evaluate:
+    """An `evaluate` for `tests.ir.interpreter.interpret` of `program` in either dialect; pieces are compiled once."""
+    compiled: dict[ir.Op, tuple[Piece, list[tuple[LaneStatus, str]]]] = {}
+
+    def evaluate(function: str, op: ir.Primitive | ir.Push | ir.Update, inputs: dict[str, Any]) -> dict[str, Any]:
+        if op not in compiled:
+            compiled[op] = _compile(ir.Primitive(op.outputs, op.inputs, op.code), environment)
+        piece, faults = compiled[op]
+        values = environment.captured.values
+        outputs, site = environment.backend.evaluate(
+            piece, [inputs[name] for name in piece.reads], [values[name] for name in piece.shared]
+        )
+        if site:
+            status, message = faults[site - 1]
+            raise LaneFaultError(status.name, message)  # type: ignore[arg-type]
+        return dict(zip(piece.writes, outputs, strict=True))
+
+    return evaluate
+
+
+def _compile(op: ir.Primitive, environment: Environment) -> tuple[Piece, list[tuple[LaneStatus, str]]]:
+    faults: list[tuple[LaneStatus, str]] = []
+
+    def site(number: int, status: LaneStatus, message: str) -> int:
+        faults.append((status, message))
+        return len(faults) - 1
+
+    text = write_piece("statement", [op], op.outputs, environment, site)
+    return compile_piece(text, environment, tuple(range(len(faults)))), faults
+
+
+def interpreter_callbacks(
+    program: ir.Program, environment: Environment
+) -> tuple[Evaluate, Callable[[Any, tuple[Any, ...], Any], Any]]:
+    """The two callbacks of `interpret`: statements and stores."""
+
+    def store(array: Any, indices: tuple[Any, ...], value: Any) -> Any:
+        try:
+            return environment.backend.store_element(array, indices, value)
+        except IndexError as error:
+            raise LaneFaultError("INDEX", f"IndexError: {error}") from None
+
+    return evaluator(program, environment), store

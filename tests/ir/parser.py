@@ -6,6 +6,7 @@ Spans are not in the text. Nor is it which names in an expression are inputs: th
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
@@ -13,6 +14,21 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from pcbatch.ir.analysis.scope import scope, with_inputs
+from pcbatch.ir.payload import (
+    Cast,
+    Choose,
+    Compute,
+    Constant,
+    Copy,
+    Field,
+    Index,
+    Pack,
+    Pattern,
+    Payload,
+    Replace,
+    Truth,
+    Unpack,
+)
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -38,20 +54,136 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
-from pcbatch.ir.text.lines import (
-    NAME,
-    NAMES,
-    IRSyntaxError,
-    Line,
-    indented,
-    lines_of,
-    split,
-    take,
-    without_comment,
-)
-from pcbatch.ir.text.payload_parser import computed_at, entered_at, explicit_at
-from pcbatch.ir.text.type_parser import parse_type_at
+from pcbatch.ir.text.expression_parser import expression_of
+from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
+from pcbatch.ir.text.type_parser import parse_type, parse_type_at
 from pcbatch.ir.types import Type
+from pcbatch.syntax import parse
+
+NAME = r"[^\W\d]\w*"
+NAMES = rf"{NAME}(?:, {NAME})*"
+
+Line = tuple[int, str]
+"""The number of a line and its text."""
+Names = tuple[str, ...]
+
+
+class IRSyntaxError(ValueError):
+    """The text is not a program. `line` is the 1-based line of the IR's text."""
+
+    def __init__(self, line: int, message: str):
+        self.line = line
+        super().__init__(f"line {line}: {message}")
+
+
+def lines_of(text: str, levels: int) -> list[Line]:
+    """Lines that say something: blank and comment lines left out. Indented by `levels` levels at most."""
+    lines: list[Line] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(INDENT * levels + " "):
+            raise IRSyntaxError(number, "unexpected indentation")
+        if line.strip() and not line.lstrip().startswith("#"):
+            lines.append((number, line))
+    return lines
+
+
+def indented(lines: list[Line], levels: int = 1) -> bool:
+    """Return whether the next line is indented by `levels` levels or more."""
+    return bool(lines) and lines[0][1].startswith(INDENT * levels)
+
+
+def take(lines: list[Line], levels: int = 1) -> Line:
+    """The next line without its indentation of `levels` levels."""
+    number, text = lines.pop(0)
+    return number, text.removeprefix(INDENT * levels)
+
+
+def without_comment(text: str) -> str:
+    """`text` without the `# line 7` behind it."""
+    return LINE_COMMENT.sub("", text)
+
+
+def split(text: str | None) -> tuple[str, ...]:
+    """The names of a list that is written `a, b, c`; none for no text."""
+    return tuple(text.split(", ")) if text else ()
+
+
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Payload]], ...] = tuple(
+    (re.compile(rf"(?P<outputs>{NAME}) = {form}"), build)
+    for form, build in (
+        (rf"copy (?P<inputs>{NAME})", lambda m: Copy()),
+        (rf"cast (?P<inputs>{NAME}): (?P<rest>.+)", lambda m: Cast(parse_type(m["rest"]))),
+        (rf"truth (?P<inputs>{NAME})", lambda m: Truth()),
+        (rf"choose (?P<inputs>{NAMES})", lambda m: Choose()),
+        (r"constant: (?P<rest>.+)(?P<inputs>)", lambda m: Constant(ast.literal_eval(m["rest"]))),
+        (rf"pack (?P<inputs>{NAMES})", lambda m: Pack()),
+        (rf"pack (?P<inputs>{NAMES}): list", lambda m: Pack("list")),
+        (rf"index (?P<inputs>{NAME}): (?P<rest>.+)", lambda m: Index(json.loads(m["rest"]))),
+        (rf"field (?P<inputs>{NAME}): (?P<rest>{NAME})", lambda m: Field(m["rest"])),
+        (rf"replace field (?P<inputs>{NAME}, {NAME}): (?P<rest>{NAME})", lambda m: Replace(Field(m["rest"]))),
+        (rf"replace index (?P<inputs>{NAME}, {NAME}): (?P<rest>.+)", lambda m: Replace(Index(json.loads(m["rest"])))),
+    )
+)
+_UNPACK = re.compile(rf"(?P<targets>[\w(), ]+) = unpack (?P<inputs>{NAME})")
+
+
+def explicit_at(text: str) -> tuple[Names, Names, Payload] | None:
+    """Outputs, inputs and payload of the explicit operation that `text` denotes; None where it is none.
+
+    ValueError or SyntaxError for what begins as one and goes on wrongly.
+    """
+    if match := _UNPACK.fullmatch(text):
+        outputs: list[str] = []
+        pattern = _pattern(parse(match["targets"], mode="eval").body, outputs)
+        return tuple(outputs), (match["inputs"],), Unpack(pattern)
+    for form, build in _FORMS:
+        if match := form.fullmatch(text):
+            inputs = tuple(match["inputs"].split(", ")) if match["inputs"] else ()
+            return (match["outputs"],), inputs, build(match)
+    return None
+
+
+def computed_at(text: str) -> tuple[Names, Compute]:
+    """Outputs and payload of the statement that `text` is, whose variables are free names as yet.
+
+    SyntaxError or ValueError where it is none that an op may be.
+    """
+    match parse(text).body:
+        case [ast.Assign(targets=[target], value=value)]:
+            outputs: list[str] = []
+            pattern = None if isinstance(target, ast.Name) else _pattern(target, outputs)
+            return tuple(outputs) or (target.id,), Compute(expression_of(value), pattern)  # type: ignore[attr-defined]
+        case [ast.Expr(value)]:
+            return (), Compute(expression_of(value))
+    raise ValueError("expected an expression, or its assignment to names")
+
+
+def entered_at(text: str) -> tuple[Names, Compute]:
+    """Outputs and payload of an Enter, `tf.GradientTape() as tape`; see `computed_at`."""
+    match parse(f"with {text}:\n    pass").body:
+        case [ast.With(items=[ast.withitem(value, None)])]:
+            return (), Compute(expression_of(value))
+        case [ast.With(items=[ast.withitem(value, ast.Name(id=name))])]:
+            return (name,), Compute(expression_of(value))
+        case [ast.With(items=[ast.withitem(value, ast.expr() as target)])]:
+            outputs: list[str] = []
+            pattern = _pattern(target, outputs)
+            return tuple(outputs), Compute(expression_of(value), pattern)
+    raise ValueError("expected one context manager")
+
+
+def _pattern(node: ast.expr, outputs: list[str]) -> Pattern:
+    """The pattern of `a, (b, c)`, whose names go to `outputs`."""
+    if not isinstance(node, ast.Tuple | ast.List) or not node.elts:
+        raise ValueError("expected targets, with commas between them")
+    parts: list[Pattern | None] = []
+    for each in node.elts:
+        if isinstance(each, ast.Name):
+            outputs.append(each.id)
+            parts.append(None)
+        else:
+            parts.append(_pattern(each, outputs))
+    return tuple(parts)
 
 
 def parse_program(text: str) -> Program:

@@ -1,6 +1,6 @@
 """The semantics of the machine dialect: one lane, one block after the other. Every pass must leave its answers alone.
 
-Statements and stores are run by the same `evaluate` and `store` as in the other dialects (`pcbatch.ir.interpreter`).
+Statements and stores are run by the same `evaluate` and `store` as in the other dialects (`tests.ir.interpreter`).
 What the machine does with junk, a lane here does not do at all: it reads nothing that has no value.
 """
 
@@ -12,10 +12,9 @@ from enum import Enum
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.evaluation import zero
-from pcbatch.ir.interpreter import Lane
-from pcbatch.ir.lane_result import Evaluate, LaneFaultError, Outcome, StoreElement
 from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
+from tests.ir.evaluation import zero
+from tests.ir.interpreter import Evaluate, Lane, LaneFaultError, Outcome, StoreElement
 
 
 class BrokenProgramError(ValueError):

@@ -2,7 +2,7 @@
 
 Calls of "cfg" live on an explicit list of frames and "stack" has its own stacks, so depth is bounded by memory only.
 What a statement of the user's source does is not the IR's business: `evaluate` runs it and `store` replaces elements
-of arrays (`pcbatch.ir.evaluation` has both for plain Python values). `pcbatch.ir.machine_interpreter` is the third
+of arrays (`tests.ir.evaluation` has both for plain Python values). `tests.ir.machine_interpreter` is the third
 dialect's.
 """
 
@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pcbatch.errors import Span
-from pcbatch.ir.lane_result import Evaluate, LaneFaultError, Outcome, Status, StoreElement
 from pcbatch.ir.payload import Compute, Unpack
 from pcbatch.ir.program import (
     Block,
@@ -273,3 +272,37 @@ def _local(program: Program) -> frozenset[str]:
     listed = (v.name for function in program.functions for v in function.variables if v.storage == "temporary")
     primitives = (op for block in program.blocks() for op in block.ops if isinstance(op, Primitive))
     return frozenset(listed).union(*(op.outputs for op in primitives))
+
+
+Status = Literal["OK", "ASSERTION", "RAISED", "ARITHMETIC", "INDEX", "MAX_DEPTH", "MAX_STEPS"]
+"""The names of a lane's possible outcomes; the runtime gives them numbers."""
+
+Evaluate = Callable[[str, Primitive | Push | Update, dict[str, Any]], Mapping[str, Any]]
+"""`evaluate(function_name, op, inputs)` runs an op: its outputs by name; may raise LaneFaultError."""
+
+StoreElement = Callable[[Any, tuple[Any, ...], Any], Any]
+"""`store(array, indices, value)`: a copy of `array` with one element replaced; may raise LaneFaultError."""
+
+
+class LaneFaultError(Exception):
+    """The lane fails here, with `status` and `message`."""
+
+    def __init__(self, status: Status, message: str):
+        self.status: Status = status
+        self.message = message
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a lane. `value` is its result (a tuple where the function has several; None unless status is "OK").
+
+    `steps` counts loop turns and calls, `executions` how often each block was run, by label.
+    """
+
+    value: Any
+    status: Status = "OK"
+    message: str = ""
+    span: Span | None = None
+    steps: int = 0
+    executions: Counter[str] = field(default_factory=Counter)
