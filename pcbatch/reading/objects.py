@@ -15,10 +15,17 @@ from pcbatch.ir import records
 from pcbatch.ir.array_members import METHODS
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
 from pcbatch.reading.core import RefusedError
-from pcbatch.reading.descriptors import has_setter, is_set_by_descriptor, is_slot
 from pcbatch.reading.loops import Loops
 from pcbatch.reading.operations import attribute
-from pcbatch.reading.sources import is_users, tree_of, unreadable, unreadable_in
+from pcbatch.reading.sources import (
+    has_setter,
+    is_set_by_descriptor,
+    is_slot,
+    is_users,
+    tree_of,
+    unreadable,
+    unreadable_in,
+)
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     NONE,

@@ -28,8 +28,8 @@ from pcbatch.ir.expressions import (
 )
 from pcbatch.ir.payload import Pattern
 from pcbatch.ir.status import LaneStatus
-from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
-from pcbatch.lowering.codegen.faults import (
+from pcbatch.lowering.codegen.builtins import (
+    BUILTINS,
     CHECKED_BUILTINS,
     DIVISION,
     DOMAIN,
@@ -39,6 +39,7 @@ from pcbatch.lowering.codegen.faults import (
     NEGATIVE_SHIFT,
     NO_SITE,
     NOT_IN_LIST,
+    OPS,
     OUT_OF_RANGE,
     SHORT_SLICE,
     ZERO_DIVISION,

@@ -30,13 +30,13 @@ from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine import gc_pause
-from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import Layout
