@@ -45,10 +45,14 @@ def printed(command: str) -> str:
 
 
 def quoted(place: str) -> str:
-    """A function of a file, decorators included, without the indentation that it has in another function."""
+    """A function of a file, or a method, with decorators, without the indentation that it has in another function."""
     path, name = place.split()
     text = (ROOT / path).read_text(encoding="utf-8")
-    (found,) = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == name)
+    tree: ast.AST = ast.parse(text)
+    owner, _, name = name.rpartition(".")
+    if owner:
+        (tree,) = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)
+    (found,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name)
     first = min(node.lineno for node in (found, *found.decorator_list))
     return textwrap.dedent("\n".join(text.splitlines()[first - 1 : found.end_lineno])) + "\n"
 
