@@ -265,3 +265,30 @@ def test_slow_tests_are_there():
     for line in (ROOT / "tests" / "slow.txt").read_text().splitlines():
         path, _, name = line.partition("::")
         assert f"def {name.split('[')[0]}(" in (ROOT / path).read_text(), line
+
+
+STEP = re.compile(r"^1\. \[`([\w.]+)`\]\(\.\./(pcbatch/[\w/]+\.py)\): ", re.MULTILINE)
+
+
+def walks() -> dict[str, list[tuple[str, str]]]:
+    """The steps of each walk through the code, functions and their files, by its heading."""
+    text = (ROOT / "docs/how-it-works.md").read_text(encoding="utf-8").partition("## 9. Walks")[2]
+    headings, *parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
+    return {name: STEP.findall(part) for name, part in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def test_walks_lead_through_functions_that_are_there() -> None:
+    found = walks()
+    assert len(found) == 3
+    for steps in found.values():
+        assert 10 <= len(steps) <= 15
+        for name, path in steps:
+            nodes: list[ast.AST] = [ast.parse((ROOT / path).read_text(encoding="utf-8"))]
+            for part in name.split("."):
+                nodes = [
+                    each
+                    for node in nodes
+                    for each in ast.iter_child_nodes(node)
+                    if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == part
+                ]
+            assert nodes, f"{path} has no {name}"
