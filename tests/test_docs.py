@@ -273,7 +273,7 @@ STEP = re.compile(r"^1\. \[`([\w.]+)`\]\(\.\./(pcbatch/[\w/]+\.py)\): ", re.MULT
 def walks() -> dict[str, list[tuple[str, str]]]:
     """The steps of each walk through the code, functions and their files, by its heading."""
     text = (ROOT / "docs/how-it-works.md").read_text(encoding="utf-8").partition("## 9. Walks")[2]
-    headings, *parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
+    _, *parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
     return {name: STEP.findall(part) for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
