@@ -27,8 +27,8 @@ from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.rows import Elements, LengthenError, LoosenError
 from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
+from pcbatch.reading.state import Operand
 from pcbatch.reading.values import Host, is_none
-from pcbatch.reading.world import Operand
 from pcbatch.runtime.backends.protocol import Backend
 
 RESTARTS = 40

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from pcbatch.ir.array_members import MEMBERS
+from pcbatch.ir.dtypes import MEMBERS
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
