@@ -33,7 +33,6 @@ every lane `room`. So a state can leave the machine, be given longer stacks (`La
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -287,7 +286,8 @@ class Layout:
             return [backend.take(state[key], state["example"]) for key in self.keys("input", name)]
         if self.storage(name) != "stack":
             return [state[key] for key in self.tops(name)]
-        return load_entry(backend, [state[k] for k in self.stacks(name)], state[self.pointer(name)], self.leaves(name))
+        tops = [backend.load(state[key], [state[self.pointer(name)]]) for key in self.stacks(name)]
+        return [from_stored(backend, *each) for each in zip(tops, self.leaves(name), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -309,18 +309,6 @@ NUMBER = ArraySpec(TensorType("int32"))
 def to_stored(backend: Backend, value: Array, type_: TensorType) -> Array:
     """`value` as it is kept inside a stack."""
     return backend.cast(value, "uint8") if type_.dtype == "bool" else value
-
-
-def load_entry(
-    backend: Backend,
-    stacks: Sequence[Array],
-    index: Array,
-    types: Sequence[TensorType],
-    rows: Array | None = None,
-) -> list[Array]:
-    """Entry `index[row]` of the stack of every row's lane, leaf by leaf; `rows` as in `Arrays.load`."""
-    entries = [backend.load(stack, [index], rows) for stack in stacks]
-    return [from_stored(backend, *each) for each in zip(entries, types, strict=True)]
 
 
 def from_stored(backend: Backend, entry: Array, type_: TensorType) -> Array:
