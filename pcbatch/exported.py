@@ -16,12 +16,11 @@ from pcbatch.errors import UsageError
 from pcbatch.ir import values
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.export import file, jax_calls
 from pcbatch.runtime.export.template import varies
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import debug_entries
-from pcbatch.runtime.report.pickled_run import StayedBehind
+from pcbatch.runtime.report.pickled_run import NUMPYS, StayedBehind
 from pcbatch.runtime.report.results import packed
 from pcbatch.runtime.report.run import Run
 
@@ -182,7 +181,7 @@ class Exported:
             fault_values={name: [np.asarray(next(rest)) for _ in leaves(types[name])] for name in self._shown},
             counting=behind,
             steps=steps,
-            backend=NumPyBackend(),
+            backend=NUMPYS,
             checkpoint=behind,
         )
 

@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from pcbatch import LaneStatus
 from pcbatch.ir.analysis.parallel_call_groups import groups
-from pcbatch.ir.text.machine_parser import parse_machine
 from tests.adjoint.truth import floats, loss, weights
 from tests.generator_of_forks import LARGEST, VARIABLES
 from tests.harness import Lane, run_python
+from tests.ir.machine_parser import parse_machine
 
 LANES = 5
 REFUSABLE = {"PCB204", "PCB205", "PCB420"}

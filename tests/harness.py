@@ -31,12 +31,11 @@ import tensorflow as tf
 import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
-from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.lane_result import Outcome
 from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from tests import kernels, mixed, predicated
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.interpreter import Outcome, interpret
 
 CORPUS = Path(__file__).parent / "corpus"
 BATCH = 17
@@ -317,7 +316,7 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
 def outcomes(
     function: Any, stage: str, arguments: tuple[Any, ...], lanes: int, **limits: int | None
 ) -> Iterator[Outcome]:
-    """What `pcbatch.ir.interpreter` makes of each example of a batch, statements as the backend evaluates them at once.
+    """What `tests.ir.interpreter` makes of each example of a batch, statements as the backend evaluates them at once.
 
     The stages are "cfg", "stack" and "optimized". A result is one value, a tuple of the arrays in it where it has
     several.

@@ -17,8 +17,8 @@ import pytest
 
 import pcbatch
 from pcbatch import UsageError, installed
-from pcbatch.commands.bound_names import can_bind
 from pcbatch.commands.cli import EXAMPLES, main
+from pcbatch.commands.loading import can_bind
 from pcbatch.commands.module_writer import compiled_module
 from pcbatch.ir.text.printer import print_program
 from pcbatch.runtime.report.run import LEGEND

@@ -45,10 +45,14 @@ def printed(command: str) -> str:
 
 
 def quoted(place: str) -> str:
-    """A function of a file, decorators included, without the indentation that it has in another function."""
+    """A function of a file, or a method, with decorators, without the indentation that it has in another function."""
     path, name = place.split()
     text = (ROOT / path).read_text(encoding="utf-8")
-    (found,) = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == name)
+    tree: ast.AST = ast.parse(text)
+    owner, _, name = name.rpartition(".")
+    if owner:
+        (tree,) = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)
+    (found,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name)
     first = min(node.lineno for node in (found, *found.decorator_list))
     return textwrap.dedent("\n".join(text.splitlines()[first - 1 : found.end_lineno])) + "\n"
 
@@ -261,3 +265,30 @@ def test_slow_tests_are_there():
     for line in (ROOT / "tests" / "slow.txt").read_text().splitlines():
         path, _, name = line.partition("::")
         assert f"def {name.split('[')[0]}(" in (ROOT / path).read_text(), line
+
+
+STEP = re.compile(r"^1\. \[`([\w.]+)`\]\(\.\./(pcbatch/[\w/]+\.py)\): ", re.MULTILINE)
+
+
+def walks() -> dict[str, list[tuple[str, str]]]:
+    """The steps of each walk through the code, functions and their files, by its heading."""
+    text = (ROOT / "docs/how-it-works.md").read_text(encoding="utf-8").partition("## 9. Walks")[2]
+    _, *parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
+    return {name: STEP.findall(part) for name, part in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def test_walks_lead_through_functions_that_are_there() -> None:
+    found = walks()
+    assert len(found) == 3
+    for steps in found.values():
+        assert 10 <= len(steps) <= 15
+        for name, path in steps:
+            nodes: list[ast.AST] = [ast.parse((ROOT / path).read_text(encoding="utf-8"))]
+            for part in name.split("."):
+                nodes = [
+                    each
+                    for node in nodes
+                    for each in ast.iter_child_nodes(node)
+                    if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == part
+                ]
+            assert nodes, f"{path} has no {name}"

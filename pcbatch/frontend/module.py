@@ -14,7 +14,7 @@ import gast
 
 from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.frontend.check import refusals
-from pcbatch.frontend.check.reading import read_definition
+from pcbatch.frontend.check.syntax import read_definition
 from pcbatch.frontend.source.hints import COST, is_cost
 from pcbatch.frontend.source.nodes import dotted
 from pcbatch.frontend.source.parsing import parse_lines

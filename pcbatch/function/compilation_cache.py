@@ -29,8 +29,8 @@ from pcbatch.function.tracing_context import pieces_of
 from pcbatch.function.zero_arguments import Blanks
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
-from pcbatch.lowering.captures.capture_guards import CaptureGuards
 from pcbatch.lowering.captures.captured import Captured
+from pcbatch.lowering.captures.guards import CaptureGuards
 from pcbatch.options import Options
 from pcbatch.reading.specialisations import ROOM
 from pcbatch.runtime.backends import backend_named

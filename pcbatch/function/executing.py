@@ -26,9 +26,17 @@ from pcbatch.runtime.adjoint.reverse import Forks, Reverse
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.compile_cost import choice
 from pcbatch.runtime.costs.device import CPU, device_of
-from pcbatch.runtime.costs.fitness import Obstacle, is_of_numbers, loss, mixture, obstacle, parts_of, signature_of
+from pcbatch.runtime.costs.fitness import (
+    Obstacle,
+    choice,
+    is_of_numbers,
+    loss,
+    mixture,
+    obstacle,
+    parts_of,
+    signature_of,
+)
 from pcbatch.runtime.llvm.gradients import natively
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.mixed import MixedProgram

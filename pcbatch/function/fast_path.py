@@ -18,8 +18,8 @@ from pcbatch.function.arguments import Arguments
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
-from pcbatch.lowering.captures.capture_guards import CaptureGuards
 from pcbatch.lowering.captures.captured import Captured
+from pcbatch.lowering.captures.guards import CaptureGuards
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.outcome import Finished

@@ -30,9 +30,9 @@ from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.captured_constants import holds, kept
+from pcbatch.lowering.codegen.builtins import NO_ROOM
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.faults import NO_ROOM
 from pcbatch.lowering.codegen.steps import Steps
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.once import once
@@ -358,7 +358,7 @@ class Pipeline:
             return self.first_time(snapshot.pool.lanes, int(machine.legs.capacity(snapshot)))
 
         given = self.parameters()
-        run = LongRun(machine, given, options, self.digest, captured.leaves, first_time)
+        run = LongRun(machine, given, options, self.digest, len(self.table.blocks), captured.leaves, first_time)
         if saved is not None:
             return run.resume(saved, arguments)
         flat = self.read.flat(arguments)

@@ -116,7 +116,9 @@ class Precompiled:
         machine = self.machine(operands)
         if not self.options.in_slices:
             return run_on(machine, given, flat, operands, self._reverse, self.options)
-        run = sliced_runs.LongRun(resumable(machine), given, self.options, self.digest, operands)
+        run = sliced_runs.LongRun(
+            resumable(machine), given, self.options, self.digest, len(self.program.blocks), operands
+        )
         if saved is not None:
             return run.resume(saved, arguments)
         return run.start(arguments, flat, parameters(machine, given, flat))

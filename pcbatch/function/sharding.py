@@ -30,7 +30,6 @@ from pcbatch.ir.types import Type, leaves
 from pcbatch.notice import silent
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.numpy.backend import NumPyBackend
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import pickled_run
 from pcbatch.runtime.report.results import packed
@@ -186,7 +185,7 @@ class Sharded(Generic[P, R]):
             **ends,
             fault_values={},
             counting=behind,
-            backend=NumPyBackend(),
+            backend=pickled_run.NUMPYS,
             checkpoint=behind,
         )
         errors = tuple(

@@ -25,11 +25,11 @@ from pcbatch.ir.records import is_record_class
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
-from pcbatch.runtime.machine.forked_slices import ForkedSlices
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.segments import Snapshot
-from pcbatch.runtime.resume import checkpoint, progress
+from pcbatch.runtime.machine.sequential_fallback import padded
+from pcbatch.runtime.resume import checkpoint, slices
 from pcbatch.runtime.resume.checkpoint import Checkpoint, Saved
 from pcbatch.runtime.resume.savefile import interpreting
 from pcbatch.runtime.resume.slices import run_slices
@@ -55,13 +55,15 @@ class LongRun:
     """A program about to run in slices.
 
     `given` maps the program's parameters and shared parameters to those of the user's function, `operands` the leaves
-    of captured arrays, `digest` is the program's (see `identity`), `guard` is entered for each leg (see `run_slices`).
+    of captured arrays, `digest` is the program's (see `identity`), `blocks` its number of blocks: forks may have more
+    than the machine. `guard` is entered for each leg (see `run_slices`).
     """
 
-    machine: Machine | ForkedSlices
+    machine: Machine
     given: Mapping[str, str]
     options: Options
     digest: str
+    blocks: int
     operands: Mapping[str, Sequence[Any]]
     guard: Callable[[Snapshot], AbstractContextManager[Any]] = lambda snapshot: contextlib.nullcontext()
 
@@ -86,8 +88,7 @@ class LongRun:
         for name in filter(self._is_given, self._program.shared):
             types = [(leaf.dtype, leaf.shape) for leaf in leaves(self._program.shared_types[name])]
             shared[name] = self._arrays(name, saved.shared(name, types))
-        forked = self.machine.forked if isinstance(self.machine, ForkedSlices) else None
-        return self._run(saved.snapshot(self.machine.legs, forked), shared, arguments, saved)
+        return self._run(saved.snapshot(self.machine.legs), shared, arguments, saved)
 
     def _run(
         self, snapshot: Snapshot, shared: dict[str, list[Any]], arguments: Arguments, saved: Saved | None = None
@@ -99,12 +100,13 @@ class LongRun:
             saved.check_captured(captured)
         every = {**shared, **captured}
         operands = in_order({name: every[name] for name in program.shared})
-        shown = progress.bar(program, int(snapshot.examples)) if self.options.progress else contextlib.nullcontext()
+        shown = slices.bar(program, int(snapshot.examples)) if self.options.progress else contextlib.nullcontext()
         with shown as watch:
             standing = run_slices(self.machine, snapshot, operands, watch, self.guard)
         origin = {"program": self.digest, "options": compared(self.options), **_described(arguments)}
         left = Checkpoint(standing.snapshot, shared, captured, origin, version.__version__, standing.interrupted)
-        return replace(standing.outcome, checkpoint=left)
+        outcome = standing.outcome
+        return replace(outcome, checkpoint=left, counting=lambda: padded(outcome.counts, self.blocks))
 
     @property
     def _program(self) -> Any:

@@ -1,1 +1,1 @@
-"""The intermediate representation: data types, printer, parser, verifier, interpreter, dataflow."""
+"""The intermediate representation: data types, printers, verifiers, analyses, rewrites."""

@@ -70,3 +70,12 @@ def casts_into(value: str, array: str) -> bool:
 def _kind(dtype: str) -> int:
     name = dtype.removeprefix("b") if dtype.startswith("bfloat") else dtype.removeprefix("u")
     return next(place for place, kind in enumerate(_KINDS) if name.startswith(kind))
+
+
+ATTRIBUTES = frozenset({"T", "imag", "ndim", "real", "size"})
+METHODS = frozenset(
+    {"all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "cumprod", "cumsum", "diagonal"}
+    | {"dot", "flatten", "item", "max", "mean", "min", "prod", "ravel", "repeat", "reshape", "round", "searchsorted"}
+    | {"squeeze", "std", "sum", "swapaxes", "tolist", "trace", "transpose", "var"}
+)
+MEMBERS = ATTRIBUTES | METHODS

@@ -20,21 +20,9 @@ from pcbatch.ir.expressions import (
     Starred,
     Written,
 )
+from pcbatch.ir.operators import BINARY, COMPARISON, FACTOR, NOT, POWER
 
-_TEST, _OR, _AND, _NOT, _COMPARISON, _BITS, _POWER, _ATOM = 0, 1, 2, 3, 4, 5, 12, 13
-_FACTOR = 11
-_BINARY = {
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"), _COMPARISON),
-    "|": _BITS,
-    "^": 6,
-    "&": 7,
-    **dict.fromkeys(("<<", ">>"), 8),
-    **dict.fromkeys(("+", "-"), 9),
-    **dict.fromkeys(("*", "/", "//", "%", "@"), 10),
-    "**": _POWER,
-}
-BINARY, UNARY = frozenset(_BINARY), frozenset({"+", "-", "~", "not"})
-"""The symbols of operators of two operands, and of one."""
+_TEST, _OR, _AND, _BITS, _ATOM = 0, 1, 2, 5, 13
 
 
 @lru_cache(maxsize=16384)
@@ -60,7 +48,7 @@ class _Printer:
             case Name(name):
                 return name, _ATOM
             case Constant(text=text):
-                return text, _FACTOR if text.startswith("-") else _ATOM
+                return text, FACTOR if text.startswith("-") else _ATOM
             case Apply(Operator(symbol), arguments):
                 return self._operator(symbol, arguments)
             case Apply(function, arguments, keywords) if not isinstance(function, Operator):
@@ -96,14 +84,14 @@ class _Printer:
                 binds = _AND if symbol == "and" else _OR
                 return f" {symbol} ".join(self.text(each, binds + 1) for each in arguments), binds
             case (value,) if symbol == "not":
-                return f"not {self.text(value, _NOT)}", _NOT
+                return f"not {self.text(value, NOT)}", NOT
             case (value,):
-                return f"{symbol}{self.text(value, _FACTOR)}", _FACTOR
+                return f"{symbol}{self.text(value, FACTOR)}", FACTOR
             case (left, right) if symbol == "**":
-                return f"{self.text(left, _ATOM)} ** {self.text(right, _FACTOR)}", _POWER
+                return f"{self.text(left, _ATOM)} ** {self.text(right, FACTOR)}", POWER
             case (left, right):
-                binds = _BINARY[symbol]
-                is_chain = binds == _COMPARISON
+                binds = BINARY[symbol].binds
+                is_chain = binds == COMPARISON
                 return f"{self.text(left, binds + is_chain)} {symbol} {self.text(right, binds + 1)}", binds
         raise TypeError(f"no operator: {symbol} of {len(arguments)}")
 

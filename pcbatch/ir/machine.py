@@ -22,8 +22,8 @@ under a predicate is not there for the lanes for which that does not hold.
 A piece is data until Python is generated for it: then it has a `function`, and its statements are needed no more.
 Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else.
 
-`ir.text.machine_printer` and `machine_parser` write and read such programs, `ir.verify.machine` has their rules,
-`ir.machine_interpreter` says what they mean. Spans take no part in comparisons.
+`ir.text.machine_printer` writes such programs, `ir.verify.machine` has their rules, and an interpreter in `tests/ir/`
+says what they mean. Spans take no part in comparisons.
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pcbatch.ir import records
+
 CHANGED, STORED, TAKEN = "__changed__", "__stored__", "__taken__"
 """Changes of structures: an object after a method's call, a container after a store of an element."""
 BLANK = "__blank__"
@@ -33,3 +40,34 @@ PSEUDO_BUILTINS = frozenset(
         "__with_item__",  # a list or a dict with an entry replaced
     }
 )
+
+
+def _shortest(*sequences: Any, strict: bool = False) -> int:
+    lengths = [len(sequence) for sequence in sequences]
+    if strict and len(set(lengths)) > 1:
+        raise ValueError(f"sequences of lengths {lengths}")
+    return min(lengths)
+
+
+def _element(sequence: Any, position: int, count: int | None = None) -> Any:
+    return sequence[position] if count is None else list(sequence)[position]
+
+
+def _with_field(record: Any, value: Any, name: str) -> Any:
+    return records.made(type(record), {**(records.fields_of(record) or {}), name: value})
+
+
+def _with_item(whole: Any, value: Any, key: Any) -> Any:
+    changed = copy.copy(whole)
+    changed[key] = value
+    return changed
+
+
+STRUCTURAL: Mapping[str, Callable[..., Any]] = {
+    "__element__": _element,
+    "__index__": operator.index,
+    "__length__": _shortest,
+    "__with_field__": _with_field,
+    "__with_item__": _with_item,
+}
+"""Those that only take structures apart and put them together, as Python's values have it."""

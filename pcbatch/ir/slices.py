@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Window:
@@ -33,6 +35,13 @@ class Window:
         if len(range(*found.indices(size))) != self.count:
             raise IndexError(f"the slice leaves the array: it has {self.count} elements, of an axis of {size}")
         return found
+
+
+def mesh(indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Indices, scalars or vectors of positions, such that NumPy takes every combination of them."""
+    vectors = [at for at, index in enumerate(indices) if np.ndim(index)]
+    shape = {at: [-1 if other == at else 1 for other in vectors] for at in vectors}
+    return tuple(np.reshape(index, shape[at]) if at in shape else index for at, index in enumerate(indices))
 
 
 def length_of(lower: ast.expr | None, upper: ast.expr | None) -> ast.expr | None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pcbatch.ir import machine
 from pcbatch.ir.program import Dialect, Program
-from pcbatch.ir.rewrite.relabel import relabel
+from pcbatch.ir.rewrite.mapping import relabel
 from pcbatch.ir.verify.verifier import verify
 from pcbatch.optimize.cfg.block_merging import merge_straight_lines
 from pcbatch.optimize.cfg.bool_simplification import branch_on_bools

@@ -18,7 +18,7 @@ from pcbatch.reading.described import described
 from pcbatch.reading.emitter import Emitter, Mark
 from pcbatch.reading.naming import Names, hint_of_text
 from pcbatch.reading.operations import Named, ObjectOperation
-from pcbatch.reading.state import Cell, CellKind, Row, State
+from pcbatch.reading.state import Cell, CellKind, Operand, Row, State, World
 from pcbatch.reading.values import (
     LOST,
     NONE,
@@ -41,7 +41,6 @@ from pcbatch.reading.values import (
     View,
     is_number,
 )
-from pcbatch.reading.world import Operand, World
 from pcbatch.runtime.backends.protocol import Backend
 
 A_LIST = "make a list of it: `[.. for .. in ..]`"

@@ -12,13 +12,20 @@ from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.installed import is_users_class
 from pcbatch.ir import records
-from pcbatch.ir.array_members import METHODS
+from pcbatch.ir.dtypes import METHODS
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
 from pcbatch.reading.core import RefusedError
-from pcbatch.reading.descriptors import has_setter, is_set_by_descriptor, is_slot
 from pcbatch.reading.loops import Loops
 from pcbatch.reading.operations import attribute
-from pcbatch.reading.sources import is_users, tree_of, unreadable, unreadable_in
+from pcbatch.reading.sources import (
+    has_setter,
+    is_set_by_descriptor,
+    is_slot,
+    is_users,
+    tree_of,
+    unreadable,
+    unreadable_in,
+)
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     NONE,

@@ -8,6 +8,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir import operators
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -21,10 +22,10 @@ from pcbatch.ir.expressions import (
     dotted,
     operation,
 )
+from pcbatch.ir.operators import Row
 from pcbatch.ir.records import made
 from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.lowering.codegen.builtins import BUILTINS
-from pcbatch.lowering.codegen.faults import CHECKED_BUILTINS
+from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS
 from pcbatch.lowering.codegen.may_raise import may_fail
 from pcbatch.reading.values import Lane
 
@@ -47,52 +48,23 @@ class Operation:
     called: Called
 
 
-def _binary(symbol: str, name: str, checked: bool) -> Operation:
+def _operator(row: Row, key: str) -> Operation:
     def called(ops: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        return getattr(ops, name)(*arguments, *([SITE] if checked else []))
+        if not row.ops:
+            return row.python(*arguments)
+        return getattr(ops, row.ops)(*arguments, *([SITE] if row.may_fail else []))
 
-    return Operation(symbol, lambda given, named: operation(symbol, *given), called)
+    return Operation(key, lambda given, named: operation(row.symbol, *given), called)
 
 
 BINARY: dict[type, Operation] = {
-    node: _binary(symbol, name, checked)
-    for node, symbol, name, checked in (
-        (gast.Add, "+", "add", False),
-        (gast.Sub, "-", "subtract", False),
-        (gast.Mult, "*", "multiply", False),
-        (gast.Div, "/", "divide", True),
-        (gast.FloorDiv, "//", "floordiv", True),
-        (gast.Mod, "%", "mod", True),
-        (gast.Pow, "**", "power", True),
-        (gast.LShift, "<<", "left_shift", True),
-        (gast.RShift, ">>", "right_shift", True),
-        (gast.BitAnd, "&", "bit_and", False),
-        (gast.BitOr, "|", "bit_or", False),
-        (gast.BitXor, "^", "bit_xor", False),
-        (gast.MatMult, "@", "matrix_product", False),
-        (gast.Eq, "==", "equal", False),
-        (gast.NotEq, "!=", "not_equal", False),
-        (gast.Lt, "<", "less", False),
-        (gast.LtE, "<=", "less_equal", False),
-        (gast.Gt, ">", "greater", False),
-        (gast.GtE, ">=", "greater_equal", False),
-        (gast.In, "in", "contains", False),
-        (gast.NotIn, "not in", "lacks", False),
-    )
+    getattr(gast, row.node): _operator(row, row.symbol) for row in operators.BINARY.values() if row.ops
 }
 """Operators of two operands, comparisons among them."""
 
 UNARY: dict[type, Operation] = {
-    gast.USub: Operation(
-        "-x", lambda given, named: operation("-", *given), lambda ops, given, named: ops.negative(*given)
-    ),
-    gast.UAdd: Operation(
-        "+x", lambda given, named: operation("+", *given), lambda ops, given, named: ops.positive(*given)
-    ),
-    gast.Invert: Operation("~x", lambda given, named: operation("~", *given), lambda ops, given, named: ~given[0]),
-    gast.Not: Operation(
-        "not", lambda given, named: operation("not", *given), lambda ops, given, named: ops.negate(*given)
-    ),
+    getattr(gast, row.node): _operator(row, row.symbol if row.symbol == "not" else f"{row.symbol}x")
+    for row in operators.UNARY.values()
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import gast
 import numpy as np
 
 from pcbatch.ir.dtypes import casts_into
+from pcbatch.ir.operators import BY_NODE, Row
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import BINARY, UNARY
 from pcbatch.reading.several import refs_of
@@ -30,54 +30,15 @@ from pcbatch.reading.values import (
 )
 from pcbatch.reading.variables import Variables
 
-PYTHON: dict[type, Any] = {
-    gast.Add: operator.add,
-    gast.Sub: operator.sub,
-    gast.Mult: operator.mul,
-    gast.Div: operator.truediv,
-    gast.FloorDiv: operator.floordiv,
-    gast.Mod: operator.mod,
-    gast.Pow: operator.pow,
-    gast.LShift: operator.lshift,
-    gast.RShift: operator.rshift,
-    gast.BitAnd: operator.and_,
-    gast.BitOr: operator.or_,
-    gast.BitXor: operator.xor,
-    gast.MatMult: operator.matmul,
-    gast.Eq: operator.eq,
-    gast.NotEq: operator.ne,
-    gast.Lt: operator.lt,
-    gast.LtE: operator.le,
-    gast.Gt: operator.gt,
-    gast.GtE: operator.ge,
-    gast.USub: operator.neg,
-    gast.UAdd: operator.pos,
-    gast.Invert: operator.invert,
-}
-NAMES: dict[type, str] = {
-    gast.Add: "add",
-    gast.Sub: "sub",
-    gast.Mult: "mul",
-    gast.Div: "truediv",
-    gast.FloorDiv: "floordiv",
-    gast.Mod: "mod",
-    gast.Pow: "pow",
-    gast.LShift: "lshift",
-    gast.RShift: "rshift",
-    gast.BitAnd: "and",
-    gast.BitOr: "or",
-    gast.BitXor: "xor",
-    gast.MatMult: "matmul",
-}
+ROWS: dict[type, Row] = {getattr(gast, row.node): row for row in BY_NODE.values()}
+"""The rows of operators by the classes of trees."""
 COMPARE = "compare what is in them: `a.x == b.x`"
-COMPARED: dict[type, tuple[str, str]] = {
-    gast.Eq: ("__eq__", "__eq__"),
-    gast.NotEq: ("__ne__", "__ne__"),
-    gast.Lt: ("__lt__", "__gt__"),
-    gast.LtE: ("__le__", "__ge__"),
-    gast.Gt: ("__gt__", "__lt__"),
-    gast.GtE: ("__ge__", "__le__"),
-}
+
+
+def _methods(op: type) -> tuple[str, str]:
+    """The names of the methods by which the left operand defines an operator, and the right one."""
+    row = ROWS[op]
+    return f"__{row.method}__", f"__{row.reflected}__"
 
 
 class Operators(Variables):
@@ -85,10 +46,9 @@ class Operators(Variables):
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         """`a op b`."""
-        name = NAMES[op]
         error = f"TypeError: unsupported operand type(s) for {BINARY[op].key}: 'NoneType'"
         a, b = self.there(a, error), self.known(b)
-        found = self.overloaded(a, b, f"__{name}__", f"__r{name}__")
+        found = self.overloaded(a, b, *_methods(op))
         if found is not None:
             return found
         a, b = self.read(a), self.read(self.there(b, error))
@@ -97,7 +57,7 @@ class Operators(Variables):
             return known
         if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
             try:
-                return Host(PYTHON[op](a.value, b.value))
+                return Host(ROWS[op].python(a.value, b.value))
             except (ZeroDivisionError, ValueError, OverflowError):
                 if not all(isinstance(each.value, bool | int | float) for each in (a, b)):
                     raise
@@ -180,7 +140,7 @@ class Operators(Variables):
         for one, other in ((a, b), (b, a)):
             if self.kind(one) == "set" and (self.kind(other) == "set" or isinstance(other, Host)):
                 keys = [self._set_of(each) for each in (a, b)]
-                return self.new_container("set", dict.fromkeys(PYTHON[op](*keys), Host(None)))
+                return self.new_container("set", dict.fromkeys(ROWS[op].python(*keys), Host(None)))
         return None
 
     def repeated(self, whole: Value, items: Sequence[Value], times: Value) -> Value:
@@ -226,7 +186,7 @@ class Operators(Variables):
         value = self.read(value)
         if isinstance(value, Host) and not self.is_array(value.value):
             try:
-                return Host(PYTHON[op](value.value))
+                return Host(ROWS[op].python(value.value))
             except TypeError as error:
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         return self.emit(UNARY[op], [self.operand_of(value)])
@@ -250,7 +210,7 @@ class Operators(Variables):
             return self.negated(inside) if op is gast.NotIn else inside
         if isinstance(a, Optional) or isinstance(b, Optional):
             return self._compared_if_there(op, a, b)
-        known = self.overloaded(a, b, *COMPARED[op])
+        known = self.overloaded(a, b, *_methods(op))
         if known is not None:
             return known
         if op is gast.NotEq and (equal := self.overloaded(a, b, "__eq__", "__eq__")) is not None:
@@ -260,13 +220,13 @@ class Operators(Variables):
         if xs is not None and ys is not None and isinstance(a, Tuple) == isinstance(b, Tuple):
             return self._compared(op, xs, ys)
         if any(self.kind(each) == "set" for each in (a, b)) and all(map(self._is_set, (a, b))):
-            return Host(PYTHON[op](self._set_of(a), self._set_of(b)))
+            return Host(ROWS[op].python(self._set_of(a), self._set_of(b)))
         if op in (gast.Eq, gast.NotEq) and all(map(self.is_dict, (a, b))):
             same = self._same_entries(self.entries(a), self.entries(b))
             return self.negated(same) if op is gast.NotEq else same
         if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
             try:
-                return Host(PYTHON[op](a.value, b.value))
+                return Host(ROWS[op].python(a.value, b.value))
             except TypeError as error:
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):

@@ -12,14 +12,15 @@ the bool decides what it is on each of the two ways behind. An operation on it f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from pcbatch.reading.joins import Joins
+from pcbatch.reading.meeting import End, ValueJoin
 from pcbatch.reading.operations import CHOICE, GETITEM
-from pcbatch.reading.several import BOOL
+from pcbatch.reading.several import BOOL, Several
 from pcbatch.reading.values import NONE, Host, Lane, Optional, Value, is_same
 
 
-class Optionals(Joins):
+class Optionals(Several):
     """Values that may be None."""
 
     def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
@@ -110,6 +111,32 @@ class Optionals(Joins):
     def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
         """The one of two values; see `branches`."""
         raise NotImplementedError
+
+    def join(self, ends: Sequence[End], span_node: Any = None) -> None:
+        """Go on where all `ends` meet; nowhere if there are none."""
+        if not ends:
+            self.emitter.enter(None)
+            return
+        if len(ends) == 1:
+            block, self.state = ends[0]
+            self.emitter.enter(block)
+            return
+        meeting = self.meeting(ends)
+        state = meeting.state()
+        target = self.emitter.block()
+        for place, (block, own) in enumerate(ends):
+            self.emitter.enter(block)
+            self.state = own
+            for lane, values in meeting.copies:
+                self.refuse_taped([values[place]])
+                self.give(lane.name, values[place], lane.type)
+            self.emitter.jump(target, self.span())
+        self.emitter.enter(target)
+        self.state = state
+
+    def meeting(self, ends: Sequence[End]) -> ValueJoin:
+        """Return what finds the state in which `ends` meet."""
+        return ValueJoin(self, ends)
 
 
 def _flag(there: Host | Lane) -> bool | Lane:

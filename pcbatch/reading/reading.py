@@ -10,7 +10,7 @@ from typing import Any
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir import program as ir
-from pcbatch.ir.rewrite.relabel import relabel
+from pcbatch.ir.rewrite.mapping import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import names_read, ordered_variables
 from pcbatch.lowering.captures.guards import Guards
@@ -27,8 +27,8 @@ from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.rows import Elements, LengthenError, LoosenError
 from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
+from pcbatch.reading.state import Operand
 from pcbatch.reading.values import Host, is_none
-from pcbatch.reading.world import Operand
 from pcbatch.runtime.backends.protocol import Backend
 
 RESTARTS = 40

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.ir.operators import COMPARISONS
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import WindowOf
 from pcbatch.reading.values import Lane
@@ -148,7 +149,7 @@ def _promoted(key: Hashable, kinds: Sequence[Any]) -> tuple[str, bool, bool] | N
         return None
     if len(numbers) == 1:
         return (*numbers[0], False) if key in ("-x", "+x") else None
-    if key in _COMPARISONS:
+    if key in COMPARISONS:
         return "bool", False, False
     dtype, weak = _joined(*numbers)
     is_float = dtype.startswith("float")
@@ -159,7 +160,6 @@ def _promoted(key: Hashable, kinds: Sequence[Any]) -> tuple[str, bool, bool] | N
     return (dtype, weak, kinds[1] != (int, "divides")) if key in ("//", "%") and not is_float else None
 
 
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _WIDTHS = {"int32": 1, "int64": 2, "float32": 3, "float64": 4}
 _NUMBERS: dict[Any, tuple[str, bool]] = {
     **{(dtype, False): (dtype, False) for dtype in _WIDTHS},

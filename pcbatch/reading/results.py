@@ -6,28 +6,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pcbatch.errors import Diagnostic, Note
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.bounded import BoundedLists
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.crossing import in_order
-from pcbatch.reading.effects import Effects
 from pcbatch.reading.emitter import OpenBlock
 from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
-from pcbatch.reading.result_faults import two_kinds, two_types
 from pcbatch.reading.rows import is_rows_class
 from pcbatch.reading.several import BOOL
-from pcbatch.reading.specialisations import Returning, Specialisation
+from pcbatch.reading.specialisations import Returning, Specialisation, StoredError, told
 from pcbatch.reading.state import array_name
-from pcbatch.reading.values import NONE, Host, Lane, Optional, Ref, Value
+from pcbatch.reading.values import NONE, Host, Lane, OneOf, Optional, Ref, Undefined, Value, View, is_none
 
 
-class Results(Effects):
+class Results(BoundedLists):
     """Results."""
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self.returning: list[list[Returning]] = []
+        self._built: Specialisation | None = None
 
     def open_ends(self) -> Iterator[list[Any]]:
         yield from super().open_ends()
@@ -229,6 +230,55 @@ class Results(Effects):
             if not found <= spec.shared.get(number, frozenset()):
                 spec.shared[number] = spec.shared.get(number, frozenset()) | found
 
+    def _comes_by_value(self) -> bool:
+        return self._built is not None and self._built.is_by_value
+
+    def argument(self, value: Value) -> str:
+        spec = self._built
+        if spec is None or spec.number or not isinstance(value, Lane) or value.name not in spec.lanes:
+            return ""
+        names = [name for name, kind in spec.kinds.items() for _ in kind.leaves()]
+        return names[spec.lanes.index(value.name)]
+
+    def celled(self, value: Lane) -> Ref:
+        spec = self._built
+        if spec is not None and value.name in spec.lanes:
+            number = spec.lanes.index(value.name)
+            if spec.is_by_value:
+                spec.touched.add(number)
+            elif number not in spec.stored:
+                spec.stored = sorted([*spec.stored, number])
+                raise StoredError(spec)
+        return super().celled(value)
+
+    def outdate(self, spec: Specialisation, name: str, objects: Sequence[Any], leaves: Sequence[Value]) -> None:
+        """Make unreadable what a batched function has changed of its caller's: Python would show the change."""
+        is_own = [kind.form == "lane" for kind in spec.kinds.values() for _ in kind.leaves()]
+        changed: list[Any] = []
+        for number in spec.changed:
+            changed += self._several.get(objects[number].cell, [objects[number]])
+        changed += [_whole(leaves[number]) for number in spec.touched if not is_own[number]]
+        if not changed:
+            return
+        place = self.span()
+        gone = Undefined(
+            "PCB211",
+            f"{name} has changed this, and as a batched function it changes what is its own: Python would show it here",
+            () if place is None else ((place, "changed in this call"),),
+            f"return the object from {name} and take what comes back, or hand over a copy",
+        )
+
+        def outdated(value: Value) -> Value | None:
+            parts = (value, *value.items) if isinstance(value, OneOf) else (value,)
+            return gone if any(each is one or each == one for each in parts for one in changed) else None
+
+        given = {slot: value for slot, value in self.state.names.items() if slot[0] == 0}
+        self.state.mapped(outdated)
+        self.state.names |= given
+        for each in changed:
+            if isinstance(each, Ref):
+                self.state.set_cell(each)  # who has been given it, too, has changed it
+
 
 def _in_rows(kind: Kind) -> Iterator[bool]:
     """Tell of each number and array of a kind whether it is in the rows of a list, and so nobody else's."""
@@ -241,3 +291,47 @@ def _in_rows(kind: Kind) -> Iterator[bool]:
 def _given(spec: Specialisation, result: Kind) -> Kind:
     """The kind of what a function gives, without what it hands back of its caller's objects."""
     return result if spec.is_by_value else result.items[0]
+
+
+def two_kinds(name: str, found: Sequence[Returning], one: Returning, result: Kind, kind: Kind) -> Diagnostic:
+    """The fault that `one` gives another `kind` than the `result` that others give."""
+    nothing = next((each for each in found if is_none(each.value)), None)
+    if nothing is None:
+        message, help = (
+            f"this gives {told(kind)}, and another `return` gives {told(result)}",
+            "give all the same structure",
+        )
+        if _has_given(kind) and _has_given(result):
+            message = "this gives back one of its arguments, and another `return` gives another one, or something new"
+            help = "give back the same argument on all ways; or a copy on each, `return a.copy()`"
+        return Diagnostic("PCB301", message, one.span, "returned here", help, _others(found, one))
+    notes = _others(found, nothing)
+    if nothing.is_end:
+        message, label = f"`{name}` can end without `return`", "after this statement the function ends"
+        return Diagnostic("PCB203", message, nothing.span, label, "return a value on every path", notes)
+    message, help = f"`{name}` returns nothing here, and a value elsewhere", "return a number, an array or a tuple"
+    return Diagnostic("PCB121", message, nothing.span, "nothing is returned here", help, notes)
+
+
+def _has_given(kind: Kind) -> bool:
+    """Tell whether an argument is among what is given."""
+    return kind.form in ("same", "given") or any(map(_has_given, kind.items))
+
+
+def two_types(found: Sequence[Returning], one: Returning, conflict: str) -> Diagnostic:
+    """The fault that `one` gives a value whose type does not meet that of others."""
+    message, help = f"results of two types: {conflict}", "give all the same type"
+    return Diagnostic("PCB301", message, one.span, "returned here", help, _others(found, one))
+
+
+def _others(found: Sequence[Returning], one: Returning) -> tuple[Note, ...]:
+    """Another place at which the function gives something back."""
+    spans = [each.span for each in found if each is not one and each.span is not None and each.span != one.span]
+    return tuple(Note(span, "another `return`") for span in spans[:1])
+
+
+def _whole(array: Value) -> Value:
+    """The array that a view is a part of."""
+    while isinstance(array, View):
+        array = array.base
+    return array

@@ -16,7 +16,7 @@ import numpy as np
 
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.lowering.codegen.faults import EMPTY, FULL
+from pcbatch.lowering.codegen.builtins import EMPTY, FULL
 from pcbatch.reading.crossing import Crossing
 from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin

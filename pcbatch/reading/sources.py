@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 from weakref import ref
 
@@ -15,10 +15,9 @@ import gast
 
 from pcbatch.frontend.check import syntax
 from pcbatch.frontend.source import source_capture
-from pcbatch.frontend.source.diagnostic import Refusal
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE
 from pcbatch.frontend.source.nodes import children, walk
-from pcbatch.frontend.source.parsing import parse_lines
+from pcbatch.frontend.source.parsing import Refusal, parse_lines
 from pcbatch.frontend.source.source import converted
 from pcbatch.installed import IN_PYTHON, OWN, is_installed
 
@@ -221,3 +220,23 @@ def cost_of(live: Any) -> float | None:
     """Return what the author of a live function says that its rows cost, `pcbatch.cost`; None where nothing is said."""
     found: float | None = getattr(live, COST_ATTRIBUTE, None)
     return found
+
+
+def is_slot(cls: type, name: str) -> bool:
+    """Tell whether objects of a class keep an attribute in a slot."""
+    return isinstance(
+        next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None), MemberDescriptorType
+    )
+
+
+def is_set_by_descriptor(cls: type | None, name: str) -> bool:
+    """Tell whether an attribute of objects of a class is set by a descriptor of the user's."""
+    found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None) if cls is not None else None
+    setter = getattr(type(found), "__set__", None)
+    return isinstance(setter, FunctionType) and is_users(setter)
+
+
+def has_setter(cls: type | None, name: str) -> bool:
+    """Tell whether setting an attribute of objects of a class runs code of the user's."""
+    is_property = cls is not None and any(isinstance(vars(base).get(name), property) for base in cls.__mro__)
+    return is_property or is_set_by_descriptor(cls, name)

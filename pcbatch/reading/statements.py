@@ -15,7 +15,7 @@ from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
-from pcbatch.reading.operators import NAMES
+from pcbatch.reading.operators import ROWS
 from pcbatch.reading.tails import Tails
 from pcbatch.reading.values import NONE, Function, Host, Ref, Tuple, Value
 
@@ -207,7 +207,7 @@ class Statements(Tails):
 
     def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
         """The value of an augmented assignment's target; None where that is an array that has been changed in place."""
-        method = self.method_of(old, f"__i{NAMES[op]}__")
+        method = self.method_of(old, f"__i{ROWS[op].method}__")
         if method is not None:
             return self.call_value(method, [value], {})
         cell = self.cell(old)

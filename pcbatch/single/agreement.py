@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import builtins
 import functools
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.evaluation import MEANINGS
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -30,7 +28,9 @@ from pcbatch.ir.expressions import (
     Slice,
     Starred,
 )
+from pcbatch.ir.operators import BINARY, COMPARISONS, UNARY
 from pcbatch.ir.payload import CAST, Copy, expression_of, pattern_of
+from pcbatch.ir.pseudo_builtins import STRUCTURAL
 from pcbatch.ir.types import StructType, TensorType, Type, leaves
 from pcbatch.ir.values import flatten, pack
 
@@ -39,35 +39,7 @@ class ApartError(Exception):
     """Raised where NumPy would, or may, do otherwise."""
 
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "@": operator.matmul,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.inv,
-    "not": operator.not_,
-}
-_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-_STRUCTURAL = frozenset({"__element__", "__with_field__", "__with_item__", "__length__", "__index__", "__axis__"})
+_STRUCTURAL = {*STRUCTURAL, "__axis__"}
 """Pseudo-builtins of which Python's structures know nothing: there the user's code has lists and objects."""
 _OTHERWISE = frozenset({"argsort", "sort", "numpy", "view"})
 """Methods and functions that are not NumPy's own for a lane."""
@@ -160,8 +132,8 @@ class Agreement:
             return found
         if name == "__axis__":
             return lambda array, axis: np.arange(np.shape(array)[axis], dtype=np.int32)
-        if name in _STRUCTURAL:
-            return MEANINGS[name]
+        if name in STRUCTURAL:
+            return STRUCTURAL[name]
         return getattr(builtins, name)
 
     def _called(self, function: Any, arguments: Any, keywords: Any, given: list[Any]) -> Any:
@@ -194,10 +166,12 @@ class Agreement:
         if symbol in ("and", "or"):
             return found[-1]
         if len(found) == 1:
-            return _UNARY[symbol](found[0])
+            return UNARY[symbol].python(found[0])
+        if not BINARY[symbol].method:
+            raise ApartError
         left, right = found
-        _require_alike(left, right, symbol in _COMPARISONS)
-        made = _BINARY[symbol](left, right)
+        _require_alike(left, right, symbol in COMPARISONS)
+        made = BINARY[symbol].python(left, right)
         self.divides |= symbol in ("//", "%") and getattr(made, "dtype", np.dtype(int)).kind in "iu"
         return made
 

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.dtypes import wider_integer
+from pcbatch.ir.operators import BINARY, COMPARISONS
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 
@@ -46,29 +47,32 @@ def _power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return arithmetic.int_power(x, y) if x.dtype.is_integer else tf.pow(x, y)
 
 
+_TENSORS: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
+    "add": tf.add,
+    "sub": tf.subtract,
+    "mul": tf.multiply,
+    "truediv": tf.math.truediv,
+    "floordiv": tf.math.floordiv,
+    "mod": tf.math.floormod,
+    "pow": _power,
+    "matmul": operators.matrix_product,
+    "lshift": arithmetic.left_shift,
+    "rshift": arithmetic.right_shift,
+    "and": _of_bits(tf.bitwise.bitwise_and, tf.logical_and),
+    "or": _of_bits(tf.bitwise.bitwise_or, tf.logical_or),
+    "xor": _of_bits(tf.bitwise.bitwise_xor, tf.math.logical_xor),
+    "lt": tf.less,
+    "le": tf.less_equal,
+    "gt": tf.greater,
+    "ge": tf.greater_equal,
+    "eq": tf.equal,
+    "ne": tf.not_equal,
+}
+"""Operators of two tensors of one dtype, by their methods."""
 OPERATORS: dict[str, Operator] = {
-    name: Operator(name, getattr(operator, name), tensors, name in ("lt", "le", "gt", "ge", "eq", "ne"))
-    for name, tensors in {
-        "add": tf.add,
-        "sub": tf.subtract,
-        "mul": tf.multiply,
-        "truediv": tf.math.truediv,
-        "floordiv": tf.math.floordiv,
-        "mod": tf.math.floormod,
-        "pow": _power,
-        "matmul": operators.matrix_product,
-        "lshift": arithmetic.left_shift,
-        "rshift": arithmetic.right_shift,
-        "and_": _of_bits(tf.bitwise.bitwise_and, tf.logical_and),
-        "or_": _of_bits(tf.bitwise.bitwise_or, tf.logical_or),
-        "xor": _of_bits(tf.bitwise.bitwise_xor, tf.math.logical_xor),
-        "lt": tf.less,
-        "le": tf.less_equal,
-        "gt": tf.greater,
-        "ge": tf.greater_equal,
-        "eq": tf.equal,
-        "ne": tf.not_equal,
-    }.items()
+    row.method: Operator(row.method, row.python, _TENSORS[row.method], row.symbol in COMPARISONS)
+    for row in BINARY.values()
+    if row.method in _TENSORS
 }
 
 
@@ -209,7 +213,7 @@ def _broadcast(a: Any, b: Any) -> bool:
 
 def _counts(op: Operator, dtype: np.dtype) -> bool:
     """Return whether an operator takes bools for numbers."""
-    return dtype.kind == "b" and not op.compares and op.name not in ("and_", "or_", "xor", "matmul")
+    return dtype.kind == "b" and not op.compares and op.name not in ("and", "or", "xor", "matmul")
 
 
 def _check(op: Operator, a: Any, b: Any) -> None:

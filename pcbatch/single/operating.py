@@ -125,12 +125,11 @@ def _in_place(op: Operator) -> Callable[[Any, Any], Any]:
 
 for _name, _op in OPERATORS.items():
     _fast, _general, _reflected, _on_arrays = _methods(_op)
-    _plain = _name.rstrip("_")
-    setattr(Number, f"__{_plain}__", _fast)
-    setattr(Watched, f"__{_plain}__", _general)
-    setattr(Array, f"__{_plain}__", _on_arrays)
-    setattr(Variable, f"__{_plain}__", _general)
+    setattr(Number, f"__{_name}__", _fast)
+    setattr(Watched, f"__{_name}__", _general)
+    setattr(Array, f"__{_name}__", _on_arrays)
+    setattr(Variable, f"__{_name}__", _general)
     if not _op.compares:
         for _kind in (Number, Array, Variable):
-            setattr(_kind, f"__r{_plain}__", _reflected)
-        setattr(Array, f"__i{_plain}__", _in_place(_op))
+            setattr(_kind, f"__r{_name}__", _reflected)
+        setattr(Array, f"__i{_name}__", _in_place(_op))

@@ -11,9 +11,9 @@ import pytest
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.adjoint.tape import Sizes
-from pcbatch.runtime.backends.numpy.backend import numpy_backend
-from pcbatch.runtime.machine.array_specs import ArraySpec
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.state import ArraySpec
+from tests.runtime.numpy_backend.backend import numpy_backend
 
 LANES = 3
 POOL = Pool.of(LANES)

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from pcbatch.runtime.adjoint import backward_sweep, batched_pullback, block_vjp
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.backends.tensorflow import gradients, growing_lists, linearize
+from pcbatch.runtime.backends.tensorflow import gradients, linearize
+from pcbatch.runtime.backends.tensorflow.parts import control
 from pcbatch.runtime.machine.rows import Rows
 from tests.adjoint.programs import CASES
 from tests.adjoint.test_refusals_of_gradients import HALVED_X, second
@@ -37,7 +38,7 @@ def runs_in_their_order(patch):
 
 def segments_in_their_order(patch):
     """What was put aside first comes back first."""
-    popped = growing_lists.popped
+    popped = control.popped
 
     def first(record, dtype, shape):
         rest, last = popped(record, dtype, shape)
@@ -46,7 +47,7 @@ def segments_in_their_order(patch):
         )
         return rest, tf.ensure_shape(array, last.shape)
 
-    patch.setattr(growing_lists, "popped", first)
+    patch.setattr(control, "popped", first)
 
 
 def what_is_popped_stays_on_top(patch):

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.commands.cli import main
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
+from tests.ir.machine_parser import parse_machine
 
 
 @pcbatch.autobatch

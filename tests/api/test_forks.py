@@ -10,6 +10,7 @@ import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.fork_feedback import ForkFeedback
+from pcbatch.runtime.machine.forked import IN_SLICES
 
 WIDTH = 16
 WEIGHTS = (np.random.default_rng(3).normal(size=(2 * WIDTH, WIDTH)) / 6).astype(np.float32)
@@ -175,8 +176,11 @@ def test_what_does_not_run_at_once(forked, tmp_path):
     arguments = trees(LEAVES)
     wanted = encoded(*arguments)
     np.testing.assert_allclose(tf.function(lambda *given: forked(*given))(*arguments), wanted, rtol=1e-5)
-    run = forked.options(progress=True).run(*arguments)
+    sliced = forked.options(progress=True)
+    run = sliced.run(*arguments)
     np.testing.assert_allclose(run.value, wanted, rtol=1e-5)
+    assert IN_SLICES in sliced.stats().notes
+    assert len(run.executions) == len(run.program.blocks)
     run.save(tmp_path / "run.npz")
     np.testing.assert_allclose(forked.options(resume=tmp_path / "run.npz")(), wanted, rtol=1e-5)
     run = forked.options(max_lanes=32).run(*arguments)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import weakref
 
 import numpy as np
@@ -216,3 +218,44 @@ def test_what_a_program_calls_by_names_of_ours_is_nothing_that_it_has_captured(f
     expected = value(batched(*args))
     assert value(batched(*args)) == expected
     assert warm(batched, *args)
+
+
+# -- how far they go ---------------------------------------------------------------------------------------------------
+
+
+def walked(run):
+    """The files of pcbatch that a call goes through, and the number of its functions."""
+    folder = os.path.dirname(pcbatch.__file__)
+    seen = set()
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            seen.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return {code.co_filename for code in seen}, len(seen)
+
+
+@pytest.mark.slow  # a program is compiled under a profiler
+def test_a_call_goes_through_few_files():
+    """Bounds that may only be lowered: a first call wants 120 files and 1,000 functions, a warm one 15 files."""
+
+    @pcbatch.autobatch
+    def fibonacci(n):
+        if n <= 1:
+            return 1
+        return fibonacci(n - 2) + fibonacci(n - 1)
+
+    n = np.array([3, 7, 4, 5], np.int32)
+    files, functions = walked(lambda: fibonacci(n))
+    assert len(files) <= 230
+    assert functions <= 1950
+    fibonacci(n)
+    files, functions = walked(lambda: fibonacci(n))
+    assert len(files) <= 19, sorted(files)
+    assert functions <= 45

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.verify.verifier import verify
-from pcbatch.reading.static.program import read_file
+from pcbatch.reading.static.module import read_file
 from tests.frontend.helpers import load_live
 from tests.frontend.random_programs import Generator
+from tests.ir.evaluation import copy_store, python_evaluate
+from tests.ir.interpreter import interpret
 
 COUNT = 60
 # In how many of the programs a construct must occur at least.

@@ -14,13 +14,12 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups
-from pcbatch.ir.evaluation import zero
-from pcbatch.ir.interpreter import Lane
-from pcbatch.ir.lane_result import Evaluate, LaneFaultError, Outcome, StoreElement
 from pcbatch.ir.machine import Piece, Program, fork_of
-from pcbatch.ir.machine_interpreter import Missing, _Run
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.ir.values import pack
+from tests.ir.evaluation import zero
+from tests.ir.interpreter import Evaluate, Lane, LaneFaultError, Outcome, StoreElement
+from tests.ir.machine_interpreter import Missing, _Run
 
 
 def interpret_forked(

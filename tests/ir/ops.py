@@ -5,7 +5,7 @@ from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import with_inputs
-from pcbatch.ir.text.parser import parse_op
+from tests.ir.parser import parse_op
 
 
 def op_of(text: str, variables: Collection[str] | None = None) -> Any:

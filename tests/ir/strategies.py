@@ -11,7 +11,6 @@ from pcbatch.errors import Span
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.scope import scope, with_inputs
-from pcbatch.ir.expression_printer import BINARY, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -24,6 +23,7 @@ from pcbatch.ir.expressions import (
     Starred,
     operation,
 )
+from pcbatch.ir.operators import BINARY, UNARY
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import StructType, TensorType
 
@@ -92,7 +92,7 @@ def expressions() -> st.SearchStrategy[Expression]:
         negatives = inner.filter(lambda each: not (isinstance(each, Constant) and type(each.value) is not bool))
         keywords = st.lists(st.tuples(names() | st.none(), inner), max_size=2, unique_by=lambda pair: pair[0])
         return st.one_of(
-            st.builds(operation, st.sampled_from(sorted(BINARY - {"+", "-"})), inner, inner),
+            st.builds(operation, st.sampled_from(sorted(BINARY.keys() - {"+", "-"})), inner, inner),
             st.builds(operation, st.sampled_from("+-"), inner, inner.filter(_is_no_complex)),
             st.builds(operation, st.sampled_from(sorted(UNARY)), negatives),
             st.lists(inner, min_size=2, max_size=3).map(lambda parts: operation("and", *parts)),

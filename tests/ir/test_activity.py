@@ -8,7 +8,7 @@ import pytest
 import pcbatch
 from pcbatch.ir.analysis.activity import activity
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups
-from pcbatch.ir.text.machine_parser import parse_machine
+from tests.ir.machine_parser import parse_machine
 from tests.ir.machine_programs import ALL, EVERYTHING
 
 # x is halved n times; `seen` is a float that no result is made of, `limit` one that nothing differentiated is in.

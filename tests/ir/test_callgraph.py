@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcbatch.ir.analysis.callgraph import call_graph, components, interprocedural_edges, reentrant, return_sites
-from pcbatch.ir.text.parser import parse_program
 from tests.ir import programs
+from tests.ir.parser import parse_program
 
 LAYERS = """\
 program cfg

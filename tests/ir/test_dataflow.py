@@ -4,8 +4,8 @@ import pytest
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Analysis, definitely_assigned, live_after_each_op, liveness, solve
-from pcbatch.ir.text.parser import parse_program
 from tests.ir import programs
+from tests.ir.parser import parse_program
 
 
 def shown(facts):

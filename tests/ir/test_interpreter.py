@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcbatch.errors import Span
-from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.lane_result import LaneFaultError
-from pcbatch.ir.text.parser import parse_program
 from tests.ir import programs
+from tests.ir.evaluation import copy_store, python_evaluate
+from tests.ir.interpreter import LaneFaultError, interpret
+from tests.ir.parser import parse_program
 
 PAIRS = [
     (programs.FIBONACCI_CFG, programs.FIBONACCI_STACK),

@@ -14,15 +14,15 @@ from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.machine_scope import with_inputs
-from pcbatch.ir.evaluation import copy_store, python_evaluate, zero
-from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
-from pcbatch.ir.text.machine_parser import parse_machine
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.type_parser import parse_type
 from pcbatch.ir.verify.machine import verify_machine
 from tests.ir import machine_programs, programs
+from tests.ir.evaluation import copy_store, python_evaluate, zero
+from tests.ir.interpreter import interpret
+from tests.ir.machine_interpreter import BrokenProgramError, interpret_machine
+from tests.ir.machine_parser import parse_machine
 from tests.ir.ops import op_of
+from tests.ir.parser import parse_program
 
 
 @cache

@@ -10,13 +10,13 @@ from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
 from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.text.lines import IRSyntaxError
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.types import StructType, TensorType
 from tests.ir import machine_programs
+from tests.ir.machine_parser import parse_machine
 from tests.ir.machine_strategies import programs as any_program
 from tests.ir.ops import op_of
+from tests.ir.parser import IRSyntaxError
 
 INT, FLOAT, BOOL, VECTOR = TensorType("int32"), TensorType("float32"), TensorType("bool"), TensorType("float32", (3,))
 

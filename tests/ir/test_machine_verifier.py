@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from pcbatch.ir import machine as table
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.types import TensorType
 from pcbatch.ir.verify import machine_block_rules, machine_rules
 from pcbatch.ir.verify.machine import validate, verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from tests.ir import machine_programs
+from tests.ir.machine_parser import parse_machine
 from tests.ir.machine_programs import CHECKED, CONVERTED, DEFERRED, EVERYTHING, FIBONACCI, FORKED, GCD, SQUARES
 
 

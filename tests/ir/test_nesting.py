@@ -4,8 +4,8 @@ import pytest
 
 from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest, nest_with_calls
 from pcbatch.ir.machine import Block, Branch, Jump, Program, PushJump, Return, targets
-from pcbatch.ir.text.machine_parser import parse_machine
 from tests.ir import machine_programs
+from tests.ir.machine_parser import parse_machine
 
 
 def program(*terminators):

@@ -4,17 +4,17 @@ import pytest
 
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
-from pcbatch.ir.evaluation import MEANINGS, copy_store, python_evaluate
 from pcbatch.ir.expressions import resolved
-from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.payload import Cast, Choose, Compute, Constant, Copy, Field, Index, Pack, Replace, Truth, Unpack
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.ir.text.parser import IRSyntaxError, parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.ir.verify.verifier import IRError, verify
+from tests.ir.evaluation import MEANINGS, copy_store, python_evaluate
+from tests.ir.interpreter import interpret
 from tests.ir.ops import op_of
+from tests.ir.parser import IRSyntaxError, parse_program
 
 VARIABLES = frozenset("abxy") | {"copy", "cast", "pack", "unpack", "truth", "choose", "index", "field", "constant"}
 

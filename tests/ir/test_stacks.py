@@ -5,10 +5,10 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.verify.verifier import verify
+from tests.ir.evaluation import copy_store, python_evaluate
+from tests.ir.interpreter import interpret
+from tests.ir.parser import parse_program
 
 VARIABLES = ("x", "y", "z")
 LOG = "  update log = log + ((x, y, z),)\n"

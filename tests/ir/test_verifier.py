@@ -7,9 +7,9 @@ import pytest
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Input, Name, operation
 from pcbatch.ir.payload import Compute
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.verify.verifier import IRError, verify
 from tests.ir import programs
+from tests.ir.parser import parse_program
 
 
 @pytest.mark.parametrize("text", programs.ALL.values(), ids=programs.ALL)

@@ -9,12 +9,12 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir import program as ir
-from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.payload import Cast, Copy
 from pcbatch.ir.verify.verifier import verify
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.cfg.block_merging import merge_straight_lines
 from pcbatch.optimize.pipeline import optimize
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.interpreter import interpret
 
 N = np.array([0, 1, 4, 7], np.int32)
 X = np.array([0.5, -1.5, 2.25, 3.0], np.float32)

@@ -17,11 +17,11 @@ import pytest
 
 import pcbatch
 from pcbatch.errors import CompileError, Diagnostic
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import verify
 from tests.frontend.refused import refusals
 from tests.goldens import check_golden
+from tests.ir.parser import parse_program
 
 pytestmark = pytest.mark.xdist_group("types")  # each program is refused once, for all that is said of it
 FOLDER = Path(__file__).parent

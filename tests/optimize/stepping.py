@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from pcbatch.ir.interpreter import interpret
-from pcbatch.ir.lane_result import Outcome
-from pcbatch.ir.machine_interpreter import interpret_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.codegen.emit import checked_sites
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.pipeline import machine_passes, optimize, run_passes
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.interpreter import Outcome, interpret
+from tests.ir.machine_interpreter import interpret_machine
 
 
 def outcomes(function: Any, batch: list[Any], example: list[Any]) -> Iterator[tuple[str, Outcome]]:

@@ -5,8 +5,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.machine import Chunks
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.verify.machine import verify_machine
+from tests.ir.machine_parser import parse_machine
 
 W = tf.ones([600, 600]) / 600
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from pcbatch.ir.evaluation import copy_store, python_evaluate
-from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.program import Program, writes
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import verify
 from pcbatch.optimize.stack.copy_sinking import sink_copies
 from pcbatch.optimize.stack.temporaries import find_temporaries
+from tests.ir.evaluation import copy_store, python_evaluate
+from tests.ir.interpreter import interpret
+from tests.ir.parser import parse_program
 
 HEAD = """program stack
 

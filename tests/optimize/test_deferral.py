@@ -8,12 +8,12 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.function import pipeline
-from pcbatch.ir.machine_interpreter import interpret_machine
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.verify.machine import verify_machine
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import deferral
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.machine_interpreter import interpret_machine
+from tests.ir.machine_parser import parse_machine
 
 WIDTH, TAGS, LONGEST, LANES = 3, 4, 12, 9
 RANDOM = np.random.default_rng(3)

@@ -12,19 +12,19 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.analysis.parallel_call_groups import groups, without_forks
-from pcbatch.ir.machine_interpreter import interpret_machine
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import call_groups
 from pcbatch.optimize.machine.call_groups import WAITS
 from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, apart, find_forks, loss
 from pcbatch.optimize.machine.hoisted_values import ASKS, ASKS_UNSEEN, CHOSEN, DEPENDS, OPAQUE, STORED
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.goldens import check_golden
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.machine_interpreter import interpret_machine
+from tests.ir.machine_parser import parse_machine
 from tests.optimize.programs import fibonacci
 
 GOLDEN = Path(__file__).parent / "golden" / "machine"

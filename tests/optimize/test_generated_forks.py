@@ -14,16 +14,16 @@ import tensorflow as tf
 from pcbatch.errors import CompileError
 from pcbatch.ir.analysis.activity import activity
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups
-from pcbatch.ir.machine_interpreter import BrokenProgramError
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.codegen.emit import checked_sites
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import call_groups
 from pcbatch.optimize.machine.forks import find_forks
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.forked_runs import GRAPH, REFUSABLE, assert_near, batch, module, singles
 from tests.generator_of_forks import program_of
+from tests.ir.evaluation import interpreter_callbacks
 from tests.ir.forked_interpreter import interpret_forked
+from tests.ir.machine_interpreter import BrokenProgramError
 
 
 def judge(seed):

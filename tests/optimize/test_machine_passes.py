@@ -14,13 +14,10 @@ import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Branch, Jump, Program
-from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.ir.verify.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites, emit
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import (
     block_order,
     check_elimination,
@@ -33,6 +30,9 @@ from pcbatch.optimize.machine import (
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from pcbatch.runtime.strategies.reference import ReferenceMachine
 from tests.goldens import check_golden
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.machine_interpreter import BrokenProgramError, interpret_machine
+from tests.ir.machine_parser import parse_machine
 from tests.optimize import programs
 
 GOLDEN = Path(__file__).parent / "golden" / "machine"

@@ -14,14 +14,11 @@ import pcbatch
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Facts
 from pcbatch.ir.analysis.interference import Interference
-from pcbatch.ir.interpreter import interpret
 from pcbatch.ir.program import Program, PushJump
 from pcbatch.ir.rewrite.mapping import pushed
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verify.verifier import IRError, verify
 from pcbatch.lowering import calls
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.cfg import block_merging, dead_code, if_conversion, jump_threading, melding
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, optimize
 from pcbatch.optimize.stack import (
@@ -33,6 +30,9 @@ from pcbatch.optimize.stack import (
     temporaries,
 )
 from tests.goldens import check_golden
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.interpreter import interpret
+from tests.ir.parser import parse_program
 from tests.optimize.programs import ENTRIES, counted, ping
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -13,17 +13,17 @@ import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.ir import program as ir
 from pcbatch.ir.machine import Jump, Piece
-from pcbatch.ir.machine_interpreter import BrokenProgramError, interpret_machine
 from pcbatch.ir.payload import NEGATION, Copy
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.ir.verify.verifier import IRError
-from pcbatch.lowering.codegen.evaluate import interpreter_callbacks
 from pcbatch.optimize.machine import predication
 from pcbatch.optimize.machine.predication import Predication
 from pcbatch.runtime.costs.device import CPU
 from tests.goldens import check_golden
+from tests.ir.evaluation import interpreter_callbacks
+from tests.ir.machine_interpreter import BrokenProgramError, interpret_machine
+from tests.ir.machine_parser import parse_machine
 
 GOLDEN = Path(__file__).parent / "golden" / "predication"
 ALWAYS = Predication(always=True)

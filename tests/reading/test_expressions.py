@@ -7,8 +7,8 @@ import numpy as np
 import pcbatch
 from pcbatch.ir import program as ir
 from pcbatch.ir.payload import Compute
-from pcbatch.ir.text.parser import parse_program
 from pcbatch.ir.text.printer import print_program
+from tests.ir.parser import parse_program
 
 X = np.array([0.5, -1.5], np.float32)
 N = np.array([0, 2], np.int32)

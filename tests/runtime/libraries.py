@@ -19,10 +19,10 @@ import pytest
 
 from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.numpy.backend import numpy_backend
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from tests.runtime.numpy_backend.backend import numpy_backend
 from tests.schedules import GATHERING, RANDOM
 
 SCHEDULES = ("earliest", "busiest", "sweep", "adaptive", GATHERING, RANDOM)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, mlir_workarounds, private, raw_ops, single
+from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops, single
+from pcbatch.runtime.backends.tensorflow.rules import family
 from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 6e4, np.inf, -np.inf, np.nan, -np.nan, 6e-8]
@@ -12,19 +13,19 @@ DTYPES = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-@pytest.mark.parametrize("kind", mlir_workarounds.INSTEAD)
+@pytest.mark.parametrize("kind", family.INSTEAD)
 def test_what_stands_for_an_operation_gives_what_it_gives(kind, dtype):
     ends = [float(dtype.max), float(dtype.min), float(np.finfo(np.float16).tiny)]
     numbers = tf.concat([tf.constant(NUMBERS, dtype), tf.constant(ends, dtype)], 0)
     plain = getattr(tf.raw_ops, kind)(x=numbers)
     for jit in (True, False):
-        function = tf.function(mlir_workarounds.INSTEAD[kind], jit_compile=jit, autograph=False)
+        function = tf.function(family.INSTEAD[kind], jit_compile=jit, autograph=False)
         assert function(numbers).numpy().tolist() == plain.numpy().tolist()
 
 
 def test_nothing_of_them_goes_through_mlir():
     def both(x):
-        return mlir_workarounds.is_nan(x) | mlir_workarounds.is_finite(x)
+        return family.is_nan(x) | family.is_finite(x)
 
     traced = tf.function(both, jit_compile=True, autograph=False).get_concrete_function(tf.TensorSpec([3]))
     assert not {"IsNan", "IsFinite"} & {each.type for each in traced.graph.get_operations()}

@@ -5,8 +5,7 @@ import numpy as np
 from pcbatch.ir.machine import Block, Branch, Program, Push, PushJump, Return
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.pointer_sharing import share_pointers
-from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.machine.write_sets import changes, in_place
+from pcbatch.runtime.machine.state import Layout, changes, in_place
 from tests.runtime import tables
 from tests.runtime.libraries import ON_BOTH, ints, library_named
 from tests.runtime.tables import BOOL, FLOAT, INT, piece

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pcbatch.ir.machine import Chunks
-from pcbatch.ir.text.machine_parser import parse_machine
 from pcbatch.ir.text.machine_printer import print_machine
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.optimize.machine.compaction import Row
@@ -14,6 +13,7 @@ from pcbatch.optimize.machine.merging import Merging
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.machine import Machine
+from tests.ir.machine_parser import parse_machine
 from tests.runtime import tables
 from tests.runtime.libraries import ON_BOTH, STORAGES, ints, library_named, on_both
 

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 
 import pcbatch
 from pcbatch import LaneStatus, UsageError
-from pcbatch.runtime.backends.tensorflow import handlers, probes
+from pcbatch.runtime.backends.tensorflow import handlers
 from pcbatch.runtime.backends.tensorflow.private import ffi, lookup
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import handler, memory, multithreading
 from tests.generated_runs import batch, batched
 from tests.generator import programs
 from tests.harness import BATCH, NAMES, NATIVE, leaves, load, mapped
+from tests.runtime import probes
 from tests.test_corpus import WITHOUT_NATIVE
 from tests.test_generated import COMPILED, SHORT, judge
 from tests.threads import in_threads

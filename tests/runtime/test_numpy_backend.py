@@ -14,9 +14,9 @@ from pcbatch.ir.types import StructType, TensorType
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.host import OPERATIONS
-from pcbatch.runtime.backends.numpy.backend import numpy_backend
 from pcbatch.runtime.backends.pieces import Signature
 from tests.runtime.libraries import ints, library_named
+from tests.runtime.numpy_backend.backend import numpy_backend
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, piece
 
 BACKEND = numpy_backend()

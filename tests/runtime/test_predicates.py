@@ -6,7 +6,6 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.ir.evaluation import copy_store, python_evaluate
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -21,13 +20,14 @@ from pcbatch.ir.machine import (
     Statement,
     Store,
 )
-from pcbatch.ir.machine_interpreter import interpret_machine
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.strategies.reference import run_reference
+from tests.ir.evaluation import copy_store, python_evaluate
+from tests.ir.machine_interpreter import interpret_machine
 from tests.ir.ops import op_of
 from tests.runtime import tables
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, at

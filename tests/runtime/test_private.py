@@ -14,10 +14,11 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import UsageError
-from pcbatch.runtime.backends.tensorflow import private, probes, purity, traces
+from pcbatch.runtime.backends.tensorflow import private, purity, traces
 from pcbatch.runtime.backends.tensorflow.private import graphs, lookup
-from pcbatch.runtime.backends.tensorflow.probes import ways
 from tests.pairwise import every_second
+from tests.runtime import probes
+from tests.runtime.probes import ways
 
 PATHS = [value for name, value in vars(lookup).items() if isinstance(value, str) and value.startswith("tensorflow.")]
 

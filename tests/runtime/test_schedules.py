@@ -13,8 +13,8 @@ from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import PATIENCE, SHARE
 from pcbatch.runtime.schedules.block_graph import BlockGraph
-from pcbatch.runtime.schedules.busiest import AGEING
 from pcbatch.runtime.schedules.schedule_step import BlockCounts, Trip
+from pcbatch.runtime.schedules.simple import AGEING
 from tests.runtime import libraries
 from tests.runtime.libraries import MODES, ON_BOTH, ints, on_both
 from tests.runtime.tables import BOOL, INT, piece

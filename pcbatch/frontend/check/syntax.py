@@ -5,16 +5,20 @@ A batched function with one of them is refused when it is decorated; a helper wi
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import gast
 
-from pcbatch.errors import Diagnostic
+from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.frontend.check import refusals
-from pcbatch.frontend.source.diagnostic import Refusal
 from pcbatch.frontend.source.nodes import assigned_in, children, parameters, span_of
-from pcbatch.frontend.source.parsing import PYTHON_2
+from pcbatch.frontend.source.parsing import PYTHON_2, Refusal
+from pcbatch.frontend.source.scope import Scope
+from pcbatch.frontend.source.source import FunctionSource, from_tree
+from pcbatch.frontend.source.source_capture import capture
 
 
 def _same(refusal: Refusal, *names: str) -> dict[str, Refusal]:
@@ -91,3 +95,28 @@ def _inside(tree: Any) -> list[Any]:
         if not isinstance(node, gast.FunctionDef | gast.AsyncFunctionDef | gast.ClassDef):
             waiting += reversed(children(node))
     return found
+
+
+def read_function(function: Any) -> FunctionSource:
+    """Capture the source of a live Python function or bound method and check its syntax.
+
+    Raises UnsupportedSyntaxError with everything in it that pcbatch does not translate, or with the reason why there is
+    no source to be had.
+    """
+    if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
+        return read_function(function.__func__).bound()
+    if isinstance(function, staticmethod | classmethod):
+        return read_function(function.__func__)
+    return _checked(capture(function))
+
+
+def read_definition(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], file: str, qualname: str, scope: Scope
+) -> FunctionSource:
+    """The source of a parsed definition; raises UnsupportedSyntaxError with every refusal in it."""
+    return _checked(from_tree(node, lines, file, qualname, scope))
+
+
+def _checked(source: FunctionSource) -> FunctionSource:
+    raise_all(check_syntax(source.tree, source.file))
+    return source

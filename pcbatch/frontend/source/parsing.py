@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pcbatch.errors import Diagnostic, Span, UnsupportedSyntaxError
-from pcbatch.frontend.source.diagnostic import Refusal
 from pcbatch.frontend.source.nodes import children
 from pcbatch.syntax import parse
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The fault of a construct, a label for its carets and the help."""
+
+    code: str
+    message: str
+    label: str
+    help: str
+
+    def at(self, span: Span) -> Diagnostic:
+        """The diagnostic that shows it at `span`."""
+        return Diagnostic(self.code, self.message, span, self.label, self.help)
+
 
 PYTHON_2 = Refusal("PCB125", "this is syntax of Python 2", "here", "write Python 3")
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Items, Name, Operator, path_of, walk
+from pcbatch.ir.operators import COMPARISONS
 from pcbatch.ir.payload import Cast, Choose, Compute, Copy, Payload, Truth
 from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
 
@@ -23,7 +24,6 @@ _BESIDE_POWERS_OF_TWO = frozenset({"//", "%"})
 """Operators that cannot fail, and are a shift or a mask of an int, with a power of two on their right."""
 _SHIFTS = frozenset({"<<", ">>"})
 """Operators that cannot fail with a literal on their right that is not negative."""
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _FREE = frozenset({"if", "[]"})
 """Operators that compute nothing."""
 
@@ -117,7 +117,7 @@ def _is_total(node: Expression, never_fails: bool) -> bool:
                 return isinstance(right, Constant) and bool(right.value)
             if symbol in _BESIDE_POWERS_OF_TWO | _SHIFTS:
                 return isinstance(right, Constant) and _is_beside(right.value, symbol in _SHIFTS)
-            return symbol in _OPERATORS | _COMPARISONS
+            return symbol in _OPERATORS or symbol in COMPARISONS
         case Apply(Name("__free__" | "__index__" | "__last__" | "__next__" | "__place__"), arguments, ()):
             return never_fails and are_total(*arguments)
         case Apply(Name(name), arguments, ()):

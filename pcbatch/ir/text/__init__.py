@@ -1,1 +1,1 @@
-"""The IR and its types as text, printed and parsed back."""
+"""The IR and its types as text, printed; types and expressions are parsed back."""

@@ -22,34 +22,9 @@ from pcbatch.ir.expressions import (
     constant_of,
     operation,
 )
+from pcbatch.ir.operators import BY_NODE
 from pcbatch.syntax import parse
 
-_BINARY: dict[type[ast.operator | ast.cmpop], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.MatMult: "@",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-}
-_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _SEQUENCES: dict[type[ast.expr], str] = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _MARK = re.compile(r"__pcb(\d+)__")
@@ -72,19 +47,19 @@ def expression_of(node: ast.expr) -> Expression:
         ) is not bool and repr(-number).startswith("-"):
             return Constant(-number)
         case ast.UnaryOp(op=op, operand=operand):
-            return operation(_UNARY[type(op)], expression_of(operand))
+            return operation(BY_NODE[type(op).__name__].symbol, expression_of(operand))
         case ast.BinOp(right=ast.Constant(value=complex())) if (known := _complex(node)) is not None:
             return Constant(known)
         case ast.BinOp(left=left, op=binary, right=right):
-            return operation(_BINARY[type(binary)], expression_of(left), expression_of(right))
+            return operation(BY_NODE[type(binary).__name__].symbol, expression_of(left), expression_of(right))
         case ast.BoolOp(op=junction, values=values):
             return operation("and" if isinstance(junction, ast.And) else "or", *map(expression_of, values))
         case ast.Compare(left=left, ops=[comparison], comparators=[right]):
-            return operation(_BINARY[type(comparison)], expression_of(left), expression_of(right))
+            return operation(BY_NODE[type(comparison).__name__].symbol, expression_of(left), expression_of(right))
         case ast.Compare(comparators=others) if all(isinstance(e, ast.Name | ast.Constant) for e in others[:-1]):
             operands = [expression_of(each) for each in (node.left, *others)]
             links = zip(node.ops, operands, operands[1:], strict=False)
-            return operation("and", *(operation(_BINARY[type(op)], left, right) for op, left, right in links))
+            return operation("and", *(operation(BY_NODE[type(op).__name__].symbol, *two) for op, *two in links))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return operation("if", *map(expression_of, (test, body, orelse)))
         case ast.Subscript(value=value, slice=index):

@@ -1,4 +1,4 @@
-"""The machine dialect as text, which `pcbatch.ir.text.machine_parser` reads back.
+"""The machine dialect as text. A parser in `tests/ir/` reads it back: `parse_machine(print_machine(p)) == p`.
 
     program machine fibonacci(n) -> result
       var n: int32[]  cached stack                 a variable of the state
@@ -62,8 +62,7 @@ from pcbatch.ir.machine import (
     checked_sites,
 )
 from pcbatch.ir.program import Variable
-from pcbatch.ir.text.lines import INDENT
-from pcbatch.ir.text.printer import print_op, print_variable, with_line
+from pcbatch.ir.text.printer import INDENT, print_op, print_variable, with_line
 from pcbatch.ir.types import Type
 
 

@@ -1,4 +1,4 @@
-"""The IR as text, which `pcbatch.ir.text.parser` reads back.
+"""The IR as text. A parser in `tests/ir/` reads it back: `parse_program(print_program(p)) == p`.
 
     program cfg
 
@@ -26,6 +26,7 @@ bad {}" x` and `pushjump b0, back to b3`. None of them can be mistaken for Pytho
 from __future__ import annotations
 
 import json
+import re
 
 from pcbatch.errors import Span
 from pcbatch.ir.payload import (
@@ -65,7 +66,9 @@ from pcbatch.ir.program import (
     header,
     statement,
 )
-from pcbatch.ir.text.lines import INDENT, LINE_COMMENT
+
+INDENT = "  "
+LINE_COMMENT = re.compile(r"\s+# line \d+$")
 
 
 def print_program(program: Program, *, lines: bool = False) -> str:

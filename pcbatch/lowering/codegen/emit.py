@@ -13,9 +13,8 @@ from typing import Any
 from pcbatch.ir.machine import Block, Piece, Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import Type, records
-from pcbatch.lowering.codegen.builtins import OPS
+from pcbatch.lowering.codegen.builtins import NO_SITE, OPS
 from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.faults import NO_SITE
 from pcbatch.lowering.codegen.pieces import PieceText, bind, compile_piece, execute, write_piece
 from pcbatch.lowering.codegen.steps import Steps, shared_types
 from pcbatch.lowering.codegen.tabletext import TableText, is_reserved

@@ -167,14 +167,9 @@ def bind(free: Sequence[str], environment: Environment) -> dict[str, Any]:
     return bound
 
 
-def compile_piece(
-    text: PieceText,
-    environment: Environment,
-    sites: tuple[int, ...] = (),
-    given: Mapping[str, Any] | None = None,
-) -> Piece:
-    """An executable piece, its free names bound to their present values, or to those `given`."""
-    namespace = {**bind(text.free, environment), **(given or {})}
+def compile_piece(text: PieceText, environment: Environment, sites: tuple[int, ...] = ()) -> Piece:
+    """An executable piece, its free names bound to their present values."""
+    namespace = {**bind(text.free, environment)}
     execute(text.source(), namespace)
     kept = {name: environment.kept[name] for name in text.shared if name in environment.kept}
     function_, spans = namespace[text.name], text.spans()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from pcbatch.ir.array_members import MEMBERS
+from pcbatch.ir.dtypes import MEMBERS
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -26,10 +26,11 @@ from pcbatch.ir.expressions import (
     path_of,
     walk,
 )
+from pcbatch.ir.operators import BINARY, UNARY
 from pcbatch.ir.payload import Pattern
 from pcbatch.ir.status import LaneStatus
-from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
-from pcbatch.lowering.codegen.faults import (
+from pcbatch.lowering.codegen.builtins import (
+    BUILTINS,
     CHECKED_BUILTINS,
     DIVISION,
     DOMAIN,
@@ -39,38 +40,21 @@ from pcbatch.lowering.codegen.faults import (
     NEGATIVE_SHIFT,
     NO_SITE,
     NOT_IN_LIST,
+    OPS,
     OUT_OF_RANGE,
     SHORT_SLICE,
     ZERO_DIVISION,
 )
 
-UNARY = {"-": "negative", "+": "positive", "not": "negate"}
-OPERATORS = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "@": "matrix_product",
-    "&": "bit_and",
-    "|": "bit_or",
-    "^": "bit_xor",
-    "==": "equal",
-    "!=": "not_equal",
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
-    "in": "contains",
-    "not in": "lacks",
+FAULTS = {
+    "/": DIVISION,
+    "//": ZERO_DIVISION,
+    "%": ZERO_DIVISION,
+    "**": NEGATIVE_POWER,
+    "<<": NEGATIVE_SHIFT,
+    ">>": NEGATIVE_SHIFT,
 }
-CHECKED = {
-    "/": ("divide", DIVISION),
-    "//": ("floordiv", ZERO_DIVISION),
-    "%": ("mod", ZERO_DIVISION),
-    "**": ("power", NEGATIVE_POWER),
-    "<<": ("left_shift", NEGATIVE_SHIFT),
-    ">>": ("right_shift", NEGATIVE_SHIFT),
-}
-"""Operators that may fail a lane: their replacements, and the faults."""
+"""The faults of operators that may fail a lane."""
 WINDOW = Attribute(Name(OPS), "window")
 
 SiteOf = Callable[[LaneStatus, str], int]
@@ -128,12 +112,12 @@ class Translation:
                 for value in reversed(others):
                     found = _ops("both" if symbol == "and" else "either", value, Delayed(found))
                 return found
-            case _, (value,) if symbol in UNARY:
-                return _ops(UNARY[symbol], value)
-            case _, (left, right) if symbol in CHECKED:
-                return self._checked(*CHECKED[symbol], left, right)
-            case _, (left, right) if symbol in OPERATORS:
-                return _ops(OPERATORS[symbol], left, right)
+            case _, (value,) if symbol in UNARY and UNARY[symbol].ops:
+                return _ops(UNARY[symbol].ops, value)
+            case _, (left, right) if symbol in FAULTS:
+                return self._checked(BINARY[symbol].ops, FAULTS[symbol], left, right)
+            case _, (left, right) if symbol in BINARY and BINARY[symbol].ops:
+                return _ops(BINARY[symbol].ops, left, right)
         return Apply(Operator(symbol), given)
 
     # -- indices -------------------------------------------------------------------------------------------------------

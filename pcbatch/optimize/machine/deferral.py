@@ -58,7 +58,7 @@ from pcbatch.ir.pseudo_builtins import BLANK
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, elements, leaves
 from pcbatch.optimize.machine.turn_parts import Parts, parts_of
-from pcbatch.runtime.costs.device import CPU, Device
+from pcbatch.runtime.costs.device import CPU
 
 MOST, LEAST, BYTES = 64, 8, 160 * 1024
 """Maximal and minimal number of deferred turns of a lane, and the bytes that a lane may keep of them; of each array
@@ -81,7 +81,7 @@ def defer_turns(program: Program, only: Collection[int] | None = None) -> Progra
     return program
 
 
-def pays(program: Program, costs: Sequence[float], block: Block, device: Device = CPU) -> bool:
+def pays(program: Program, costs: Sequence[float], block: Block) -> bool:
     """Tell whether it pays that `block` is deferred, by what a row of each block `costs`.
 
     A row must cost more than it costs to keep what it needs. And rows of the loop must be expensive: others are better
@@ -92,8 +92,8 @@ def pays(program: Program, costs: Sequence[float], block: Block, device: Device 
     kept = {name for name in read(block) if name in program.storage and _is_long(program.types[name])}
     kept |= {item.array for item in block.body if isinstance(item, Store)}
     moved = (elements(program.types[name]) / block.deferred.most for name in kept)
-    least = sum(device.moved_array + device.moved_element * each for each in moved)
-    return cost + costs[block.deferred.of] > device.native_work and cost > least
+    least = sum(CPU.moved_array + CPU.moved_element * each for each in moved)
+    return cost + costs[block.deferred.of] > CPU.native_work and cost > least
 
 
 def _is_long(type_: Type) -> bool:

@@ -7,22 +7,16 @@ import builtins
 import collections
 import dataclasses
 import functools
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
+from pcbatch.ir.operators import BINARY
 from pcbatch.reading.static.opaque import Name, Opaque, opaque
 
 MAKERS = (collections.namedtuple, dataclasses.field, functools.partial, range, float, int)
 """Functions that are called if their arguments are known: they make another value, and do nothing else."""
-OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-}
+OPERATORS = {getattr(ast, BINARY[symbol].node): BINARY[symbol].python for symbol in ("+", "-", "*", "/", "//")}
 """Operators on numbers that are known."""
 
 

@@ -12,15 +12,20 @@ import builtins
 import collections
 import functools
 import importlib
+import linecache
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from pcbatch.frontend.module import ModuleSource
+import numpy as np
+
+from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.source.scope import module_level
 from pcbatch.reading.static.classes import ClassBody, MembersError
 from pcbatch.reading.static.expressions import Expressions
-from pcbatch.reading.static.opaque import Name, Opaque, StaticBatched, opaque
+from pcbatch.reading.static.opaque import Name, Opaque, StaticBatched, batched_of, is_opaque, opaque
+from pcbatch.reading.untyped.program import UntypedProgram, read_untyped
 
 LIBRARIES = frozenset(
     {
@@ -257,3 +262,25 @@ def _changed(source: ModuleSource) -> Iterator[str]:
                 yield name
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
                 yield name
+
+
+def read_file(path: str | os.PathLike[str], name: str) -> UntypedProgram:
+    """The program of the batched function `name`, or `Class.name`, of a file, for arguments of any types.
+
+    Raises CompileError with what is refused whatever the types are.
+    """
+    source = read_module(path)
+    module = StaticModule(source, "".join(linecache.getlines(source.file)))
+    entry = batched_of(module.entry(name))
+    assert entry is not None
+    return read_untyped(
+        entry, batched_of, is_array=_is_array, takes_gradients=_is_tape, is_opaque=is_opaque, module_of=module_of
+    )
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _is_tape(value: object) -> bool:
+    return isinstance(value, Opaque) and value.opaque_name.origin == "tensorflow.GradientTape"

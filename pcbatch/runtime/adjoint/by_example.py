@@ -11,7 +11,7 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.adjoint.custom_gradient import check
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 
 
 def gradients_by_example(

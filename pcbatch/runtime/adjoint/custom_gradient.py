@@ -19,8 +19,8 @@ from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.control import Further, PullBack
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
+from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 
 Plain = Callable[[Sequence[Any], Sequence[Any], Any], Outcome]
 """Runs a program on the leaves of arguments and shared operands, for so many lanes."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.external_blocks import ExternalBlocks
+from pcbatch.runtime.machine.context import ExternalBlocks
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.machine.array_specs import NUMBER
+from pcbatch.runtime.machine.state import NUMBER
 
 
 def seeded(

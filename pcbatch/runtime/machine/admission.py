@@ -18,9 +18,8 @@ from typing import Any
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.machine.array_specs import to_stored
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, to_stored
 
 
 def first_state(

@@ -18,7 +18,7 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, PushJump
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine import write_sets
+from pcbatch.runtime.machine import state
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.rows import Rows
@@ -39,12 +39,12 @@ class BlockRunner:
     @cached_property
     def changes(self) -> tuple[str, ...]:
         """The keys of the state that a run may change, sorted."""
-        return write_sets.changes(self.context.layout, self.number, self.context.limits.max_steps)
+        return state.changes(self.context.layout, self.number, self.context.limits.max_steps)
 
     @property
     def in_place(self) -> set[str]:
         """The keys of the state of which a run writes elements at most."""
-        return write_sets.in_place(self.context.layout, self.block)
+        return state.in_place(self.context.layout, self.block)
 
     def execution(self, state: State, shared: Mapping[str, Leaves], rows: Rows) -> Execution:
         """Return a run of the block."""

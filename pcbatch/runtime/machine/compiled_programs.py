@@ -1,18 +1,24 @@
-"""The programs that a machine compiles: whole runs and legs, each made once for a pool of lanes."""
+"""The programs that a machine compiles for a pool of lanes: whole runs and legs, their versions, sizes of stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Spec
+from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.outcome import Statistics
+from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.result_packing import Returned
 from pcbatch.runtime.machine.segments import Legs, Snapshot
+from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.store.cache_session import Name
 
 NO_BUDGET = 2**63 - 1
@@ -97,3 +103,80 @@ class Programs:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+
+class Versions:
+    """The legs of one program; the `counting` ones are also those of runs leg by leg.
+
+    `counts` says whether whole runs are to count from the beginning, too.
+    """
+
+    def __init__(self, context: Context, *, counts: bool):
+        self.counting = Legs(context)
+        self.counts = counts
+        self._roomy: dict[bool, Legs] = {}
+
+    @property
+    def usual(self) -> Legs:
+        """Legs that do not count block runs, where that takes time and nobody is likely to ask.
+
+        It takes up to a seventh of the time where all blocks are cheap, else next to none. Who has asked once asks
+        again, and who has chosen a schedule does, too.
+        """
+        return self.counting if self.counts or not self._is_cheap else self._quiet
+
+    @cached_property
+    def _is_cheap(self) -> bool:
+        return not self.counting.loop.sync and max(self.counting.loop.row_costs) <= CPU.native_work
+
+    @cached_property
+    def _quiet(self) -> Legs:
+        # Their states do not leave the machine, so that stacks may lie in them as they like.
+        context = self.counting.loop.context
+        return Legs(replace(context, counts=False, layout=Layout(self.predicated(context.program), packs=True)))
+
+    def predicated(self, program: Program) -> Program:
+        """Return the program executed where nobody counts, of this program or of one with the same blocks."""
+        predication = self.counting.loop.context.predication
+        if predication is None or self.counts or not self._is_cheap or self.counting.loop.context.is_deterministic:
+            return program
+        return predication.converted(program, self.counting.loop.row_costs)
+
+    def roomy(self, legs: Legs) -> Legs:
+        """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""
+        if legs.counts not in self._roomy:
+            limits = replace(legs.limits, roomy=True)
+            self._roomy[legs.counts] = Legs(replace(legs.loop.context, limits=limits))
+        return self._roomy[legs.counts]
+
+
+class Sizes:
+    """The sizes of stacks that have occurred; `capacity`, of live calls, is that with which the next run starts."""
+
+    def __init__(self, limits: Limits):
+        self.capacity = limits.first_capacity
+        self._limits = limits
+        self._compiled: dict[tuple[tuple[Pool, bool], bool], set[int]] = {}
+
+    def learn(self, last: int, outcome: Outcome) -> None:
+        """Remember that stacks have grown to a capacity of `last`: the next run starts there.
+
+        What lanes needed that failed with MAX_DEPTH, maybe in a recursion without end, no other run is to pay for; nor
+        what lanes need of which that is not known yet.
+        """
+        if last > self.capacity:
+            untold = (outcome.status == LaneStatus.MAX_DEPTH) | (outcome.status == LaneStatus.UNFINISHED)
+            if not bool(outcome.backend.any(untold)):
+                self.capacity = last
+
+    def compiled(self, pool: Pool, counts: bool, first: int, last: int, *, direct: bool) -> int:
+        """Return the number of sizes compiled by a run whose stacks grew from capacity `first` to `last`.
+
+        XLA has compiled the leg for each size on the way, the first one when the leg was traced; and it compiles anew
+        what is called `direct`ly, as slices are, rather than from the graph of a whole run.
+        """
+        key = (pool.static, counts)
+        seen = self._compiled.setdefault((key, direct), set() if (key, not direct) in self._compiled else {first})
+        new = {first, *self._limits.sizes(first, last)} - seen
+        seen |= new
+        return len(new)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.optimize.machine.merging import Merging
 from pcbatch.optimize.machine.predication import Predication
-from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.external_blocks import ExternalBlocks
+from pcbatch.runtime.backends.pieces import Leaves
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.schedules import schedule_named
@@ -56,3 +58,17 @@ class Context:
     def note(self, span: Span | None, text: str) -> None:
         """Note a remark about a place in the source, once."""
         self.notes[span, text] = None
+
+
+class ExternalBlocks(Protocol):
+    """Runs all blocks but some, for all lanes, between two trips of the machine."""
+
+    @property
+    def lockstep(self) -> Sequence[int]:
+        """The numbers of the blocks that are left to the machine, ascending."""
+
+    def run(self, state: State, shared: Mapping[str, Leaves], executions: Array) -> tuple[State, Array]:
+        """The state after the other blocks, and how often each block of the program has run now: int64 `[blocks]`.
+
+        Lanes may still wait at them, but each has gone on.
+        """

@@ -10,9 +10,9 @@ from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Sto
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine.array_specs import to_stored
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import to_stored
 from pcbatch.runtime.machine.values import Values
 
 Computed = tuple[list[list[Array]], Array | None]

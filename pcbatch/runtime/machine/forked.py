@@ -6,8 +6,8 @@ find no free ones any more, or no room on their stacks, the run stops at the end
 
 Examples that are given up, as one of their lanes has failed or has taken too many steps, and those whose lanes wait
 where the limit of bytes is reached, are run again by the machine without forks (`sequential_fallback`), which says what
-becomes of them. That machine also runs what becomes part of a caller's graph. Taped runs have a way, runs in slices
-have legs of their own (`forked_slices`).
+becomes of them. That machine also runs what becomes part of a caller's graph, and runs in slices. Taped runs have a
+way of their own.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ IN_GRAPH = (
     "in a tf.function calls were made one after the other where no gradient tape inside it watches the run; called "
     "from ordinary code they are forked"
 )
+IN_SLICES = "with progress or resume calls were made one after the other; without these options they are forked"
 IN_XLA = (
     "in a function compiled with jit_compile=True calls were made one after the other: nothing grows there, and nobody "
     "knows beforehand how many lanes they take; leave jit_compile=True away"

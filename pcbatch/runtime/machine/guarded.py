@@ -12,9 +12,8 @@ from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Chunks
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves
-from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.blocks import BlockRunner
-from pcbatch.runtime.machine.chunks import in_chunks
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.schedules.block_graph import BlockGraph
@@ -296,3 +295,39 @@ class GuardedBlocks:
         return not effects.can_fault(self.blocks[number], self.limits.max_steps) and not any(
             self.runners[place].can_lack_room for place in followed
         )
+
+
+RunRows = Callable[[Rows, Sequence[Array]], list[Array]]
+"""A function `run(rows, arrays)` that returns the arrays after these rows have been computed."""
+
+
+def in_chunks(
+    backend: Backend, mask: Array, chunks: Chunks, run: RunRows, before: Sequence[Array], most: int | None = None
+) -> list[Array]:
+    """`before` after `run` for all lanes of `mask` (bool `[lanes]`), so many at a time, in their order.
+
+    Given `most`, for all turns of lanes, of which each has as many: bool `[lanes * most]`.
+    """
+    order, count = backend.listed(mask)
+
+    def rows(first: Array, size: int) -> Rows:
+        if most is None:
+            return Rows.chunk(backend, order, count, first, size)
+        return Rows.turns_of_lanes(backend, order, count, first, size, most)
+
+    def in_turns(size: int, beyond: int, carried: list[Array]) -> list[Array]:
+        """Run chunks of `size` rows, as long as more than `beyond` are left."""
+
+        def turn(go: Array, carried: Sequence[Array]) -> tuple[Array, list[Array]]:
+            first, *arrays = carried
+            after = run(rows(first, size), arrays)
+            first = first + size
+            return first + beyond < count, [first, *after]
+
+        return backend.repeated(carried[0] + beyond < count, turn, carried)
+
+    carried = [backend.constant(0), *before]
+    if chunks.pairs:
+        carried = in_turns(2 * chunks.rows, chunks.rows, carried)
+    _, *after = in_turns(chunks.rows, 0, carried)
+    return after

@@ -1,4 +1,4 @@
-"""The results of a whole run's compiled program, packed into few arrays where it is called from ordinary code.
+"""Arguments and results of a compiled program as arrays: of a run from ordinary code, results are packed into few.
 
 Each array that comes back costs a call four microseconds, as much as all else that is done after it. So what says how
 the lanes ended, and what was counted, comes back as one vector of each dtype; results come back as they are.
@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import UsageError
+from pcbatch.ir.machine import Program
+from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome
 from pcbatch.runtime.machine.segments import Legs, Snapshot
@@ -95,3 +98,39 @@ class Returned:
 def _joined(backend: Backend, specs: Mapping[str, Spec], keys: Sequence[str], arrays: Mapping[str, Array]) -> Array:
     """The arrays of some keys, scalars and vectors, one after another."""
     return backend.joined(*(arrays[key] if specs[key][1] else backend.stack([arrays[key]]) for key in keys))
+
+
+def argument_arrays(program: Program, backend: Backend, given: Sequence[Any], lanes: Any) -> list[Array]:
+    """The `[lanes, ...]` leaves of all parameters; UsageError PCB531 for shapes that do not fit."""
+    return _arrays("argument", program, backend, program.parameters, program.types, given, lanes)
+
+
+def operand_arrays(program: Program, backend: Backend, given: Sequence[Any]) -> list[Array]:
+    """The leaves of all shared operands; UsageError PCB531 for shapes that do not fit."""
+    return _arrays("shared operand", program, backend, program.shared, program.shared_types, given, None)
+
+
+def _arrays(
+    what: str,
+    program: Program,
+    backend: Backend,
+    names: Sequence[str],
+    types: Mapping[str, Any],
+    given: Sequence[Any],
+    lanes: Any,
+) -> list[Array]:
+    wanted = [(name, type_) for name in names for type_ in leaves(types[name])]
+    if len(wanted) != len(given):
+        raise UsageError("PCB531", f"{program.name} takes {len(wanted)} {what}s, not {len(given)}")
+    found = []
+    for (name, type_), leaf in zip(wanted, given, strict=True):
+        array = backend.array(leaf, type_.dtype)
+        expected = type_.shape if lanes is None else (lanes if isinstance(lanes, int) else None, *type_.shape)
+        shape = tuple(array.shape)
+        if len(shape) != len(expected) or any(
+            got is not None and wanted is not None and got != wanted
+            for got, wanted in zip(shape, expected, strict=True)
+        ):
+            raise UsageError("PCB531", f"{what} {name!r} of {program.name} has shape {shape}, not {expected}")
+        found.append(array)
+    return found

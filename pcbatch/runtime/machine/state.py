@@ -37,13 +37,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pcbatch.ir.analysis.effects import can_fault, is_step, written
 from pcbatch.ir.analysis.parallel_call_groups import Group, groups
 from pcbatch.ir.analysis.stack_bounds import is_framed
-from pcbatch.ir.machine import Program, PushJump
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Return
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.array_specs import NUMBER, ArraySpec, load_entry
 
 HELD = ("register", "cached stack")
 """Storage kinds of variables whose tops lie apart."""
@@ -286,4 +286,76 @@ class Layout:
             return [backend.take(state[key], state["example"]) for key in self.keys("input", name)]
         if self.storage(name) != "stack":
             return [state[key] for key in self.tops(name)]
-        return load_entry(backend, [state[k] for k in self.stacks(name)], state[self.pointer(name)], self.leaves(name))
+        tops = [backend.load(state[key], [state[self.pointer(name)]]) for key in self.stacks(name)]
+        return [from_stored(backend, *each) for each in zip(tops, self.leaves(name), strict=True)]
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """The contents of an array for each lane or example: one value of `type`, or, `stacked`, a stack of them."""
+
+    value: TensorType
+    stacked: bool = False
+
+    @property
+    def type(self) -> TensorType:
+        """The type of an element. XLA scatters bools six times slower than bytes, so stacks of bools are bytes."""
+        return TensorType("uint8", self.value.shape) if self.stacked and self.value.dtype == "bool" else self.value
+
+
+NUMBER = ArraySpec(TensorType("int32"))
+
+
+def to_stored(backend: Backend, value: Array, type_: TensorType) -> Array:
+    """`value` as it is kept inside a stack."""
+    return backend.cast(value, "uint8") if type_.dtype == "bool" else value
+
+
+def from_stored(backend: Backend, entry: Array, type_: TensorType) -> Array:
+    """The inverse of `to_stored`."""
+    return backend.cast(entry, "bool") if type_.dtype == "bool" else entry
+
+
+# The arrays of the state that each block writes.
+#
+# A guard `cond(someone waits, block, identity)` may only carry what its block writes, for XLA copies what else passes
+# through; so the machine must know each block's writes beforehand.
+
+
+def changes(layout: Layout, number: int, max_steps: int | None) -> tuple[str, ...]:
+    """The keys of the state that block `number` may change, sorted."""
+    block = layout.program.blocks[number]
+    keys = {"pc"}
+    if can_fault(block, max_steps):
+        keys.add("fault")
+    if is_step(block):
+        keys.add("steps")
+    match block.terminator:
+        case PushJump(fork=None):
+            keys |= {"depth", "calls"}
+        case Return() if layout.has_calls:
+            keys.add("depth")
+    pushed = {push.variable for push in block.pushes}
+    for name in {*block.pops, *pushed}:
+        keys.add(layout.pointer(name))
+    for name in {*block.pops, *written(block)}:
+        if layout.storage(name) is not None and name not in block.dead:
+            keys.update(layout.tops(name))
+    for name in pushed:
+        keys.update(layout.stack_arrays(name))
+    for name in written(block):
+        if layout.storage(name) == "stack":
+            keys.update(layout.stacks(name))
+    return tuple(sorted(keys))
+
+
+def in_place(layout: Layout, block: Block) -> set[str]:
+    """The keys of the state of which `block` writes elements at most, however long the arrays are."""
+    pushed = {push.variable for push in block.pushes}
+    pieces = [item for item in block.body if isinstance(item, Piece)]
+    computed = {*block.pops, *pushed, *(name for piece in pieces for name in piece.writes)}
+    stored = set(written(block)) - computed
+    return {
+        *layout.all_stacks,
+        *(key for name in stored if layout.storage(name) for key in layout.tops(name)),
+    }

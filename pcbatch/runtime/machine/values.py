@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pcbatch.ir.analysis import effects
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine.array_specs import from_stored, to_stored
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import from_stored, to_stored
 
 
 class Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pcbatch.runtime.report import html, listing
+from pcbatch.runtime.report import display, listing
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The names of columns, and rows."""
@@ -97,11 +97,11 @@ class Explanation:
     def _repr_html_(self) -> str:
         """The same as tables, in notebooks."""
         legend = LEGEND.replace("\n", " ").split("; ")
-        tables = [html.figures(self._title, *self._overall(), [self.not_native] if self.not_native else [])]
+        tables = [display.figures(self._title, *self._overall(), [self.not_native] if self.not_native else [])]
         for block in self.blocks:
             last = block is self.blocks[-1]
-            tables.append(html.figures(self._heading(block), *self._of_block(block), legend if last else []))
-        return "".join([*tables, html.points([*self.calls, *self.advice])])
+            tables.append(display.figures(self._heading(block), *self._of_block(block), legend if last else []))
+        return "".join([*tables, display.points([*self.calls, *self.advice])])
 
     @property
     def _title(self) -> str:

@@ -6,9 +6,9 @@ What is left of the program is what a report names: its blocks without their cod
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.analysis import source_locations
 from pcbatch.ir.machine import Block, Jump, Program
 from pcbatch.ir.types import records
-from pcbatch.runtime.backends.numpy.backend import NumPyBackend
+from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 
 KEPT = ("values", "status", "site", "place", "steps", "stack_entries", "can_fail", "native_lanes", "notes")
@@ -78,7 +78,23 @@ def outcome_of(program: Program, outcome: Outcome, counts: bool) -> dict[str, An
 
 def outcome(kept: Mapping[str, Any]) -> Outcome:
     """The outcome with these fields."""
-    return Outcome(**kept, fault_values={}, backend=NumPyBackend())
+    return Outcome(**kept, fault_values={}, backend=NUMPYS)
+
+
+class _NumPys:
+    """The array library of a run that was made elsewhere: all that a `Run` asks of it. Its arrays are NumPy's."""
+
+    def is_concrete(self, array: Any) -> bool:
+        return True
+
+    def is_watched(self, arrays: Sequence[Any]) -> bool:
+        return False
+
+    def numpy_of(self, array: Any) -> np.ndarray:
+        return np.array(array)
+
+
+NUMPYS = cast(Backend, _NumPys())
 
 
 def program_of(program: Program) -> Program:
@@ -88,6 +104,7 @@ def program_of(program: Program) -> Program:
             block.label,
             (),
             Jump(0),
+            cost=0.0,
             function=block.function,
             span=block.span or next(iter(source_locations.spans(program, block)), None),
         )

@@ -18,7 +18,7 @@ from pcbatch.ir.analysis import source_locations
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.costs.estimate import line_costs
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import html, listing
+from pcbatch.runtime.report import display, listing
 from pcbatch.runtime.report.utilization import ratio
 
 Place = tuple[str, int]
@@ -219,12 +219,12 @@ class Profile:
         total, body = self.total, []
         for function in self.functions:
             head = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
-            body.append(html.row(function.counts.cells(total), head, strong=True))
+            body.append(display.row(function.counts.cells(total), head, strong=True))
             for number, text, counts in function.source():
                 cells = counts.cells(total) if counts is not None else ("",) * (len(self.header) - 1)
                 share = ratio(counts.cost, total.cost) if counts is not None else 0.0
-                body.append(html.row(cells, text if number is None else f"{number}  {text}", share=share))
-        return html.table(self.title, self.header, body, [*self.legend.replace("\n", " ").split("; "), *self.notes])
+                body.append(display.row(cells, text if number is None else f"{number}  {text}", share=share))
+        return display.table(self.title, self.header, body, [*self.legend.replace("\n", " ").split("; "), *self.notes])
 
     def __repr__(self) -> str:
         return f"<pcbatch.Profile of {self.title}>"

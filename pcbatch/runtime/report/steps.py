@@ -18,7 +18,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import listing
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.report.value_formatting import written
-from pcbatch.runtime.strategies.walk import Visit
+from pcbatch.runtime.strategies.lane import Visit
 
 COUNTER = "(program counter)"
 UNCHANGED = 10

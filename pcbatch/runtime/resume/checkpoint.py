@@ -13,13 +13,10 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.machine.fork_segments import ForkedLegs
-from pcbatch.runtime.machine.forking import GIVEN_UP
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.segments import QUEUE, Legs, Snapshot
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.machine.worklists import LENGTHS, LISTS
-from pcbatch.runtime.resume import forked_numbers, headers, numbers, savefile
+from pcbatch.runtime.resume import headers, numbers, savefile
 
 FORMAT = 3
 """The version of the file's contents. It goes up with every change of the header or of the arrays' names.
@@ -91,13 +88,8 @@ class Saved:
     header: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
 
-    def snapshot(self, legs: Legs, forked: ForkedLegs | None = None) -> Snapshot:
-        """The state of the run: arrays of exactly the dtypes and shapes of `legs`, or PCB592.
-
-        Of a run whose calls are forked, of those of `forked`, unless it goes on in sequence.
-        """
-        is_forked = forked is not None and f"state/{LISTS}" in self.arrays
-        legs = forked.legs if forked is not None and is_forked else legs
+    def snapshot(self, legs: Legs) -> Snapshot:
+        """The state of the run: arrays of exactly the dtypes and shapes of `legs`, or PCB592."""
         layout = legs.layout
         stacks = [self.arrays.get(f"state/{key}") for key in layout.all_stacks]
         capacity = stacks[0].shape[1] - 1 if stacks and stacks[0] is not None and stacks[0].ndim > 1 else 0
@@ -109,26 +101,17 @@ class Saved:
             "counter": legs.loop.counter_specs,
             "queue": QUEUE,
         }
-        if is_forked:
-            lists = len(layout.program.blocks) + 3
-            own = {
-                LISTS: lists * self._length("state/pc"),
-                LENGTHS: lists,
-                GIVEN_UP: self._length("example/status"),
-            }
-            specs["state"] = {**specs["state"], **{key: ("int32", (length,)) for key, length in own.items()}}
         found = [name for name in self.arrays if not name.startswith("shared/")]
         if sorted(found) != sorted(f"{part}/{key}" for part, each in specs.items() for key in each):
             raise self.refusal("PCB592", "it does not hold the variables of this program")
         state, examples, counters, queue = (
             {key: self._array(f"{part}/{key}", *spec) for key, spec in each.items()} for part, each in specs.items()
         )
-        wrong = forked_numbers.wrong if is_forked else numbers.wrong
-        if why := wrong(layout, state, examples, counters, queue, capacity):
+        if why := numbers.wrong(layout, state, examples, counters, queue, capacity):
             raise self.refusal("PCB592", why)
         inputs = {key: examples[key] for key in layout.inputs}
         outputs = {key: examples[key] for key in layout.outputs}
-        pool = Pool(len(state["pc"]), len(outputs["status"])) if is_forked else _pool(layout, state, outputs)
+        pool = _pool(layout, state, outputs)
         return Snapshot(pool, state, counters, inputs, outputs, {} if pool.whole else queue)
 
     def _length(self, name: str) -> int:

@@ -7,18 +7,22 @@ sliced changes nothing in it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from pcbatch.interrupts import Interrupts
-from pcbatch.runtime.machine.forked_slices import ForkedSlices
+from pcbatch.ir.machine import Program
+from pcbatch.ir.status import LaneStatus
+from pcbatch.notice import silent
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.segments import Snapshot
-from pcbatch.runtime.resume.progress import Watch
+from pcbatch.runtime.report.run import Run
 
 SLICE_SECONDS = 0.25
 """Seconds that a slice is to last."""
@@ -38,7 +42,7 @@ class SliceState:
 
 
 def run_slices(
-    machine: Machine | ForkedSlices,
+    machine: Machine,
     snapshot: Snapshot,
     shared: Sequence[Any],
     watch: Watch | None = None,
@@ -78,3 +82,24 @@ def next_budget(trips: int, seconds: float) -> int:
     """The trips of the next slice, after one of so many trips took so many seconds."""
     factor = SLICE_SECONDS / max(seconds, SLICE_SECONDS / STEEPEST)
     return max(1, int(trips * max(factor, 1 / STEEPEST)))
+
+
+Watch = Callable[[Outcome], None]
+"""A callback for the standing of the run after each slice."""
+
+
+@contextmanager
+def bar(program: Program, examples: int) -> Iterator[Watch]:
+    """A bar of tqdm's, in a notebook or a terminal; tqdm's own environment variables (TQDM_DISABLE, ..) hold."""
+    from tqdm.auto import tqdm  # only now: it looks for a notebook
+
+    with silent(), tqdm(total=examples, desc=program.name, unit="lane") as shown:
+
+        def watch(outcome: Outcome) -> None:
+            run = Run.of(program, outcome)
+            ended = int(np.count_nonzero(run.status != LaneStatus.UNFINISHED))
+            text = f"{run.trips} trips, {run.utilization.overall:.0%} of rows of use"
+            shown.set_postfix_str(text, refresh=False)
+            shown.update(ended - shown.n)
+
+        yield watch

@@ -1,4 +1,4 @@
-"""Schedules by name, one to a file: they choose the blocks that run in a trip of the machine's loop, and their order.
+"""Schedules by name: they choose the blocks that run in a trip of the machine's loop, and their order.
 
 A schedule sees how many lanes wait at each block and asks for blocks to be run under guards (`schedule_step.Trip`).
 Whatever the rule, what runs is a chain of guards `cond(chosen and someone waits, block, identity)`: XLA copies the
@@ -14,11 +14,8 @@ from __future__ import annotations
 
 from pcbatch.errors import UsageError
 from pcbatch.runtime.schedules.adaptive import Adaptive
-from pcbatch.runtime.schedules.busiest import Busiest
-from pcbatch.runtime.schedules.earliest import Earliest
 from pcbatch.runtime.schedules.schedule_step import Schedule
-from pcbatch.runtime.schedules.sweep import Sweep
-from pcbatch.runtime.schedules.switch import Switch
+from pcbatch.runtime.schedules.simple import Busiest, Earliest, Sweep, Switch
 
 _BUILT: tuple[Schedule, ...] = (Earliest(), Busiest(), Sweep(), Adaptive(), Switch())
 SCHEDULES: dict[str, Schedule] = {schedule.name: schedule for schedule in _BUILT}

@@ -11,8 +11,7 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.batch_buckets import BatchBuckets
-from pcbatch.runtime.machine.forked import ForkedMachine
-from pcbatch.runtime.machine.forked_slices import ForkedSlices
+from pcbatch.runtime.machine.forked import IN_SLICES, ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
 from pcbatch.runtime.strategies.straight_line import StraightLine
@@ -75,12 +74,12 @@ class Executable(Protocol):
         """The program that is executed for `lanes` lanes."""
 
 
-def resumable(executable: Executable) -> Machine | ForkedSlices:
-    """The machine that runs the program leg by leg: of other forms their own, which runs in lockstep."""
+def resumable(executable: Executable) -> Machine:
+    """The machine that runs the program leg by leg: of other forms their own, in lockstep, without forks."""
     machine: Executable = executable
     if isinstance(executable, ForkedMachine):
-        return ForkedSlices(executable)
-    if isinstance(executable, LlvmProgram | MixedProgram | StraightLine):
+        executable.because(IN_SLICES)
+    if isinstance(executable, ForkedMachine | LlvmProgram | MixedProgram | StraightLine):
         machine = executable.machine
     assert isinstance(machine, Machine), f"{type(executable).__name__} does not run leg by leg"
     return machine

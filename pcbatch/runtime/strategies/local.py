@@ -26,14 +26,14 @@ from pcbatch.errors import Span
 from pcbatch.ir.machine import Program, PushJump, Return
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
-from pcbatch.runtime.machine import admission, gc_pause, write_sets
-from pcbatch.runtime.machine.argument_arrays import argument_arrays, operand_arrays
+from pcbatch.runtime.machine import admission, gc_pause, state
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.outcome import Outcome, Standing
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.strategies.on_host import OnHost
 
@@ -168,7 +168,7 @@ class LocalMachine(OnHost):
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def _changed(self, number: int) -> Sequence[str]:
-        return write_sets.changes(self.layout, number, self.limits.max_steps)
+        return state.changes(self.layout, number, self.limits.max_steps)
 
     def _specs(self, lanes: int, capacity: int | None) -> list[Spec]:
         arrays = self.legs.lane_specs(lanes, capacity)

@@ -17,7 +17,6 @@ from pcbatch.runtime.adjoint.forks.record import TapedForking
 from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec, State
-from pcbatch.runtime.machine.array_specs import ArraySpec
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import GIVEN_UP, OWN
@@ -25,6 +24,7 @@ from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH
 from pcbatch.runtime.machine.segments import Legs, Snapshot
+from pcbatch.runtime.machine.state import ArraySpec
 
 TOLD = "told"
 """The key of a run's statistics. They are int32: its calls that were forked, its lanes at most, trips short of some."""

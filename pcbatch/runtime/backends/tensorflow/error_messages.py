@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import traceback
 
-from pcbatch.runtime.backends.tensorflow import numpy_hints, operands
+from pcbatch.ir.dtypes import MEMBERS
+from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
 _DTYPES = re.compile(
@@ -189,7 +190,7 @@ def help_for(why: str) -> str:
     """Return the help for a failure with the reason `why`; "" where none is known."""
     lacking = _ATTRIBUTE.search(why)
     if lacking is not None:
-        return numpy_hints.instead_of(lacking[1])
+        return instead_of(lacking[1])
     return next((help for pattern, help in _HELPS if pattern.search(why)), "")
 
 
@@ -210,3 +211,24 @@ def clean(text: str) -> str:
     )
     text = re.sub(r"\s*\[Op:\w+\]( name:.*)?", "", text)
     return text.strip().split("\n\n")[0].strip()
+
+
+_TWINS = {
+    "argpartition": "np.argsort(x)",
+    "flat": "x.ravel()",
+    "nbytes": "x.size",
+    "partition": "x = np.sort(x)",
+    "ptp": "x.max() - x.min()",
+    "put": "x[i] = value",
+    "resize": "x = x.reshape(..)",
+    "take": "np.take(x, places)",
+    "view": "tf.bitcast(x, ..)",
+}
+
+
+def instead_of(attribute: str) -> str:
+    """Return a help text that names the replacement of an attribute."""
+    if attribute in _TWINS:
+        return f"write `{_TWINS[attribute]}`"
+    has = ", ".join(sorted(MEMBERS))
+    return f"arrays of lanes have {has}; what has no such method is a function of np or tf, or a loop"

@@ -22,7 +22,6 @@ import tensorflow as tf
 from pcbatch.runtime.backends import call_frame
 from pcbatch.runtime.backends.control import Launch, Spec
 from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
-from pcbatch.runtime.backends.tensorflow.stablehlo import layout_of, type_of
 
 _MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {{
   func.func public @main({parameters}) -> ({results}) {{{lengths}
@@ -303,3 +302,28 @@ def here(function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[t
     # It is called as a function without state: all rows of what a caller vectorises go the same way then.
     (is_here,) = tf.raw_ops.PartitionedCall(args=[], Tout=[tf.bool], f=_is_here())
     return list(tf.cond(is_here, function, otherwise))
+
+
+_ELEMENTS = {
+    "bool": "i1",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+}
+
+
+def type_of(tensor: tf.Tensor | tf.TensorSpec) -> str:
+    """The type of a tensor as StableHLO writes it."""
+    sizes = "".join("?x" if size is None else f"{size}x" for size in tensor.shape)
+    return f"tensor<{sizes}{_ELEMENTS[tensor.dtype.name]}>"
+
+
+def layout_of(array: tf.Tensor | tf.TensorSpec) -> str:
+    """The layout of an array that lies row by row."""
+    rank = array.shape.rank
+    return f"dense<{[*range(rank)][::-1] if rank else ''}> : tensor<{rank}xindex>"

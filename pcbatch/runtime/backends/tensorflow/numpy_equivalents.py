@@ -16,8 +16,7 @@ from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING, made
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import ELEMENTWISE, Equivalent
 from pcbatch.runtime.backends.tensorflow.numpy_matrices import MATRICES
 from pcbatch.runtime.backends.tensorflow.numpy_reductions import REDUCTIONS
-from pcbatch.runtime.backends.tensorflow.numpy_series import SERIES
-from pcbatch.runtime.backends.tensorflow.numpy_sized import SIZED
+from pcbatch.runtime.backends.tensorflow.numpy_series import SERIES, SIZED
 from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING, take
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 

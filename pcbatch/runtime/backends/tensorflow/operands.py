@@ -9,6 +9,7 @@ import re
 from types import TracebackType
 
 from pcbatch.errors import Span
+from pcbatch.ir.operators import ARITHMETIC, COMPARISONS
 from pcbatch.runtime.backends.tensorflow.bytecode import in_order
 from pcbatch.syntax import parse
 
@@ -25,30 +26,9 @@ _CHOSEN = re.compile(r"^`(?P<operator>and|or)` gives one of its operands, got (?
 UNCAST = "nothing is cast by itself"
 """The end of messages about operands of two dtypes, which they have wherever the operator stands."""
 
-_OPERATORS: dict[str, type[ast.operator]] = {
-    "add": ast.Add,
-    "bit_and": ast.BitAnd,
-    "bit_or": ast.BitOr,
-    "bit_xor": ast.BitXor,
-    "divide": ast.Div,
-    "floordiv": ast.FloorDiv,
-    "left_shift": ast.LShift,
-    "matrix_product": ast.MatMult,
-    "mod": ast.Mod,
-    "multiply": ast.Mult,
-    "power": ast.Pow,
-    "right_shift": ast.RShift,
-    "subtract": ast.Sub,
-}
+_OPERATORS: dict[str, type[ast.operator]] = {row.ops: getattr(ast, row.node) for row in ARITHMETIC}
 """The functions for operators in generated code."""
-_COMPARISONS: dict[str, type[ast.cmpop]] = {
-    "equal": ast.Eq,
-    "greater": ast.Gt,
-    "greater_equal": ast.GtE,
-    "less": ast.Lt,
-    "less_equal": ast.LtE,
-    "not_equal": ast.NotEq,
-}
+_COMPARISONS: dict[str, type[ast.cmpop]] = {row.ops: getattr(ast, row.node) for row in COMPARISONS.values()}
 """The functions for comparisons there."""
 _CHOICES: dict[str, type[ast.boolop]] = {"both": ast.And, "either": ast.Or}
 """The functions for `and` and `or`."""

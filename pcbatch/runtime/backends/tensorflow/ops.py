@@ -45,10 +45,9 @@ from pcbatch.runtime.backends.tensorflow.iteration import (
     spread,
     unpacked,
 )
-from pcbatch.runtime.backends.tensorflow.list_search import count, in_order, position
 from pcbatch.runtime.backends.tensorflow.mapping import blank
 from pcbatch.runtime.backends.tensorflow.members import member
-from pcbatch.runtime.backends.tensorflow.membership import contains, lacks
+from pcbatch.runtime.backends.tensorflow.membership import contains, count, in_order, lacks, position
 from pcbatch.runtime.backends.tensorflow.op_interception import checking
 from pcbatch.runtime.backends.tensorflow.operators import (
     add,

@@ -10,8 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.dtypes import casts_into
-from pcbatch.ir.evaluation import mesh
-from pcbatch.ir.slices import Window
+from pcbatch.ir.slices import Window, mesh
 from pcbatch.runtime.backends.tensorflow import raw_ops
 
 

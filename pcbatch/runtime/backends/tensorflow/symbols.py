@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.tensorflow import (
-    custom_vectorised_ops,
-    gradients,
-    graphs,
-    private,
-    purity,
-    shape_arguments,
-)
+from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, gradients, graphs, private, purity
 from pcbatch.runtime.backends.tensorflow.op_interception import watch
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, ShapeError, is_of_keras, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.traces import placeholders
-from pcbatch.runtime.backends.tensorflow.weak import Weak, carrier
+from pcbatch.runtime.backends.tensorflow.weak import SizeError, Weak, carrier
 
 
 class Symbols:
@@ -40,7 +33,7 @@ class Symbols:
         """Draws of random numbers that nothing has used yet."""
 
     def _watch(self, kind: str, inputs: Sequence[tf.Tensor], attributes: Mapping[str, Any]) -> Sequence[tf.Tensor]:
-        self._is_suspect = self._is_suspect or kind in shape_arguments.PLACES or purity.is_suspect(kind)
+        self._is_suspect = self._is_suspect or kind in PLACES or purity.is_suspect(kind)
         return watch(kind, inputs, attributes)
 
     def symbol(self, type_: Type, *, own: bool = False) -> Any:
@@ -75,7 +68,7 @@ class Symbols:
             if self._draws:
                 purity.check_used(self._draws, found)
             self._draws += purity.check(made, found)
-            shape_arguments.check(made)
+            check_sizes(made)
         return found, bool(recorder.sites)
 
     def type_of(self, value: Any) -> Type | None:
@@ -134,3 +127,55 @@ class Symbols:
 def is_value(value: Any) -> bool:
     """Return whether `value` is a lane's, and no number of Python's."""
     return isinstance(value, Weak | tf.Tensor | tf.Variable | tf.IndexedSlices)
+
+
+# Numbers of a lane on which shapes depend: the dimensions of `tf.ones`, the axis of a sum.
+#
+# TensorFlow takes such numbers as tensors, so that a trace says nothing is wrong; all lanes at once have one shape.
+
+_REDUCTIONS = ("All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+PLACES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(_REDUCTIONS, (1,)),
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "OneHot", "Pad", "PadV2", "Reshape", "Tile", "TopKV2"), (1,)),
+    "Empty": (0,),
+    "Fill": (0,),
+    "LinSpace": (2,),
+    "MirrorPad": (1,),
+    "Range": (0, 1, 2),
+    "Transpose": (1,),
+}
+"""The inputs of operations that say which shape their outputs have."""
+_SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank"}
+"""Operations that know no more of their inputs than their shapes."""
+
+
+def check_sizes(made: Iterable[Any]) -> None:
+    """Raise SizeError where an operation takes a lane's number for a size of its outputs."""
+    for operation in made:
+        if operation.type in PLACES and not _is_known(operation):
+            for place in PLACES[operation.type]:
+                size = operation.inputs[place]
+                if tf.get_static_value(size) is None and _is_of_lane(size):
+                    raise SizeError("a number that differs from lane to lane is used as a size", size)
+
+
+def _is_known(operation: Any) -> bool:
+    """Return whether the shapes of an operation's results are known whatever its numbers are.
+
+    Of one dimension that is not given TensorFlow says what it must be, so that a lane's number is only checked against
+    that: XLA compiles no such check.
+    """
+    return operation.type != "Reshape" and all(output.shape.is_fully_defined() for output in operation.outputs)
+
+
+def _is_of_lane(size: tf.Tensor) -> bool:
+    """Return whether a tensor is computed from the elements of a symbol, and not from shapes alone."""
+    pending, seen = [size.op], set()
+    while pending:
+        operation = pending.pop()
+        if operation.type == "Placeholder":
+            return True
+        if id(operation) not in seen and operation.type not in _SHAPES_ONLY:
+            seen.add(id(operation))
+            pending += [each.op for each in operation.inputs]
+    return False

@@ -14,15 +14,7 @@ from pcbatch.runtime.backends.tensorflow import (
     raw_ops,
     scattering,
 )
-from pcbatch.runtime.backends.tensorflow.xla_cpu import (
-    counting,
-    gathering,
-    lane_lists,
-    ordering,
-    stacking,
-    writing,
-    zero_buffers,
-)
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, lane_arrays
 
 _from_dlpack = tf.experimental.dlpack.from_dlpack
 
@@ -39,7 +31,7 @@ class TensorFlowArrays:
         return raw_ops.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
 
     def made_apart(self, zeros: Sequence[tf.Tensor], count: tf.Tensor) -> list[tf.Tensor]:
-        return zero_buffers.made_apart(zeros, count)
+        return lane_arrays.made_apart(zeros, count)
 
     def constant(self, value: int) -> tf.Tensor:
         return raw_ops.constant(int(value))
@@ -102,10 +94,10 @@ class TensorFlowArrays:
     def where_each(
         self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        return ordering.in_succession(self.where, masks, new, old)
+        return lane_arrays.in_succession(self.where, masks, new, old)
 
     def once_there(self, mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
-        return ordering.once_there(mask, arrays)
+        return lane_arrays.once_there(mask, arrays)
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
@@ -116,7 +108,7 @@ class TensorFlowArrays:
         return scattering.compacted(mask, size)
 
     def listed(self, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return lane_lists.listed(mask)
+        return lane_arrays.listed(mask)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
@@ -152,10 +144,10 @@ class TensorFlowArrays:
         return raw_ops.select(mask, lanes, raw_ops.constant(count, lanes.dtype) if isinstance(count, int) else count)
 
     def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
-        return writing.with_row(array, place, row)
+        return lane_arrays.with_row(array, place, row)
 
     def with_rows(self, array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        return writing.with_rows(array, start, rows)
+        return lane_arrays.with_rows(array, start, rows)
 
     def rows_at(self, array: tf.Tensor, start: tf.Tensor, count: Any) -> tf.Tensor:
         return tf.slice(array, [start, *(0 for _ in array.shape[1:])], [count, *array.shape[1:]])
@@ -223,7 +215,7 @@ class TensorFlowArrays:
         return tf.cumsum(tf.cast(mask, tf.int32))
 
     def ranks(self, numbers: tf.Tensor) -> tf.Tensor:
-        return counting.ranks(numbers)
+        return lane_arrays.ranks(numbers)
 
     def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
@@ -245,10 +237,10 @@ class TensorFlowArrays:
         return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
 
     def tally(self, numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
-        return counting.tally(numbers, labels)
+        return lane_arrays.tally(numbers, labels)
 
     def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
-        return stacking.stack(scalars)
+        return lane_arrays.stack(scalars)
 
     def beside(self, vectors: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.stack(vectors, axis=-1)

@@ -24,7 +24,6 @@ from pcbatch.runtime.backends.tensorflow import (
     trace_cache,
     traces,
 )
-from pcbatch.runtime.backends.tensorflow import growing_lists as record_lists
 from pcbatch.runtime.backends.tensorflow.xla_cpu import block_guards
 from pcbatch.runtime.store.cache_session import Name
 
@@ -133,19 +132,19 @@ class TensorFlowControl:
         return end
 
     def no_records(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
-        return [record_lists.empty(dtype) for dtype, _ in specs]
+        return [empty(dtype) for dtype, _ in specs]
 
     def with_record(self, records: Sequence[tf.Tensor], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        return [record_lists.pushed(*each) for each in zip(records, arrays, strict=True)]
+        return [pushed(*each) for each in zip(records, arrays, strict=True)]
 
     def without_last(
         self, records: Sequence[tf.Tensor], specs: Sequence[Spec]
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        found = [record_lists.popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
+        found = [popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
         return [record for record, _ in found], [array for _, array in found]
 
     def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
-        return [record_lists.joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
+        return [joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
 
     def place(self) -> str:
         return "GPU" if graphs.on_gpu() else "CPU"
@@ -273,3 +272,34 @@ class TensorFlowControl:
 
     def explain(self, error: Exception) -> Explanation | None:
         return refusals.explain(error)
+
+
+_ANY_SHAPE = -1
+
+
+def empty(dtype: str) -> tf.Tensor:
+    """A list without entries."""
+    return tf.raw_ops.EmptyTensorList(element_shape=_ANY_SHAPE, max_num_elements=-1, element_dtype=tf.as_dtype(dtype))
+
+
+def pushed(record: tf.Tensor, array: tf.Tensor) -> tf.Tensor:
+    """The list with an array more at its end; the arrays in it are not copied."""
+    return tf.raw_ops.TensorListPushBack(input_handle=record, tensor=array)
+
+
+def popped(record: tf.Tensor, dtype: str, shape: tuple[int | None, ...]) -> tuple[tf.Tensor, tf.Tensor]:
+    """The list without its last entry, and that."""
+    rest, array = tf.raw_ops.TensorListPopBack(
+        input_handle=record, element_shape=_ANY_SHAPE, element_dtype=tf.as_dtype(dtype)
+    )
+    return rest, tf.ensure_shape(array, shape)
+
+
+def joined(record: tf.Tensor, dtype: str, shape: tuple[int | None, ...]) -> tf.Tensor:
+    """The entries as one array, the first at its beginning: their lengths along the first axis may differ."""
+    return tf.raw_ops.TensorListConcatV2(
+        input_handle=record,
+        element_dtype=tf.as_dtype(dtype),
+        element_shape=tf.constant([-1 if size is None else size for size in shape], tf.int32),
+        leading_dims=tf.zeros([0], tf.int64),
+    ).tensor

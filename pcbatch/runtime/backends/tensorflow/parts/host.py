@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.runtime.backends.tensorflow import arguments, gradients, private, ragged, structures, trace_type
+from pcbatch.runtime.backends.tensorflow import arguments, gradients, private, ragged, structures
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 
 
 class TensorFlowHost:
-    """See `host.Host`."""
+    """See `Host`."""
 
     def spelling(self, operation: str) -> str:
         return structures.spelling(operation)
@@ -66,7 +67,7 @@ class TensorFlowHost:
         return arguments.mapped(function, value)
 
     def as_argument(self, value: Any) -> Any:
-        return trace_type.IdentityTraceType(value)
+        return IdentityTraceType(value)
 
     def as_python(self, error: Exception) -> Exception:
         return arguments.as_python(error)
@@ -76,3 +77,43 @@ class TensorFlowHost:
 
     def wrap(self, value: Any, type_: Type) -> Any:
         return structures.wrap(value, type_)
+
+
+# Batched functions as arguments of a `tf.function`, or as defaults of these: their trace types.
+#
+# TensorFlow takes what has a `__wrapped__` for that: the body would be traced with the user's function of one example
+# in place of the batched one.
+
+
+class IdentityTraceType(tf.types.experimental.TraceType):  # type: ignore[misc]  # it has no types
+    """The type of one object alone; it does not keep it alive."""
+
+    def __init__(self, value: Any):
+        self._reference = weakref.ref(value)
+        self._hash = id(value)
+
+    def is_subtype_of(self, other: tf.types.experimental.TraceType) -> bool:
+        return bool(self == other)
+
+    def most_specific_common_supertype(
+        self, others: Sequence[tf.types.experimental.TraceType]
+    ) -> IdentityTraceType | None:
+        return self if all(self == other for other in others) else None
+
+    def placeholder_value(self, placeholder_context: Any) -> Any:
+        return self._reference()
+
+    def cast(self, value: Any, cast_context: Any) -> Any:
+        if value is not self._reference():
+            raise ValueError(f"{value!r} is not {self!r}")
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        value = self._reference()
+        return isinstance(other, IdentityTraceType) and value is not None and value is other.placeholder_value(None)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Itself({self._reference()!r})"

@@ -2,7 +2,7 @@
 
 No file outside of this folder imports from `tensorflow.python` or `tensorflow.compiler`, or reads an attribute of
 TensorFlow's that begins with an underscore. Where only speed or a clear message is lost with one, the rest works on;
-else whatever needs it raises PCB580. `probes/` has a check of each, and says what is lost.
+else whatever needs it raises PCB580. `tests/runtime/probes/` has a check of each, and says what is lost.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 from pcbatch.runtime.backends.tensorflow.rules.lane_after_lane import RefusedError as RefusedError
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
-from pcbatch.runtime.backends.tensorflow.xla_cpu import softplus, sums
+from pcbatch.runtime.backends.tensorflow.xla_cpu import products, softplus
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -237,7 +237,7 @@ class Conversion:
             if id(operation) in self.done:
                 return  # lane after lane, together with what its input could not be made without
         inputs = [self.found[id(tensor)] for tensor in operation.inputs]
-        total = sums.product(operation, inputs[0].t) if self.lane.is_native and inputs else None
+        total = products.product(operation, inputs[0].t) if self.lane.is_native and inputs else None
         if total is not None:
             self.give(operation.outputs[0], Converted(total, False))
             return

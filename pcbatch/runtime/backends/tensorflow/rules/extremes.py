@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, mlir_workarounds
-from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, aligned
+from pcbatch.runtime.backends.tensorflow import graphs
+from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, aligned, is_nan
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 Attribute = Callable[[str], Any]
@@ -27,7 +27,7 @@ Plain = Callable[..., Any]
 
 def nans(x: tf.Tensor) -> tf.Tensor:
     """`x` where it is NaN, 0 elsewhere."""
-    return tf.where(mlir_workarounds.is_nan(x), x, tf.zeros_like(x))
+    return tf.where(is_nan(x), x, tf.zeros_like(x))
 
 
 def of_segments(found: tf.Tensor, kind: str, data: tf.Tensor, ids: Any, count: Any) -> tf.Tensor:
@@ -47,7 +47,7 @@ def of_segments(found: tf.Tensor, kind: str, data: tf.Tensor, ids: Any, count: A
 def _reduction(reduce: Callable[..., tf.Tensor]) -> Plain:
     def plain(attribute: Attribute, x: tf.Tensor, axis: tf.Tensor) -> tf.Tensor:
         options = {"axis": axis, "keepdims": attribute("keep_dims")}
-        lost = tf.reduce_any(mlir_workarounds.is_nan(x), **options)
+        lost = tf.reduce_any(is_nan(x), **options)
         return tf.where(lost, tf.constant(np.nan, x.dtype), reduce(x, **options))
 
     return plain
@@ -55,7 +55,7 @@ def _reduction(reduce: Callable[..., tf.Tensor]) -> Plain:
 
 def _pair(extreme: Callable[..., tf.Tensor]) -> Plain:
     def plain(attribute: Attribute, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        return tf.where(mlir_workarounds.is_nan(x), x, tf.where(mlir_workarounds.is_nan(y), y, extreme(x, y)))
+        return tf.where(is_nan(x), x, tf.where(is_nan(y), y, extreme(x, y)))
 
     return plain
 
@@ -66,7 +66,7 @@ def _clip(attribute: Attribute, x: tf.Tensor, low: tf.Tensor, high: tf.Tensor) -
 
 def _place(where: Callable[..., tf.Tensor], worst: float) -> Plain:
     def plain(attribute: Attribute, x: tf.Tensor, axis: tf.Tensor) -> tf.Tensor:
-        numbers = tf.where(mlir_workarounds.is_nan(x), tf.constant(worst, x.dtype), x)
+        numbers = tf.where(is_nan(x), tf.constant(worst, x.dtype), x)
         return where(numbers, axis=axis, output_type=attribute("output_type"))
 
     return plain
@@ -81,7 +81,7 @@ def _top_k(attribute: Attribute, x: tf.Tensor, count: tf.Tensor) -> tuple[tf.Ten
     whole = tf.int64 if wide.dtype == tf.float64 else tf.int32
     bits = tf.bitcast(tf.where(tf.equal(wide, 0), tf.zeros_like(wide), wide), whole)
     order = tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, tf.constant(whole.max, whole)), bits)
-    order = tf.where(mlir_workarounds.is_nan(wide), tf.constant(whole.max, whole), order)
+    order = tf.where(is_nan(wide), tf.constant(whole.max, whole), order)
     options = {name: attribute(name) for name in ("sorted", "index_type")}
     _, places = tf.raw_ops.TopKV2(input=order, k=count, **options)
     return tf.gather(x, places, batch_dims=x.shape.rank - 1), places

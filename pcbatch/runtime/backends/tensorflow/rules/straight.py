@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, mlir_workarounds, private, raw_ops
+from pcbatch.runtime.backends.tensorflow import graphs, private, raw_ops
 from pcbatch.runtime.backends.tensorflow.rules import powers
-from pcbatch.runtime.backends.tensorflow.rules.family import aligned
-from pcbatch.runtime.backends.tensorflow.xla_cpu import sums
+from pcbatch.runtime.backends.tensorflow.rules.family import INSTEAD, aligned
+from pcbatch.runtime.backends.tensorflow.xla_cpu import products
 
 ELEMENTWISE = frozenset(
     (
@@ -77,8 +77,8 @@ def _is_array(value: Converted) -> bool:
 
 def _made(operation: Any, inputs: Sequence[tf.Tensor], **changes: Any) -> Sequence[tf.Tensor]:
     """Make the operation with other inputs and with `changes` of its attributes."""
-    if operation.type in mlir_workarounds.INSTEAD and graphs.in_outer_xla():
-        return [mlir_workarounds.INSTEAD[operation.type](*inputs)]
+    if operation.type in INSTEAD and graphs.in_outer_xla():
+        return [INSTEAD[operation.type](*inputs)]
     if powers.is_whole(operation):
         return [powers.power(*inputs)]
     dtypes = [output.dtype for output in operation.outputs]
@@ -116,7 +116,7 @@ def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     axes = tf.get_static_value(operation.inputs[1])
     if axes is None or _varies(inputs[1:]):
         return None
-    total = sums.of_rows(operation, inputs[0].t)
+    total = products.of_rows(operation, inputs[0].t)
     if total is not None:
         return total
     return _made(operation, [inputs[0].t, tf.constant(axes + (axes >= 0), operation.inputs[1].dtype)])[0]

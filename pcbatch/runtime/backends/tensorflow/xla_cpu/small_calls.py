@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops, xla_cpu
-from pcbatch.runtime.backends.tensorflow.stablehlo import type_of
+from pcbatch.runtime.backends.tensorflow.handlers import type_of
 
 _numbers = itertools.count()
 

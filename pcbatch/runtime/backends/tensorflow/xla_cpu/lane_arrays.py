@@ -1,0 +1,207 @@
+"""The state's arrays as XLA's CPU compiler handles them best: counts and lists of lanes, order of writes, zeros."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from pcbatch.runtime.backends.tensorflow import branches, graphs, private, raw_ops, scattering, single, xla_cpu
+from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
+from pcbatch.runtime.costs.device import CPU
+
+# Counts of the lanes that wait at each label, such that XLA's CPU compiler makes the fewest kernels of them.
+#
+# A plain sum over lanes becomes three kernels, each some 15 ms to compile, for XLA sums in two stages; a product with a
+# vector of ones becomes one, which is no slower. A sum by segments is five, but goes over many lanes once for all
+# labels.
+
+COUNTS = 8
+"""Number of partial counts of each label, for the lanes in turn: to add to one, the CPU waits for the last addition."""
+
+
+def tally(numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
+    """See `arrays.Arrays.tally`."""
+    lanes, count = numbers.shape[0], len(labels)
+    if labels == range(count) and (lanes is None or lanes * count > CPU.tallied or not xla_cpu.applies()):
+        found = tf.where((numbers >= 0) & (numbers < count), numbers, count)
+        if lanes is None or not xla_cpu.applies():
+            return tf.math.unsorted_segment_sum(tf.ones_like(numbers), found, count + 1)[:count]
+        rows = raw_ops.once(("row of a count", lanes, count), lambda: tf.range(lanes) % COUNTS * (count + 1))
+        counts = tf.math.unsorted_segment_sum(tf.ones_like(numbers), found + rows, COUNTS * (count + 1))
+        return tf.reduce_sum(tf.reshape(counts, [COUNTS, count + 1]), axis=0)[:count]
+    hits = raw_ops.cast(raw_ops.equal(raw_ops.constant(tuple((label,) for label in labels)), numbers), tf.int32)
+    if not xla_cpu.applies():
+        return tf.reduce_sum(hits, axis=1)
+    if lanes is None:
+        return tf.linalg.matvec(hits, tf.ones_like(numbers))
+    ones = raw_ops.once(("column of ones", lanes), lambda: tf.ones([lanes, 1], tf.int32))
+    return raw_ops.reshape(raw_ops.product(hits, ones), (count,))
+
+
+def ranks(numbers: tf.Tensor) -> tf.Tensor:
+    """See `arrays.Arrays.ranks`."""
+    count = numbers.shape[0]
+    before = raw_ops.once(("before", count), lambda: tf.constant(np.tri(count, k=-1, dtype=np.int32)))
+    same = tf.cast(numbers[:, tf.newaxis] == numbers, tf.int32) * before
+    if not xla_cpu.applies():
+        return tf.reduce_sum(same, axis=1)
+    ones = raw_ops.once(("column of ones", count), lambda: tf.ones([count, 1], tf.int32))
+    return raw_ops.reshape(raw_ops.product(same, ones), (count,))
+
+
+# The list of lanes that take part, as XLA's CPU compiler makes one kernel of it.
+#
+# By sums and a scatter it is some fifteen small kernels, 3 us for 64 lanes and 46 for 4096, in each run of a block that
+# gathers its lanes. One function (`small_calls`) that goes through the lanes takes 0.1 and 5 us.
+
+
+def listed(mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """See `arrays.Arrays.listed`."""
+    lanes = mask.shape[0]
+    if not lanes or not xla_cpu.applies() or not small_calls.are_made():
+        return scattering.compacted(mask, tf.shape(mask)[0] if lanes is None else lanes), count(mask)
+    (found,) = small_calls.call(lambda given: [_in_turn(given)], [mask])
+    return found[:lanes], found[lanes]
+
+
+def count(mask: tf.Tensor) -> tf.Tensor:
+    """Count the lanes at which `mask` holds."""
+    return tf.reduce_sum(tf.cast(mask, tf.int32))
+
+
+def _in_turn(mask: tf.Tensor) -> tf.Tensor:
+    """int32 `[lanes + 1]`: the lanes of `mask`, and last how many these are."""
+    lanes = mask.shape[0]
+
+    def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
+        lane, so_far, found = carried
+        found = single.with_element(found, [so_far], lane)  # if it takes no part, the next one is written over it
+        here = raw_ops.cast(single.element(mask, [lane]), tf.int32)
+        return [raw_ops.add(lane, raw_ops.constant(1)), raw_ops.add(so_far, here), found]
+
+    nothing, room = raw_ops.constant(0), tf.zeros([lanes + 1], tf.int32)
+    _, so_far, found = branches.loop(
+        lambda carried: raw_ops.less(carried[0], raw_ops.constant(lanes)), turn, [nothing, nothing, room]
+    )
+    return single.with_element(found, [raw_ops.constant(lanes)], so_far)
+
+
+# The order imposed on XLA's CPU compiler: short work in one thread, and reads before writes.
+#
+# Of kernels that could run at once it hands half to another thread as soon as there are more than eight. The last
+# kernels of a block, which write a variable each, all become ready together. Where they are short the other thread
+# costs more than it helps: the arrays move from core to core, and a thread that looks for work slows down its neighbour
+# (sampler, 64 lanes of 100 numbers: 1.4 s of CPU time instead of 0.9, 5% of the wall time). So of such writes every few
+# wait for one before, by a condition that always holds, which XLA cannot know.
+
+
+def in_succession(
+    where: Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor],
+    masks: Sequence[tf.Tensor],
+    new: Sequence[tf.Tensor],
+    old: Sequence[tf.Tensor],
+) -> list[tf.Tensor]:
+    """`where(mask, new, old)` for each, one after the other where that is faster."""
+    if not xla_cpu.applies() or len(old) <= CPU.written_at_once or not all(map(_is_short, old)):
+        return [where(*each) for each in zip(masks, new, old, strict=True)]
+    found: list[tf.Tensor] = []
+    each = [*zip(masks, new, old, strict=True)]
+    for first in range(0, len(each), CPU.written_at_once):
+        some = each[first : first + CPU.written_at_once]
+        if found:
+            is_there = _always(found[-1])
+            some = [(raw_ops.both(mask, is_there), value, before) for mask, value, before in some]
+        found += [where(*one) for one in some]
+    return found
+
+
+def once_there(mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
+    """`mask`, bool `[rows]`, once all of `arrays`, `[rows, ..]`, are there.
+
+    XLA writes rows of an array in place, if all that reads what was there before comes first for a reason: else it
+    copies the whole array, twice for each run of a block (64 tokens of 256 numbers for each of 256 lanes: 0.9 ms).
+    """
+    if not xla_cpu.applies():
+        return mask
+    for array in arrays:
+        if 0 not in array.shape:
+            mask = raw_ops.both(mask, _always(array))
+    return mask
+
+
+def _is_short(array: tf.Tensor) -> bool:
+    return 0 < graphs.bytes_of(array) <= CPU.short_write
+
+
+def _always(array: tf.Tensor) -> tf.Tensor:
+    """True for every lane, once `array` (`[lanes, ..]`) is there: no integer's minimum with 0 is above 0."""
+    matrix = (-1, math.prod(array.shape[1:]))
+    first = array if array.shape.rank == 1 else raw_ops.first_column(raw_ops.reshape(array, matrix))
+    if first.dtype.is_floating:
+        first = raw_ops.bitcast(first, {2: tf.int16, 4: tf.int32, 8: tf.int64}[first.dtype.size])
+    nothing = raw_ops.constant(0)
+    return raw_ops.at_most(raw_ops.minimum(raw_ops.cast(first, tf.int32), nothing), nothing)
+
+
+# Scalars as one vector: XLA's CPU compiler fuses no concatenation of many arrays, each becomes a kernel of its own.
+#
+# A chain of selections, one for each scalar, is fused with what makes them and what reads the vector.
+
+FUSED = 8
+"""Number of arrays whose concatenation XLA's CPU compiler still fuses: a constant of its source."""
+
+
+def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:
+    """`scalars` as a vector."""
+    if len(scalars) <= FUSED or not xla_cpu.applies():
+        return tf.stack(scalars)
+    places, (result, *others) = raw_ops.numbers(len(scalars)), scalars
+    for place, scalar in enumerate(others, 1):
+        result = raw_ops.select(raw_ops.less(places, raw_ops.constant(place)), result, scalar)
+    return result
+
+
+def with_row(array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+    """`array` with `array[place] = row`."""
+    if 0 in row.shape:
+        return array
+    update = private.update_slice()
+    if update is not None and xla_cpu.applies():
+        return update(array, row[None], tf.stack([place, *(0 for _ in row.shape)]))
+    return tf.tensor_scatter_nd_update(array, [[place]], row[None])
+
+
+def with_rows(array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    """`array` with `array[start:start + n] = rows`."""
+    if 0 in rows.shape[1:]:  # TensorFlow refuses to write nothing
+        return array
+    update = private.update_slice()
+    if update is not None and xla_cpu.applies():
+        return update(array, rows, tf.stack([start, *(0 for _ in rows.shape[1:])]))
+    places = start + tf.range(tf.shape(rows)[0])
+    return tf.tensor_scatter_nd_update(array, places[:, None], rows)
+
+
+# Zeros that a program is to write on, each array made by itself.
+#
+# Of equal arrays XLA makes one, and copies it for each loop that writes on it: that reads and writes as many bytes as
+# are made. So each array of some size is filled with a zero of its own, which hangs on a number that nobody knows
+# before the program runs. (A taped run of 64 small TreeLSTMs begins with 16 such arrays, of up to a megabyte each: it
+# takes 0.93 of the CPU time so, a training step 0.94.)
+
+
+def made_apart(zeros: Sequence[tf.Tensor], count: tf.Tensor) -> list[tf.Tensor]:
+    """Arrays that are all `zeros`, the larger ones not known to be equal; `count` is an int32 scalar, at least 0."""
+    if not xla_cpu.applies():
+        return [*zeros]
+    found = []
+    for number, array in enumerate(zeros):
+        if graphs.bytes_of(array) < CPU.copied:
+            found.append(array)
+            continue
+        never = raw_ops.less(count, raw_ops.constant(-1 - number))
+        found.append(tf.fill(tf.shape(array), tf.cast(never, array.dtype)))
+    return found

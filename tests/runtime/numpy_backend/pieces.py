@@ -1,0 +1,195 @@
+"""Pieces in a Python loop over the lanes; see `backends.pieces`.
+
+A piece sees NumPy's scalars and arrays, and plain Python numbers for weak ones, which take the dtype of what they meet
+by NumPy's own rule. So its operations must be ones that these values know: operators, NumPy's functions, `ops`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from pcbatch.errors import PieceRefusalError, Span
+from pcbatch.ir import values
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.slices import mesh
+from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
+from pcbatch.runtime.backends.pieces import (
+    BatchSensitivity,
+    Hlo,
+    Kernels,
+    Leaves,
+    Linear,
+    Note,
+    Signature,
+    Symbols,
+    Wanted,
+)
+from tests.runtime.numpy_backend import structures
+from tests.runtime.numpy_backend.recorder import recording
+
+
+class NumPyPieces:
+    """See `pieces.Pieces`."""
+
+    ops_module = "tests.runtime.numpy_backend.ops"
+
+    def equivalent(self, function: Any) -> str | None:
+        return None  # Python's and NumPy's functions take NumPy's values
+
+    def symbols(self, tapes: bool) -> Symbols:
+        return NumPySymbols()
+
+    def failure(self, error: Exception, handed: bool = False) -> tuple[str, str, str]:
+        if isinstance(error, PieceRefusalError):
+            return error.code, error.message, error.help
+        return "PCB401", f"{type(error).__name__}: {error}", ""
+
+    def is_size(self, error: Exception) -> bool:
+        return False  # numbers have values here, ones
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
+        """Return the result types of the piece for ones: types that depend on values are not found out."""
+        operands = [_ones(type_) for type_ in (*reads, *shared)]
+        outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
+        return tuple(map(structures.type_of, outputs))
+
+    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
+        """Return all declared sites: only runs can tell which ones it checks on such types."""
+        return frozenset(piece.sites)
+
+    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
+        """Return the number of elements that it reads, times its lines: their contents are ignored."""
+        read = sum(math.prod(leaf.shape) for type_ in (*reads, *shared) for leaf in leaf_types(type_))
+        return float(read * max(len(piece.spans), 1))
+
+    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
+        """The same of every line."""
+        return tuple(self.cost(piece, reads, shared) / len(piece.spans) for _ in piece.spans)
+
+    # -- running it ----------------------------------------------------------------------------------------------------
+
+    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
+        return BatchSensitivity(rounds=False, shares=False)  # a row is computed alone
+
+    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
+        cost = self.cost(piece, reads, shared)
+        return Kernels(cost, cost)
+
+    def vectorize(
+        self,
+        piece: Piece,
+        signature: Signature,
+        reads: Sequence[Leaves],
+        shared: Sequence[Leaves],
+        lanes: Any,
+        taking_part: Any = None,
+        note: Note | None = None,
+    ) -> tuple[list[list[Any]], Any | None]:
+        same = [*map(_packed, signature.shared, shared)]
+        rows: list[list[Any]] = []
+        site = np.zeros(lanes, np.int32)
+        with np.errstate(all="ignore"):  # lanes that take no part compute with whatever they hold
+            for lane in range(lanes):
+                operands = [
+                    _packed(type_, [leaf[lane] for leaf in leaves])
+                    for type_, leaves in zip(signature.reads, reads, strict=True)
+                ]
+                outputs, site[lane] = self.evaluate(piece, operands, same)
+                written = zip(outputs, signature.writes, strict=True)
+                rows.append([leaf for output, type_ in written for leaf in structures.leaves(output, type_)])
+        columns = iter(zip(*rows, strict=True)) if rows else itertools.repeat(())
+        found = [
+            [np.array(next(columns), leaf.dtype).reshape(lanes, *leaf.shape) for leaf in leaf_types(type_)]
+            for type_ in signature.writes
+        ]
+        return found, site if piece.sites else None
+
+    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
+        return []  # nobody sees what Python reads
+
+    def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
+        raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
+
+    def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
+        raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
+
+    def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def trace_ahead(self, given: Iterable[tuple[Piece, Signature, str]]) -> None:
+        pass
+
+    def described(self, piece: Piece, signature: Signature) -> str | None:
+        return None
+
+    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
+        return []
+
+    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+        return [() for _ in pieces]
+
+    def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
+        return None
+
+    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
+        return False  # it would be one of Python's, which no one can see
+
+    def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        with recording() as recorder:
+            outputs = piece.compiled(*reads, *shared)
+        if not recorder.sites <= set(piece.sites):
+            raise ValueError(f"a piece checks {recorder.sites}, but declares {piece.sites}")
+        return outputs, recorder.first
+
+    def store_element(self, array: Any, indices: Any, value: Any) -> Any:
+        stored = np.array(array)
+        stored[mesh(indices if isinstance(indices, tuple) else (indices,))] = value
+        return stored
+
+
+class NumPySymbols:
+    """Symbols as arrays of ones: types that depend on values are not found out."""
+
+    def symbol(self, type_: Type, *, own: bool = False) -> Any:
+        return _ones(type_)
+
+    def called(self, make: Callable[[], Any]) -> tuple[Any, bool]:
+        with recording() as recorder:
+            found = make()
+        return found, bool(recorder.sites)
+
+    def type_of(self, value: Any) -> Type | None:
+        return structures.type_of(value) if isinstance(value, np.ndarray | np.generic | int | float) else None
+
+    def why_part(self, value: Any) -> Exception | None:
+        return None
+
+    def is_written(self, value: Any) -> bool:
+        return False
+
+    def made_of(self, values: Sequence[Any], given: Sequence[Any]) -> Hashable:
+        arrays = [np.asarray(each) for each in values]
+        return tuple((each.dtype.str, each.shape, each.tobytes()) for each in arrays)
+
+    def entered(self, manager: Any) -> AbstractContextManager[Any]:
+        found: AbstractContextManager[Any] = manager
+        return found
+
+
+def _ones(type_: Type) -> Any:
+    return _packed(type_, [np.ones(leaf.shape, leaf.dtype)[()] for leaf in leaf_types(type_)])
+
+
+def _packed(type_: Type, leaves: Leaves) -> Any:
+    """The value that a piece sees."""
+    return structures.wrap(values.pack(type_, leaves), type_)
