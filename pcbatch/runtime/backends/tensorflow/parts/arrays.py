@@ -11,6 +11,7 @@ import tensorflow as tf
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import (
     padding,
+    private,
     raw_ops,
     scattering,
 )
@@ -24,7 +25,7 @@ from pcbatch.runtime.backends.tensorflow.xla_cpu import (
     zero_buffers,
 )
 
-_from_dlpack = tf.experimental.dlpack.from_dlpack
+_from_dlpack = private.from_dlpack()
 
 
 class TensorFlowArrays:
