@@ -100,7 +100,7 @@ def test_short_runs_are_known_by_lanes_that_have_run(lanes):
     assert 4 < cost.short <= multithreading.TRUSTED * 4  # more would be short, but nobody has seen these
     for _ in range(9):
         ran(lanes(lambda lane: 1e-6), 1000, cost)
-    assert 0.9 < cost.short * 1e-6 / multithreading.SHORT_SECONDS < 1.1
+    assert 0.9 < cost.short * 1e-6 / multithreading.short_seconds() < 1.1
     cost.doubt()
     assert not cost.short
     ran(lanes(lambda lane: 1e-6), 1000, cost)

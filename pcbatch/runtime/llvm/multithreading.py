@@ -22,8 +22,8 @@ MOST_PARTS = 256
 ordered by their costs, and the last part is the dearest."""
 MANY = 2**31
 """A number of lanes that no run reaches."""
-SHORT_SECONDS = CPU.native_split / 8
-"""The seconds up to which a run is short: it is then made without a look at the thread's clock."""
+SHORT = 0.125
+"""The part of `CPU.native_split` up to which a run is short: it is then made without a look at the thread's clock."""
 TRUSTED = 16
 """The cost of a lane holds for so many times the lanes that it was measured on; beyond them it is measured again."""
 
@@ -31,6 +31,11 @@ TRUSTED = 16
 def available() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def short_seconds() -> float:
+    """The seconds up to which a run is short."""
+    return SHORT * CPU.native_split
 
 
 @functools.cache
@@ -60,7 +65,7 @@ class LaneCost:
     def note(self, lanes: int, seconds: float) -> None:
         """A run of so many lanes has taken so many CPU seconds."""
         self._lanes, self._seconds = self._lanes / 2 + lanes, self._seconds / 2 + seconds
-        fit = SHORT_SECONDS / one if (one := self.of(1)) else MANY
+        fit = short_seconds() / one if (one := self.of(1)) else MANY
         self.short = int(min(fit, TRUSTED * self._lanes, MANY))
 
     def doubt(self) -> None:

@@ -26,7 +26,7 @@ from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import MachineCode, StoredCode
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces, address
-from pcbatch.runtime.llvm.multithreading import SHORT_SECONDS, LaneCost, Part
+from pcbatch.runtime.llvm.multithreading import LaneCost, Part, short_seconds
 from pcbatch.runtime.llvm.ptx import ptx
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
@@ -254,7 +254,7 @@ class Ready(CheckedRun):
     """Runs of so many lanes in this thread, as long as they are short; all others are an affair of `run`."""
 
     def __init__(self, code: NativeCode, enter: Entry, lanes: int, cost: LaneCost, run: Run, outcome: Ended):
-        outputs, spaces = code.interface.outputs(lanes), code.workspaces
+        outputs, spaces, long = code.interface.outputs(lanes), code.workspaces, short_seconds()
         size, is_alone, put_back, uint8 = outputs.bytes + ALIGNED, lanes == 1, spaces.put_back, np.dtype(np.uint8)
         views = [(*outputs.arrays[place], outputs.offsets[place]) for place in code.interface.result_places]
 
@@ -266,7 +266,7 @@ class Ready(CheckedRun):
                 start = enter(given, memory, space.words_address)
             finally:
                 put_back(space)
-            if perf_counter() - began > SHORT_SECONDS:
+            if perf_counter() - began > long:
                 cost.doubt()
             if start >= ALIGNED:
                 return Finished(None, lambda: outcome(Written(outputs, memory, start - ALIGNED, True), given, lanes))
