@@ -22,7 +22,7 @@ from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.guards import CaptureGuards
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.outcome import Finished
+from pcbatch.runtime.machine.outcome import CheckedRun, Finished
 from pcbatch.runtime.machine.outcome import Run as ReadyRun
 from pcbatch.runtime.report.results import Packer, packers
 
@@ -43,6 +43,9 @@ class Plan:
     """The run that is ready; None where a tape watches, which may ask for gradients."""
     packers: Mapping[str, Packer]
     """The values that callers get of the leaves of results, by the option `output`."""
+    checked: Callable[[tuple[Any, ...]], Finished | None] | None
+    """A run on the arguments as they come, which looks at them itself: where they are NumPy's arrays, and all that the
+    program takes. No tape watches these, and results have no home but the backend's. See `CheckedRun`."""
 
     @classmethod
     def of(
@@ -71,12 +74,18 @@ class Plan:
             return replace(before, look=look, taken=how)
         ready = None if is_watched else pipeline.machine.ready([_made(every, each) for each in taken], lanes)
         known = packers(pipeline.table, backend, is_numpys=is_numpys, is_watched=is_watched)
-        return cls(pipeline, look, how, lanes, ready, known)
+        is_alone = is_plain and not captured.leaves and all(type(each) is np.ndarray for each in given)
+        checked = ready.checked if is_alone and isinstance(ready, CheckedRun) else None
+        return cls(pipeline, look, how, lanes, ready, known, checked)
 
     @property
     def table(self) -> Program:
         """The program."""
         return self.pipeline.table
+
+    def run_checked(self, args: tuple[Any, ...]) -> Finished | None:
+        """Run with arguments of whatever kind; return None where it takes a closer look at them, or at the program."""
+        return None if self.checked is None or self.look.leaves() is None else self.checked(args)
 
     def run(self, given: Sequence[Any]) -> Finished | None:
         """Run with these leaves of arguments; return None where the program may be another one by now."""

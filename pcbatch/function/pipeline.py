@@ -187,18 +187,16 @@ class Pipeline:
             forked = [number for number in self._groups if number not in losses]
             if forked:
                 return self._passed(forked)
-        return self._passed((), self._deferring if self.options.may_defer else ())
+        return self._deferring(self._passed((), None)) if self.options.may_defer else self._passed(())
 
-    @property
-    def _deferring(self) -> Collection[int] | None:
-        """The blocks of loops with a part that pays to be put off; None if all that can be."""
-        program = self._passed((), None)
+    def _deferring(self, program: machine.Program) -> machine.Program:
+        """The program that puts off, of all that this one does, what pays."""
         found = [block for block in program.blocks if block.deferred is not None]
         if not found:
-            return ()
+            return program
         costs = block_costs(emit(program, self.environment).load(), self.environment.backend)
         numbers = [block.deferred.of for block in found if block.deferred is not None and pays(program, costs, block)]
-        return None if len(numbers) == len(found) else numbers
+        return program if len(numbers) == len(found) else self._passed((), numbers)
 
     @cached_property
     def _forkable(self) -> machine.Program:

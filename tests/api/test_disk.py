@@ -12,6 +12,7 @@ import json
 import linecache
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,10 @@ import pcbatch
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.definitions import portable
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
-from pcbatch.runtime.store import cache_session, executables, record_format
-from pcbatch.runtime.store.folder import Folder
+from pcbatch.runtime.llvm import compiler
+from pcbatch.runtime.llvm.translation import Translation
+from pcbatch.runtime.store import cache_session, environment, executables, record_format
+from pcbatch.runtime.store.folder import Entry, Folder
 
 ROOT = Path(__file__).parent.parent.parent
 numbers = itertools.count()
@@ -130,6 +133,61 @@ def swings(n, x):
         n = n - 1
     return x
 """
+
+
+def test_no_call_waits_until_its_program_is_written(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, put = threading.Event(), Entry.put_program
+
+    def slow(entry: Entry, parts: Any) -> None:
+        assert written.wait(60)
+        put(entry, parts)
+
+    monkeypatch.setattr(Entry, "put_program", slow)
+    checked(loaded(tmp_path, POWERS).powers, N, X)
+    (writing,) = [each for each in threading.enumerate() if each.name == "pcbatch-cache"]
+    assert not writing.daemon, "Python waits for it before it ends"
+    written.set()
+    again = loaded(tmp_path, POWERS).powers
+    checked(again, N, X)
+    assert found(again) == (1, 0), "a process finds what it has just kept"
+
+
+def test_a_call_with_a_cache_makes_no_native_code_again(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it lower pieces to XLA's text, or read the files of pcbatch."""
+    checked(loaded(tmp_path, POWERS).powers, N, X)
+    calls: list[str] = []
+    for owner, name in ((compiler, "object_code"), (Translation, "function")):
+        monkeypatch.setattr(owner, name, lambda *_, name=name: calls.append(name))
+    monkeypatch.setattr(Path, "read_bytes", lambda path: calls.append(str(path)))
+    cache_session.current()._folder = None  # type: ignore[union-attr]
+    again = loaded(tmp_path, POWERS).powers
+    again.run(N, X)
+    assert found(again) == (1, 0)
+    assert not calls
+
+
+def test_a_file_that_is_written_again_makes_another_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "room"
+    inner.mkdir()
+    (inner / "module.py").write_text("one = 1")
+    monkeypatch.setattr(environment, "OWN", str(tmp_path))
+    digests = [environment.digest()]
+    (inner / "notes.txt").write_text("nothing that runs")
+    assert environment.digest() == digests[0]
+    os.utime(inner / "module.py", ns=(0, 5))
+    digests.append(environment.digest())
+    (inner / "module.py").write_text("one = 11")
+    os.utime(inner / "module.py", ns=(0, 5))
+    digests.append(environment.digest())
+    (inner / "module.py").rename(inner / "other.py")
+    digests.append(environment.digest())
+    assert len({*digests}) == 4
 
 
 def test_native_gradients_are_found_again(tmp_path: Path, folder: Path) -> None:

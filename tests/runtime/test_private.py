@@ -62,7 +62,7 @@ def test_the_help_names_the_versions_of_the_project():
 
 
 def test_all_parts_are_found():
-    assert len(PATHS) == 22
+    assert len(PATHS) == 23
     assert all(lookup.find(path) is not None for path in PATHS)
 
 
@@ -105,6 +105,7 @@ LONGER = {
         instead(lookup.EXECUTE_NOW, lambda handle, device, name, inputs: None),  # of other parameters
         instead(lookup.EXECUTE, OTHERS),
     ],
+    "tensors in memory of one's own": [instead(lookup.FROM_DLPACK, None)],
     "dtypes and shapes of tensors": [
         attribute(private, "spec", slow_spec),
         attribute(private, "specs", lambda tensors: tuple(map(slow_spec, tensors))),

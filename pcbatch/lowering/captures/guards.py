@@ -225,7 +225,7 @@ class Guards:
     def hold(self) -> bool:
         """Return whether all that was read is as it was."""
         if self._glance.is_same():
-            return all(guard.holds() for guard in self._others)
+            return not self._others or all(guard.holds() for guard in self._others)
         return all(guard.holds() for guard in self._known.values())
 
     def values(self) -> list[Any]:

@@ -15,7 +15,10 @@ import llvmlite.binding as llvm
 from pcbatch.runtime.llvm import vector_library
 from pcbatch.runtime.llvm.interface import LANES, NAME
 
-PYTHON = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyErr_SetInterrupt")
+PYTHON = (
+    *("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyErr_SetInterrupt"),
+    *("PyErr_Occurred", "PyLong_AsSsize_t", "PyLong_FromSsize_t"),
+)
 """The functions of Python that compiled code calls."""
 LARGE, HUGE = 200_000, 1_000_000
 """Bytes of text beyond which LLVM optimises less: the full effort grows faster than programs do."""
@@ -62,14 +65,16 @@ def _machine(level: int) -> Any:
     return target.create_target_machine(opt=level, cpu=cpu, features=features, jit=True)
 
 
-def optimized(text: str) -> tuple[Any, Any]:
-    """A module of this text after LLVM's passes, and the target that it is for."""
+def optimized(text: str, level: int | None = None) -> tuple[Any, Any]:
+    """A module of this text after LLVM's passes of a `level`, and the target that it is for."""
     _prepared()
-    level = _level(text)
+    if level is None:
+        level = _level(text)
     machine = _machine(level)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
-    _run_passes(module, machine, level, vectors=level > 1)
+    if level:
+        _run_passes(module, machine, level, vectors=level > 1)
     return module, machine
 
 
@@ -111,10 +116,10 @@ def assembly(text: str, target: Any, triple: str, cpu: str, features: str, libra
         return found
 
 
-def object_code(text: str) -> bytes:
-    """The machine code of a module of this text, as an object file."""
+def object_code(text: str, level: int | None = None) -> bytes:
+    """The machine code of a module of this text, as an object file; of the `level` that its size asks for, else."""
     with _lock:
-        module, machine = optimized(text)
+        module, machine = optimized(text, level)
         found: bytes = machine.emit_object(module)
     return found
 
@@ -131,6 +136,8 @@ class Loaded:
     """The functions of an object file, which live as long as this does."""
 
     call: Callable[..., None]
+    run: int
+    """The address of that."""
     lanes: int
     """The address of that that runs without Python."""
     engine: Any
@@ -139,7 +146,7 @@ class Loaded:
 def loaded(code: bytes) -> Loaded:
     """The functions `run` and `lanes` of machine code."""
     (run, lanes), engine = addresses(code, (NAME, LANES))
-    return Loaded(ctypes.PYFUNCTYPE(None, ctypes.c_size_t)(run), lanes, engine)
+    return Loaded(ctypes.PYFUNCTYPE(None, ctypes.c_size_t)(run), run, lanes, engine)
 
 
 def addresses(code: bytes, names: Sequence[str]) -> tuple[list[int], Any]:

@@ -49,7 +49,7 @@ class StoredCode:
         """Keep code that was not found."""
         if self._store is not None and self._entry is not None:
             header = json.dumps({"arena_bytes": code.arena_bytes}).encode()
-            self._store.trying(partial(self._entry.put_program, [header, code.object_file]))
+            self._store.later(partial(self._entry.put_program, [header, code.object_file]))
 
 
 def _read(entry: Entry) -> MachineCode | None:

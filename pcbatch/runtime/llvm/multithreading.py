@@ -7,7 +7,7 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from time import perf_counter, thread_time
+from time import thread_time
 
 from pcbatch.runtime.costs.device import CPU
 
@@ -23,7 +23,7 @@ ordered by their costs, and the last part is the dearest."""
 MANY = 2**31
 """A number of lanes that no run reaches."""
 SHORT = 0.125
-"""The part of `CPU.native_split` up to which a call is short."""
+"""The part of `CPU.native_split` up to which a run is short: it is then made without a look at the thread's clock."""
 TRUSTED = 16
 """The cost of a lane holds for so many times the lanes that it was measured on; beyond them it is measured again."""
 
@@ -31,6 +31,11 @@ TRUSTED = 16
 def available() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def short_seconds() -> float:
+    """The seconds up to which a run is short."""
+    return SHORT * CPU.native_split
 
 
 @functools.cache
@@ -46,7 +51,7 @@ class LaneCost:
     """The CPU seconds of a lane, in the mean over the lanes of late: with each run those before count half as much.
 
     Other programs on the same cores do not make a lane dearer. The thread's own clock takes 1 us to read, the wall's
-    0.1, so this one serves where it says that a call was short: then nothing held it up for long.
+    0.1, so this one serves where runs are `short`: as long as it says so, nothing has held them up for long.
     """
 
     def __init__(self, least: int = 1) -> None:
@@ -54,22 +59,24 @@ class LaneCost:
         """The fewest lanes of a part, as long as each core has one. Groups take other lanes where some have ended, so
         they want many to take."""
         self._lanes = self._seconds = 0.0
-        self._is_short = False
+        self.short = 0
+        """The number of lanes up to which a run is known to be short."""
 
     def note(self, lanes: int, seconds: float) -> None:
         """A run of so many lanes has taken so many CPU seconds."""
         self._lanes, self._seconds = self._lanes / 2 + lanes, self._seconds / 2 + seconds
+        fit = short_seconds() / one if (one := self.of(1)) else MANY
+        self.short = int(min(fit, TRUSTED * self._lanes, MANY))
+
+    def doubt(self) -> None:
+        """Let the next run be measured: one has been longer than it was to be, or held up."""
+        self.short = 0
 
     def measured(self, call: Call, part: Part) -> None:
-        """Run a part in this thread, and note its time; not where it was long and only the wall's clock ran."""
-        was_short = self._is_short
-        clock = perf_counter if was_short else thread_time
-        began = clock()
+        """Run a part in this thread, and note its time."""
+        began = thread_time()
         call(part)
-        seconds = clock() - began
-        self._is_short = seconds <= SHORT * CPU.native_split
-        if self._is_short or not was_short:
-            self.note(part[1] - part[0], seconds)
+        self.note(part[1] - part[0], thread_time() - began)
 
     def known(self, lanes: int) -> int:
         """Return the number, of so many lanes, whose cost is known from lanes that have run; at least one."""

@@ -117,7 +117,7 @@ class KernelProgram(LlvmProgram):
         found = self._ended(
             np.zeros_like(failures) if idle else failures,
             *(steps, rest[:count], rest[count:]),
-            lambda: self._run(self._counting, [*map(np.asarray, arrays)], lanes).of(
+            lambda: self._counting.run_all([*map(np.asarray, arrays)], lanes, self._cost).of(
                 self._counting.interface.executions
             ),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm import multithreading
 from pcbatch.runtime.llvm.compiler import loaded, width
+from pcbatch.runtime.llvm.entry import OTHERS, Entry, entry
 from pcbatch.runtime.llvm.function import Function
 from pcbatch.runtime.llvm.group import GROUPS, may_be_for_groups
 from pcbatch.runtime.llvm.handler import Handler
@@ -24,14 +26,17 @@ from pcbatch.runtime.llvm.interface import Interface, Outputs
 from pcbatch.runtime.llvm.lane import Limits
 from pcbatch.runtime.llvm.machine_code import MachineCode, StoredCode
 from pcbatch.runtime.llvm.memory import Workspace, Workspaces, address
-from pcbatch.runtime.llvm.multithreading import LaneCost, Part
+from pcbatch.runtime.llvm.multithreading import LaneCost, Part, short_seconds
 from pcbatch.runtime.llvm.ptx import ptx
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
 from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.native_executable import NativeExecutable
-from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.outcome import CheckedRun, Counts, Finished, Outcome, Run
+
+Ended = Callable[["Written", Sequence[Array], int], Outcome]
+"""The outcome of a run by what it has written, of its arrays and number of lanes."""
 
 
 class LlvmProgram(NativeExecutable):
@@ -135,28 +140,24 @@ class LlvmProgram(NativeExecutable):
         return Handler(self._whole, self._cost, self.program.name, version)
 
     def _ready(self, arrays: Sequence[Array], lanes: int) -> Run:
+        def run(given: Sequence[Array]) -> Finished:
+            found = whole.run_all(given, lanes, self._cost)
+            values = None if found.failed else [found.of(place) for place in places]
+            return Finished(values, lambda: self._outcome(found, given, lanes))
+
         whole = self._whole
         places = whole.interface.result_places
-
-        def run(given: Sequence[Array]) -> Finished:
-            found = self._run(whole, given, lanes)
-            if found.failed:
-                return Finished(None, lambda: self._outcome(found, given, lanes))
-            return Finished([found.of(place) for place in places], lambda: self._outcome(found, given, lanes))
-
-        return run
+        enter = whole.entry([*map(np.ascontiguousarray, arrays)], lanes)
+        return run if enter is None else Ready(whole, enter, lanes, self._cost, run, self._outcome)
 
     def _run_arrays(self, arrays: Sequence[Array], lanes: int) -> Outcome:
         def run(*given: Array) -> Sequence[Array]:
-            found.append(self._run(self._whole, given, lanes))
+            found.append(self._whole.run_all(given, lanes, self._cost))
             return self._tensors(found[-1])
 
         found: list[Written] = []
         values = self.backend.forbid_gradients(Traced(run), self.program.name)(*arrays)
         return self._outcome(found[-1], arrays, lanes, values)
-
-    def _run(self, code: NativeCode, arrays: Sequence[Array], lanes: int) -> Written:
-        return code.run_all(arrays, lanes, self._cost)
 
     def _tensors(self, found: Written) -> list[Array]:
         return [self.backend.adopted(found.of(place)) for place in self._whole.interface.result_places]
@@ -172,7 +173,7 @@ class LlvmProgram(NativeExecutable):
             found.of(interface.steps),
             self._tensors(found) if values is None else values,
             [self.backend.adopted(found.of(place)) for place in interface.shown_places],
-            lambda: self._run(self._counting, arrays, lanes).of(interface.executions),
+            lambda: self._counting.run_all(arrays, lanes, self._cost).of(interface.executions),
         )
 
     def _ended(
@@ -213,8 +214,8 @@ class LlvmProgram(NativeExecutable):
 class Running:
     """The calls of native code that make a run, and the switch that stops them."""
 
-    def __init__(self) -> None:
-        self.failed = self.stopped = False
+    def __init__(self, failed: bool = False) -> None:
+        self.failed, self.stopped = failed, False
         self.calls: dict[int, Workspace] = {}
 
     def stop(self) -> None:
@@ -227,19 +228,58 @@ class Running:
 class Written(Running):
     """A run with its outputs, in one piece of memory."""
 
-    def __init__(self, outputs: Outputs):
-        super().__init__()
-        self._outputs = outputs
-        self._memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
-        found = address(self._memory)
-        self._start = -found % ALIGNED
-        first = found + self._start
-        self.addresses = [first + offset for offset in outputs.offsets]
+    def __init__(self, outputs: Outputs, memory: np.ndarray, start: int, failed: bool = False):
+        super().__init__(failed)
+        self._outputs, self._memory, self._start = outputs, memory, start
+
+    @classmethod
+    def new(cls, outputs: Outputs) -> Written:
+        """A run that has yet to write."""
+        memory = np.empty(outputs.bytes + ALIGNED, np.uint8)
+        return cls(outputs, memory, -address(memory) % ALIGNED)
+
+    @property
+    def addresses(self) -> list[int]:
+        """The addresses of the outputs."""
+        first = address(self._memory) + self._start
+        return [first + offset for offset in self._outputs.offsets]
 
     def of(self, place: int) -> np.ndarray:
         """Return one of the outputs."""
         dtype, sizes = self._outputs.arrays[place]
         return np.ndarray(sizes, dtype, self._memory, self._start + self._outputs.offsets[place])
+
+
+class Ready(CheckedRun):
+    """Runs of so many lanes in this thread, as long as they are short; all others are an affair of `run`."""
+
+    def __init__(self, code: NativeCode, enter: Entry, lanes: int, cost: LaneCost, run: Run, outcome: Ended):
+        outputs, spaces, long = code.interface.outputs(lanes), code.workspaces, short_seconds()
+        size, is_alone, put_back, uint8 = outputs.bytes + ALIGNED, lanes == 1, spaces.put_back, np.dtype(np.uint8)
+        views = [(*outputs.arrays[place], outputs.offsets[place]) for place in code.interface.result_places]
+
+        def checked(given: tuple[Any, ...]) -> Finished | None:
+            if lanes > cost.short and not is_alone:
+                return None
+            space, memory, began = spaces.take(), np.empty(size, uint8), perf_counter()
+            try:
+                start = enter(given, memory, space.words_address)
+            finally:
+                put_back(space)
+            if perf_counter() - began > long:
+                cost.doubt()
+            if start >= ALIGNED:
+                return Finished(None, lambda: outcome(Written(outputs, memory, start - ALIGNED, True), given, lanes))
+            if start < 0:
+                return None if start == OTHERS else run(given)
+            values = [np.ndarray(sizes, dtype, memory, start + offset) for dtype, sizes, offset in views]
+            return Finished(values, lambda: outcome(Written(outputs, memory, start), given, lanes))
+
+        self.checked, self._run = checked, run
+
+    def __call__(self, given: Sequence[Array]) -> Finished:
+        arrays = tuple(map(np.ascontiguousarray, given))
+        return self.checked(arrays) or self._run(arrays)
 
 
 class TapeLengthError(Exception):
@@ -256,10 +296,16 @@ class NativeCode:
         self.lanes = self._loaded.lanes
         """The address of the function that runs lanes without Python."""
 
+    def entry(self, arrays: Sequence[np.ndarray], lanes: int) -> Entry | None:
+        """The entry for so many lanes of arrays like these; see `entry.entry`."""
+        outputs = self.interface.outputs(lanes)
+        place = native.FIXED + len(self.interface.storage.frames)
+        return entry(self._loaded.run, lanes, arrays, place, outputs.offsets)
+
     def run_all(self, arrays: Sequence[Array], lanes: int, cost: LaneCost) -> Written:
         """Run so many lanes on all `arrays` that the function takes, on all cores where that pays; see `run_part`."""
         given = [*map(np.ascontiguousarray, arrays)]
-        found = Written(self.interface.outputs(lanes))
+        found = Written.new(self.interface.outputs(lanes))
         addresses = [*map(address, given), *found.addresses]
         if self.interface.counts:
             found.of(self.interface.executions)[:] = 0

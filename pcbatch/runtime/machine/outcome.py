@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -155,6 +156,18 @@ class Finished:
 
 Run = Callable[[Sequence[Array]], Finished]
 """A run made ready: from arrays of the shapes and dtypes that it was made ready for."""
+
+
+class CheckedRun(ABC):
+    """A run made ready that looks at arrays itself, faster than others can."""
+
+    checked: Callable[[tuple[Any, ...]], Finished | None]
+    """Runs on arrays if they are NumPy's, of the right dtypes and shapes; None where one is not, and nothing has run.
+    None, too, where the run had better be called."""
+
+    @abstractmethod
+    def __call__(self, given: Sequence[Array]) -> Finished:
+        """Run on arrays that are known to be right."""
 
 
 @dataclass

@@ -59,12 +59,14 @@ class Store:
     executables: Executables
     _folder: Folder | None = field(default=None, init=False)
     _warned: bool = field(default=False, init=False)
+    _writing: list[threading.Thread] = field(default_factory=list, init=False)
 
     def entry(self, digest: str, part: Sequence[Any], library: Sequence[Any]) -> Entry:
         """The entry of a program, whatever else tells it apart, under the array `library` that says so much of itself.
 
-        The library has started, so it has read its flags.
+        The library has started, so it has read its flags. What this process keeps `later` is there by now.
         """
+        self.settle()
         if self._folder is None:
             self.executables.settle()
             self._folder = Folder(self.root, environment.digest(*library), self.limit)
@@ -97,6 +99,22 @@ class Store:
                 "XLA does not keep what it compiles: TensorFlow had read its flags before there was a cache; call "
                 "pcbatch.cache(..), or import pcbatch where PCBATCH_CACHE is set, before TensorFlow's first operation"
             )
+
+    def later(self, write: Callable[[], None]) -> None:
+        """The same as `trying`, in a thread of its own, for which the process waits before it ends."""
+        thread = threading.Thread(target=self.trying, args=(write,), name="pcbatch-cache")
+        try:
+            thread.start()
+        except RuntimeError:  # Python ends, or there may be no more threads
+            self.trying(write)
+        else:
+            self._writing.append(thread)
+
+    def settle(self) -> None:
+        """Wait until all is written."""
+        writing, self._writing = self._writing, []
+        for each in writing:
+            each.join()
 
     def trying(self, write: Callable[[], None]) -> None:
         """`write()`; a warning, once, where there is no room for it or no right to."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import platform
@@ -25,7 +24,8 @@ OTHERS = re.compile(r"PCBATCH_(CACHE|VERIFY|DATA)|TF_CPP_(MIN|MAX)_\w+|XLA_FLAGS
 
 def digest(*more: Any) -> str:
     """A hexadecimal digest of the environment, of `more` that the array library says of itself, too."""
-    found = (_own(), sys.version, platform.platform(), [*_installed()], _processor(), cores(), [*flags(os.environ)])
+    found = ([*_own(OWN)], sys.version, platform.platform(), [*_installed()], _processor(), cores())
+    more = (*more, *flags(os.environ))
     return hashlib.sha256(repr((__version__, found, more)).encode()).hexdigest()[:32]
 
 
@@ -40,13 +40,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@functools.cache
-def _own() -> str:
-    """A digest of pcbatch's own text: a version in development is many."""
-    found = hashlib.sha256()
-    for path in sorted(Path(OWN).rglob("*.py")):
-        found.update(repr((str(path.relative_to(OWN)), path.read_bytes())).encode())
-    return found.hexdigest()
+def _own(folder: str) -> Iterator[tuple[str, int, int]]:
+    """The files of pcbatch, their sizes, and when each was written: a version in development is many."""
+    with os.scandir(folder) as found:
+        for each in sorted(found, key=lambda each: each.name):
+            if each.is_dir(follow_symlinks=False):
+                yield from _own(each.path)
+            elif each.name.endswith(".py"):
+                about = each.stat()
+                yield each.path.removeprefix(OWN), about.st_size, about.st_mtime_ns
 
 
 def _installed() -> Iterator[tuple[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
@@ -107,6 +108,14 @@ def _definitions_are_called() -> bool:
     return float(found) == 2.0
 
 
+def _memory_is_adopted() -> bool:
+    memory = np.arange(64, dtype=np.float32)
+    array, public = memory[-memory.ctypes.data % 64 // 4 :][:4], tf.experimental.dlpack.from_dlpack
+    make = private.from_dlpack()
+    is_shorter = ways.is_shorter(lambda: make(array.__dlpack__()), than=lambda: public(array.__dlpack__()))
+    return is_shorter and make(array.__dlpack__()).numpy().tolist() == array.tolist()
+
+
 def _beginning_is_told() -> bool:
     return private.has_begun() and hasattr(lookup.needed(lookup.CONTEXT)(), "_initialized")
 
@@ -116,6 +125,7 @@ USES = (
     Use("calls of traced functions", _calls_are_made, "each call of a program takes longer"),
     Use("calls without a look", _functions_are_called_directly, "each warm call of a program takes longer"),
     Use("calls without a question", _functions_are_called_at_once, "each warm call of a program takes a little longer"),
+    Use("tensors in memory of one's own", _memory_is_adopted, "each warm native call takes a little longer"),
     Use("dtypes and shapes of tensors", _tensors_tell, "each warm call of a program takes a little longer"),
     Use("a thread's device", _devices_are_told, "beside a GPU, what is run on the CPU is compiled as for the GPU"),
     Use("whether TensorFlow has begun", _beginning_is_told, "pcbatch.gpu always says that it comes too late"),

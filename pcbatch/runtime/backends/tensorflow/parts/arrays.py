@@ -11,12 +11,13 @@ import tensorflow as tf
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import (
     padding,
+    private,
     raw_ops,
     scattering,
 )
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, lane_arrays
 
-_from_dlpack = tf.experimental.dlpack.from_dlpack
+_from_dlpack = private.from_dlpack()
 
 
 class TensorFlowArrays:

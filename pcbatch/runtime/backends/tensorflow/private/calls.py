@@ -131,6 +131,20 @@ def specs(values: Sequence[Any]) -> tuple[tuple[Any, Any], ...] | None:
     return tuple(found)
 
 
+def from_dlpack() -> Callable[[Any], tf.Tensor]:
+    """The function from DLPack's capsules to tensors: TensorFlow's own, without what that asks before."""
+    make, known = lookup.find(lookup.FROM_DLPACK), lookup.find(lookup.CONTEXT)
+    public: Callable[[Any], tf.Tensor] = tf.experimental.dlpack.from_dlpack
+    if make is None or not hasattr(known and known(), "_context_handle"):
+        return public
+
+    def tensor(capsule: Any) -> tf.Tensor:
+        handle = known()._context_handle
+        return public(capsule) if handle is None else make(capsule, handle)
+
+    return tensor
+
+
 def keeps_functions() -> bool:
     """Return whether `definitions`, `define` and `call_defined` work; otherwise no traced program is kept on disk."""
     context = lookup.find(lookup.CONTEXT)
