@@ -14,13 +14,11 @@ import gast
 from pcbatch.frontend.source.nodes import unparse
 from pcbatch.installed import IN_PYTHON
 from pcbatch.ir import records
-from pcbatch.ir.expressions import dotted
 from pcbatch.reading import in_python
-from pcbatch.reading.core import NeedsBlocksError, RefusedError
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.forbidden_calls import forbidden
 from pcbatch.reading.libraries import CALLABLE, Libraries
-from pcbatch.reading.operations import SITE, Operation, call_of
 from pcbatch.reading.sources import cost_of, is_users
 from pcbatch.reading.values import (
     Bound,
@@ -279,8 +277,8 @@ class Calls(Libraries):
         tree = function.tree
         if isinstance(tree, gast.Lambda):
             return self.in_place(function, given)
-        if self.is_on_a_tape() and self.may_batch:
-            return self._on_a_tape(function, given)
+        if self.batches_on_tapes():
+            return self.on_a_tape(function, given)
         if tree in self._parts:
             return self.call_of_program(function, given, frozenset())
         if function.live in in_python.ONCE and self.differs_or_may(self.known(arguments[0])):
@@ -294,44 +292,17 @@ class Calls(Libraries):
             return self._unless_recursive(function, given)
         return self._tried_in_place(function, given)
 
-    def _on_a_tape(self, function: Function, given: dict[str, Value]) -> Value:
-        """A call in place, if no blocks are needed; else one operation, for which the function is batched by itself."""
-        mark = self.mark()
-        self.straight += 1
-        try:
-            found = self._unless_recursive(function, given)
-            self.straight -= 1
-            return found
-        except NeedsBlocksError:
-            if function.live is None or function.tree.args.kwonlyargs or function.tree.args.kwarg is not None:
-                raise
-        except RecursionFoundError as error:
-            if error.tree is not function.tree:
-                raise
-        self.back_to(mark)
-        batched = self.read_function.inner(function.live, lambda: (function.live, None))
-        return self.as_operation(batched, [*given.values()], {})
+    def batches_on_tapes(self) -> bool:
+        """Tell whether what is called here is batched by itself, for a tape; see `contexts`."""
+        raise NotImplementedError
+
+    def on_a_tape(self, function: Function, given: dict[str, Value]) -> Value:
+        """A call where a tape records; see `contexts`."""
+        raise NotImplementedError
 
     def as_operation(self, batched: Any, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """A call of a batched function as one operation, through which gradients on a tape in the body go."""
-        name = dotted(self.bound(Host(batched)).text)
-        run = Operation(
-            None,
-            lambda given, named: call_of(dotted("__run__"), [name, *given], named),
-            lambda ops, given, named: ops.run(batched, *given, site=SITE, **named),
-        )
-        named = {name: self._given_by_value(each) for name, each in keywords.items()}
-        return self.emit(run, [self._given_by_value(each) for each in arguments], named)
-
-    def _given_by_value(self, value: Value) -> Any:
-        """An argument of such a call; a list is a tuple there, as nothing that is given is changed."""
-        found = self.pattern(value)
-        return tuple(found) if isinstance(found, list) else found
-
-    @property
-    def may_batch(self) -> bool:
-        """True if functions and statements can be batched by themselves: for tapes, not for forward derivatives."""
-        return self.read_function is not None and not any(hasattr(each, "jvp") for each in self.contexts)
+        """A call of a batched function as one operation; see `contexts`."""
+        raise NotImplementedError
 
     def _unless_recursive(self, function: Function, given: dict[str, Value]) -> Value:
         """A call in place; one of a part of the program if the function turns out to call itself."""
@@ -440,7 +411,7 @@ class Calls(Libraries):
                     "hand on literals, static parameters, captured values and what is computed from these alone, or "
                     f"take `{name}` out of `static_argnames`",
                 )
-        if self.is_on_a_tape() and self.may_batch:
+        if self.batches_on_tapes():
             return self.as_operation(batched.itself, arguments, keywords)
         return self.call_of_program(function, bound, batched.statics, batched.cost, is_by_value=True)
 

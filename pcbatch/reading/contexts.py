@@ -12,17 +12,20 @@ from pcbatch.frontend.source.nodes import assigned_in, span_of, walk
 from pcbatch.frontend.source.scope import LiveScope
 from pcbatch.frontend.source.source import FunctionSource, Parameter
 from pcbatch.ir import program as ir
-from pcbatch.ir.expressions import resolved
+from pcbatch.ir.expressions import dotted, resolved
 from pcbatch.ir.payload import Compute, Pattern
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.builtins import Builtins
+from pcbatch.reading.calls import RecursionFoundError
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.described import a
 from pcbatch.reading.operations import (
+    SITE,
     Named,
     ObjectOperation,
     Operation,
+    call_of,
     expressions_of,
     held_in,
     library,
@@ -40,6 +43,45 @@ class Contexts(Builtins):
         super().__init__(*given, **options)
         self._entered_at: dict[str, tuple[Any, Any, int]] = {}
         """Results of context managers that no lane can keep, with the block, and its number of ops before."""
+
+    def on_a_tape(self, function: Function, given: dict[str, Value]) -> Value:
+        """A call in place, if no blocks are needed; else one operation, for which the function is batched by itself."""
+        mark = self.mark()
+        self.straight += 1
+        try:
+            found = self._unless_recursive(function, given)
+            self.straight -= 1
+            return found
+        except NeedsBlocksError:
+            if function.live is None or function.tree.args.kwonlyargs or function.tree.args.kwarg is not None:
+                raise
+        except RecursionFoundError as error:
+            if error.tree is not function.tree:
+                raise
+        self.back_to(mark)
+        batched = self.read_function.inner(function.live, lambda: (function.live, None))
+        return self.as_operation(batched, [*given.values()], {})
+
+    def as_operation(self, batched: Any, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+        """A call of a batched function as one operation, through which gradients on a tape in the body go."""
+        name = dotted(self.bound(Host(batched)).text)
+        run = Operation(
+            None,
+            lambda given, named: call_of(dotted("__run__"), [name, *given], named),
+            lambda ops, given, named: ops.run(batched, *given, site=SITE, **named),
+        )
+        named = {name: self._given_by_value(each) for name, each in keywords.items()}
+        return self.emit(run, [self._given_by_value(each) for each in arguments], named)
+
+    def _given_by_value(self, value: Value) -> Any:
+        """An argument of such a call; a list is a tuple there, as nothing that is given is changed."""
+        found = self.pattern(value)
+        return tuple(found) if isinstance(found, list) else found
+
+    def batches_on_tapes(self) -> bool:
+        """Tell whether functions and statements are batched by themselves here: on tapes, not in forward mode."""
+        is_forward = any(hasattr(each, "jvp") for each in self.contexts)
+        return self.is_on_a_tape() and self.read_function is not None and not is_forward
 
     def visit_With(self, node: Any) -> None:
         value = self._with(node.items, node)
@@ -86,7 +128,7 @@ class Contexts(Builtins):
 
     def _statement_inside(self, statement: Any) -> None:
         """Interpret a statement; on a gradient tape one that takes blocks is a batched function, and one operation."""
-        if not (self.is_on_a_tape() and self.may_batch):
+        if not self.batches_on_tapes():
             return self.statements([statement])
         mark = self.mark()
         self.straight += 1

@@ -354,7 +354,7 @@ class Functions(Results):
             self.emitter.enter(self.emitter.block())
             given = self.parameters_of(spec)
             if kept[-1] is not None:  # callers may hand over any part of an array
-                self.state.origins |= laid_anyhow(Lane(each, self.types[each]) for each in spec.lanes)
+                self.state.origins |= laid_anyhow(map(Lane, spec.lanes, map(self.types.get, spec.lanes)))  # type: ignore[arg-type]
             self.hand_back(spec, self._body(spec, given))
         except RefusedError as error:
             advise(error, self.state)

@@ -273,10 +273,11 @@ class ElementsInRows(Crossing):
     def _hold_arrays(self, names: set[str]) -> None:
         """Note the same of the arrays that an element may be, or may share its own elements with."""
         for name in names:
+            type_ = self.types.get(name)
             if name.startswith("#") and int(name[1:]) in self.state.heap:
                 self.state.set_cell(Ref(int(name[1:])), is_held=True)
-            elif name in self.types:
-                self.state.set_cell(self.celled(Lane(name, self.types[name])), is_held=True)
+            elif isinstance(type_, TensorType) and type_.shape:
+                self.state.set_cell(self.celled(Lane(name, type_)), is_held=True)
 
     def _released_of_rows(self, rows: Ref, value: Value) -> Value:
         """An element that is taken out of rows: whoever gets it has it alone, if nobody else may have it."""
