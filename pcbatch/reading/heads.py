@@ -428,7 +428,7 @@ class Head:
         if not set(cells_of(now)) <= set(cells):
             self._several(path, head, now)
             return
-        for cell in cells:
+        for cell in [each for each in cells if each in self.behind.heap]:  # nobody has the others any more
             self._objects(("c*", cell), Ref(cell), Ref(cell))
         self.moves.append((self.lanes[path], self.reader.place_among(now, head.items)))
 

@@ -194,3 +194,15 @@ def la_swaps_of_another_round(a, x):
             one.x = x
             two, one = one, two
     return a, one.x, two.x
+
+
+@program(A, X)
+def la_one_of_two_of_which_one_is_lost(a, x):
+    one, two = Point(a[0], x), Point(a[1], 1.0)
+    for _ in range(3):
+        if two is one:
+            one = two
+        else:
+            one = two
+        one.x += x
+    return one.x, two.x, one.y
