@@ -281,7 +281,7 @@ class Branches(Optionals):
     def sharing(self, found: Value, sources: Sequence[Value]) -> Value:
         """An array that is one of several, which Python does not copy."""
         if isinstance(found, Lane) and found.type.shape:
-            self.state.origins[found.name] = frozenset().union(*map(self.shares, sources))
+            self.state.origins[found.name] = frozenset().union(*map(self.origins_of, sources))
         return found
 
     def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:

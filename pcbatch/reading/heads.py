@@ -127,10 +127,10 @@ class Head:
                     reader.give(lane.name, value, phi)
                     self.lanes[path] = lane
                     holder = Ref(path[1]) if path[0] == "c" else NONE
-                    is_own = reader.kind(holder) == "array" or reader.is_rows(holder)
-                    if phi.shape:
-                        known = self.origins.of(path) | reader.shares(value)
-                        reader.state.origins[lane.name] = known - {getattr(value, "name", None) if is_own else None}
+                    if phi.shape and not reader.is_rows(holder):
+                        is_own = reader.kind(holder) == "array"
+                        known = reader.origins_of(value) - {getattr(value, "name", None) if is_own else None}
+                        reader.state.origins[lane.name] = self.origins.of(path) | known
                     first.append((path, lane))
                 case Undefined():
                     first.append((path, phi))

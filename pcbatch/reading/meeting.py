@@ -299,7 +299,7 @@ class ValueJoin(PartsMeeting):
         self.copies.append((lane, tuple(values)))
         if type_.shape:
             sources = [
-                frozenset(self.reader.in_state(state, lambda value=value: self.reader.shares(value)))
+                self.reader.in_state(state, lambda value=value: self.reader.origins_of(value))
                 for state, value in zip(self.states, values, strict=True)
             ]
             self.out.origins[lane.name] = frozenset().union(*sources)

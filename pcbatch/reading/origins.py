@@ -54,9 +54,10 @@ class Origins:
         before = reader.in_state(head.state, lambda: self._living(head))
         is_wider = False
         for path, names in found.items():
-            own = names & before
+            is_cell = path[0] == "c" and head.state.heap[path[1]].kind == "array"  # an array itself, whatever it holds
+            own = set() if is_cell else names & before
             for other, theirs in found.items():
-                if other != path and not names.isdisjoint(theirs):
+                if other != path and not is_cell and not names.isdisjoint(theirs):
                     own.add(f"{reader.span()} {sorted([repr(path), repr(other)])}")
             own |= {f"{mark}{path!r}" for mark in (TURNED, STRIDED) if any(each.startswith(mark) for each in names)}
             if not own <= self.of(path) | head.state.origins[head.lanes[path].name]:
@@ -79,6 +80,6 @@ class Origins:
 
 def _sources(head: Head, now: Value) -> set[str]:
     """The origins of an array at the end of a turn, where it is an array that stays there, too."""
-    found: set[str] = head.reader.in_state(head.behind, lambda: head.reader.shares(now))
+    found: set[str] = {*head.reader.in_state(head.behind, lambda: head.reader.origins_of(now))}
     cells = {int(name[1:]) for name in found if name.startswith("#")}
     return found | {f"#{head.back[cell]}" for cell in cells if cell in head.back}

@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import GETITEM
-from pcbatch.reading.state import Cell, State, within
+from pcbatch.reading.state import Cell, State, within, without_layouts
 from pcbatch.reading.values import (
     NONE,
     Choice,
@@ -101,9 +101,9 @@ class Several(Words):
         """The variables, and the objects, whose elements a value may share."""
         match value:
             case Lane(name):
-                return {name, *self.state.origins.get(name, ())}
+                return {name, *without_layouts(self.state.origins.get(name, ()))}
             case View(base):
-                return self.shares(base) | self.layout_marks(value)
+                return self.shares(base)
             case Ref(cell):
                 own = self.state.heap[cell]
                 return {f"#{cell}"}.union(*(self.shares(each) for each in own.items)) if own.kind == "array" else set()
@@ -114,6 +114,10 @@ class Several(Words):
             case Optional(content=content):
                 return self.shares(content)
         return set()
+
+    def origins_of(self, value: Value) -> frozenset[str]:
+        """Return the origins of an array that may be `value`: what it shares its elements with, and how it lies."""
+        return frozenset(self.shares(value) | self.layout_marks(value))
 
     def layout_marks(self, array: Value) -> set[str]:
         """Return origins that say how an array may lie in memory; see `views`."""

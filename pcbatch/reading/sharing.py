@@ -84,7 +84,7 @@ class Sharing(Views):
         for other in self.state.reachable(self.living()):
             if self.is_fresh(other) and not self.shares(other).isdisjoint(mine):
                 raise self._may_be_one(array, mine, partial(is_, other))
-            if isinstance(other, Ref) and f"#{other.cell}" in older and self._is_seen(other):
+            if isinstance(other, Ref) and f"#{other.cell}" in older and other != array and self._is_seen(other):
                 raise self._may_be_one(array, mine, partial(eq, other))
             if not isinstance(other, Lane) or other.name in own:
                 continue

@@ -114,6 +114,11 @@ def only_layouts(origins: Iterable[str]) -> frozenset[str]:
     return frozenset(each for each in origins if each.startswith((TURNED, STRIDED)))
 
 
+def without_layouts(origins: Iterable[str]) -> Iterator[str]:
+    """The others: what an array may share its elements with."""
+    return (each for each in origins if not each.startswith((TURNED, STRIDED)))
+
+
 def laid_anyhow(lanes: Iterable[Lane]) -> dict[str, frozenset[str]]:
     """Origins of arrays of which nobody knows how they lie in memory."""
     arrays = {each.name: each.type.shape for each in lanes if isinstance(each.type, TensorType) and each.type.shape}

@@ -105,7 +105,7 @@ def la_stored_in_some_turn(a, b, x):
         if k > 0.0:
             b = a.copy()
             b[2] = 1.0
-        k += 15.0
+        k += 50.0
     b[0] = 7.0
     return a, b
 
