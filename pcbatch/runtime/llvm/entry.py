@@ -30,7 +30,7 @@ nothing has run; `UNDONE` if not all lanes have ended. What Python raised meanwh
 OTHERS, UNDONE = -1, -2
 _HEAD = object.__basicsize__
 _DATA, _RANK, _SIZES, _CLASS_OF_ELEMENTS, _FLAGS = (_HEAD + 8 * place for place in (0, 1, 2, 5, 6))
-"""Where an array has the address of its elements, the number of its axes, .."""
+"""Places in an array's memory: the address of its elements, the number of axes, their sizes, the dtype, flags."""
 _FAST_CALL = 0x80
 """METH_FASTCALL: a function that gets its arguments one after another in memory."""
 

@@ -59,7 +59,7 @@ class Callee(Protocol):
 
 
 def run(function: Any, *arguments: Any, site: int, **keywords: Any) -> Any:
-    """What a batched function gives for the lane of the piece that is traced; a fault where it fails."""
+    """Return what a batched function gives for the lane of the piece that is traced; a fault where it fails."""
     value, fine = function.as_operation(arguments, keywords)
     if fine is not None:
         fault(~fine, site)
