@@ -243,10 +243,12 @@ class Pipeline:
         backend, steps = self.environment.backend, self.steps
         checked = partial(checked_sites, steps=steps, environment=self.environment)
         merging, limited = not self.options.is_unmerged, self.options.max_steps is not None
-        passes = machine_passes(checked, shared, merging=merging, forking=forking, deferring=deferring, limited=limited)
         with backend.tracing_once(self._traces, self.options.jit is True):
             every = steps.every(self.lowered)
             backend.trace_ahead((step.piece, signature_of_step(self.lowered, step), label) for step, label in every)
+            passes = machine_passes(
+                checked, shared, merging=merging, forking=forking, deferring=deferring, limited=limited
+            )
             return run_passes(self.lowered, passes, verifying(verify_machine))
 
     def executed(self, lanes: Any) -> machine.Program:

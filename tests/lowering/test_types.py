@@ -70,6 +70,7 @@ def test_a_layer_of_keras_without_its_batch_axis():
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_every_message_points_at_the_users_source_and_offers_a_way_out(name):
+    assert refused(name), "ARGUMENTS names the functions that are called"
     for diagnostic in diagnostics(name):
         assert diagnostic.span is not None
         assert diagnostic.span.file == str(FOLDER / "refusals" / f"{name}.py")
