@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
+import numpy as np
+
 from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.frontend import FunctionSource
 from pcbatch.function.arguments import floats_beside, one_example
@@ -121,8 +123,8 @@ class Calls(Linkable, Generic[P, R]):
             if compiling() is not None:
                 return self._called_inside_piece(args, kwargs)
             warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
-            if warm is not None and warm[0].checked is not None and warm[1].values is not None:
-                return warm[0].packers[self._output](warm[1].values)  # NumPy's arrays have no other home
+            if warm is not None and warm[1].values is not None and args and type(args[0]) is np.ndarray:
+                return warm[0].packers[self._output](warm[1].values)  # one array is NumPy's: results have no home
             home = self.home(args, kwargs)
             if warm is not None:
                 plan, finished = warm
