@@ -277,13 +277,16 @@ class Calls(Libraries):
         tree = function.tree
         if isinstance(tree, gast.Lambda):
             return self.in_place(function, given)
+        is_inside = any(frame.function.tree is tree for frame in self.frames[1:])
         if self.batches_on_tapes():
+            if is_inside:
+                raise RecursionFoundError(tree)
             return self.on_a_tape(function, given)
         if tree in self._parts:
             return self.call_of_program(function, given, frozenset())
         if function.live in in_python.ONCE and self.differs_or_may(self.known(arguments[0])):
             return self._unless_refused(function, given)
-        if any(frame.function.tree is tree for frame in self.frames[1:]):
+        if is_inside:
             raise RecursionFoundError(tree)
         if any(spec.is_busy and spec.function.tree is tree for spec in self.specialisations.values()):
             self._parts.add(tree)

@@ -300,3 +300,23 @@ def test_what_stays_refused_says_where() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="PCB107: a loop inside of `with`"):
         stopped(X, K)
+
+
+def raised(x, k):
+    return x if k <= 0 else raised(x * x, k - 1) + 1.0
+
+
+def test_what_is_given_twice_counts_once_at_each_place():
+    """The loop begins with `y` and `x` as one tensor; the helper calls itself in an expression."""
+
+    @pcbatch.autobatch
+    def powers(x, k):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(k):
+                y = y * x
+            z = raised(x, k)
+        return tape.gradient(y, x), tape.gradient(z, x)
+
+    agree(powers, X[:, 0], K)

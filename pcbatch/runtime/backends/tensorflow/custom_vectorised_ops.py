@@ -7,7 +7,7 @@ arguments first and captured values after them, each stacked (`[lanes, ...]`) or
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,12 +128,12 @@ class Run:
             # Each lane has a gradient of its own by what it shares with the others, too.
             apart = self.watched
             varies = [is_stacked or place in apart for place, (_, is_stacked, _) in enumerate(given)]
-            rows = [
+            rows = distinct(
                 tensor
                 if is_stacked or not differs
                 else tf.broadcast_to(tensor, tf.concat([lanes, tf.shape(tensor)], 0))
                 for (tensor, is_stacked, _), differs in zip(given, varies, strict=True)
-            ]
+            )
             with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
                 sources = [rows[place] for place in sorted(self.watched)]
                 tape.watch(sources)
@@ -150,6 +150,14 @@ class Run:
     def covers(self, place: int) -> bool:
         """Return whether gradients with respect to the argument at `place` are asked for."""
         return place in self.watched
+
+
+def distinct(tensors: Iterable[tf.Tensor]) -> list[tf.Tensor]:
+    """Return tensors of which none is there twice: a gradient by one that is would count both places at each."""
+    found: list[tf.Tensor] = []
+    for each in tensors:
+        found.append(tf.identity(each) if any(each is other for other in found) else each)
+    return found
 
 
 @dataclass(frozen=True)
@@ -350,7 +358,7 @@ def _vector_jacobian(function: Body, places: list[int], carrying: list[int], cou
     """
 
     def gradient(*leaves: tf.Tensor) -> list[tf.Tensor]:
-        arguments, given = leaves[:count], leaves[count:]
+        arguments, given = distinct(leaves[:count]), leaves[count:]
         with tf.GradientTape() as tape:
             sources = [arguments[place] for place in places]
             tape.watch(sources)
