@@ -73,7 +73,7 @@ def page(
             "points. The chains of pcbatch's sampler are filled up to a multiple of four, so a single chain has three "
             "unused ones beside it. Stan and the unbatched sampler compute only what they need."
         ),
-        pages.table(heads, rows(cells, lambda figures: f"{figures.useful:.2f}" if is_own(figures) else "")),
+        pages.table(heads, rows(cells, lambda figures: share(figures.useful) if is_own(figures) else "")),
         "**Draws disagree:** " + "; ".join(faults)
         if faults
         else pages.paragraph(
@@ -101,6 +101,11 @@ def rows(cells: Cells, text: Callable[[Figures], str]) -> dict[str, list[str]]:
 def is_own(figures: Figures) -> bool:
     """Whether so many chains were measured themselves, and to the end."""
     return figures.measured == figures.chains and figures.rate is not None
+
+
+def share(useful: float | None) -> str:
+    """A share of rows; nothing for those who do not count them."""
+    return "" if useful is None else f"{useful:.2f}"
 
 
 def gradients(figures: Figures) -> float:
