@@ -141,6 +141,12 @@ def test_the_page_says_what_is_seen_and_what_is_missing(cells):
     assert "| unbatched, eager | 1.50 |  |" in said
 
 
+def test_a_sampler_that_counts_no_rows_has_no_share_of_them(cells):
+    for cell in cells.values():
+        cell["eager"].rows[:] = [None] * len(cell["eager"].rows)
+    assert "| unbatched, eager |  |  |" in "\n\n".join(throughput_page(SIZES, cells, {}, [], "Measured here."))
+
+
 RATES = {1: (50.0, 400.0), 8: (200.0, 400.0), 64: (1600.0, 400.0)}
 
 
