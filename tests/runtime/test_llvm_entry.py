@@ -1,9 +1,11 @@
 """Warm calls of native programs: how much they go through, and that they look at all that may be different."""
 
+import functools
 import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.runtime.llvm import entry
 from tests.api.warm import settled, warm
+from tests.threads import in_threads
 
 X, Y = (np.random.default_rng(seed).normal(size=4).astype(np.float32) for seed in range(2))
 
@@ -104,6 +107,21 @@ def test_an_entry_can_be_made_here_but_for_dtypes_that_may_be_gone_one_day():
     assert entry._made() is not None, "it tells arrays apart by itself"
     strange = np.zeros(3, np.dtype(np.float32, metadata={"of": "nobody"}))
     assert entry.entry(0, 1, [strange], 3, ()) is None
+
+
+def test_the_code_of_entries_is_made_once_whoever_comes_first(monkeypatch):
+    """Of two that are made at once one is collected, and entries live in it."""
+    known, made = entry._made(), []
+
+    @functools.cache
+    def slowly():
+        time.sleep(0.05)
+        made.append(known)
+        return known
+
+    monkeypatch.setattr(entry, "_made", slowly)
+    in_threads(4, lambda: entry.entry(0, 1, [X], 3, (0,)))
+    assert len(made) == 1
 
 
 def test_results_are_ones_own():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -159,6 +160,9 @@ ret ptr %object.of.found
 """
 
 
+_MAKING = threading.Lock()
+
+
 class _Method(ctypes.Structure):
     """PyMethodDef: a function's name, address, flags, and what it says of itself."""
 
@@ -176,7 +180,9 @@ def entry(run: int, lanes: int, arrays: Sequence[np.ndarray], place: int, offset
     `place` is the number of the word that is the address of the first one; those of outputs, which have these
     `offsets`, come behind them. None where there can be no entry.
     """
-    made, known = _made(), all(each.dtype is np.dtype(each.dtype.type) for each in arrays)
+    with _MAKING:  # of two engines one would be collected, and entries live in it
+        made = _made()
+    known = all(each.dtype is np.dtype(each.dtype.type) for each in arrays)
     return _entry(made[0], run, lanes, arrays, place, offsets) if made and known else None
 
 
