@@ -78,7 +78,8 @@ WITH_GROUPS = (
 FORKED_UNDER_XLA = ("call_in_store", "fibonacci", "many_live", "tak")
 LONG_FORKED = (
     "called_objects", "comprehensions", "counted_maps", "forward_functions", "function_arguments", "helpers",
-    "inheritance", "mapped_calls", "methods_of_classes", "nested_functions",
+    "inheritance", "mapped_calls", "methods_of_classes", "mixed_ints", "nested_functions", "optional_arguments",
+    "optional_values", "static_arguments",
 )  # fmt: skip
 """Those of them that take seconds more to compile with their calls made at the same time."""
 UNFORKED_XLA = tuple(name for name in WITH_GROUPS if name not in FORKED_UNDER_XLA)
