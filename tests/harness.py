@@ -316,7 +316,7 @@ def expected(name: str, lanes: int) -> tuple[Lane, ...]:
 def outcomes(
     function: Any, stage: str, arguments: tuple[Any, ...], lanes: int, **limits: int | None
 ) -> Iterator[Outcome]:
-    """What `tests.ir.interpreter` makes of each example of a batch, statements as the backend evaluates them at once.
+    """Run each example of a batch by `tests.ir.interpreter`, statements as the backend evaluates them at once.
 
     The stages are "cfg", "stack" and "optimized". A result is one value, a tuple of the arrays in it where it has
     several.

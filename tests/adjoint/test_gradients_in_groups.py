@@ -155,7 +155,7 @@ def test_stretches(name, monkeypatch, grouped):
 
 
 def test_a_tape_that_grows_in_a_later_call():
-    """What a thread's last call has reached says nothing of the next one."""
+    """A thread's next call begins at its own first lane, wherever the last one ended."""
     function = native(swung, "growing_later")
     batched(function, (XS, tf.zeros_like(COUNTS)), (RATE,))
     for turns in (10, 40_000):
@@ -209,7 +209,7 @@ def test_no_lanes_and_one():
 
 
 def test_infinite_gradients_stay_in_their_lanes():
-    """What a lane computes of others' garbage, or of its own infinity, changes no other lane's gradient."""
+    """Gradients of a lane are its own, whatever another one computes of garbage or of infinity."""
 
     @pcbatch.autobatch(form="native")
     def roots(x, n):
