@@ -1,6 +1,7 @@
 """What pcbatch uses of TensorFlow's insides is there; where a part is gone, the rest works on or says what is gone."""
 
 import contextlib
+import gc
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,23 @@ PATHS = [value for name, value in vars(lookup).items() if isinstance(value, str)
 @pytest.mark.parametrize("use", probes.USES, ids=lambda use: use.name)
 def test_it_is_there(use):
     assert use.check()
+
+
+def test_ways_are_as_long_whatever_garbage_there_is():
+    def way():
+        function = tf.function(lambda: 1.0, autograph=False)
+        function.me = function  # a cycle: only a collection frees it
+        function.get_concrete_function()
+        del function
+        return [[] for _ in range(20_000)]  # so many new objects that Python looks for garbage
+
+    alone = ways.length(way)
+    gc.disable()
+    try:
+        without = ways.length(way)
+    finally:
+        gc.enable()
+    assert alone == without
 
 
 def test_probes_name_all():

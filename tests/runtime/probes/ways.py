@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
@@ -31,9 +33,22 @@ def _counted(way: Callable[[], Any]) -> int:
         count += event == "call" and frame.f_globals.get("__name__", "").startswith("tensorflow.")
 
     way()
-    sys.setprofile(note)
-    try:
-        way()
-    finally:
-        sys.setprofile(None)
+    with _without_collections():
+        sys.setprofile(note)
+        try:
+            way()
+        finally:
+            sys.setprofile(None)
     return count
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let no garbage be collected: TensorFlow's functions have finalizers in Python, which would be counted."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
