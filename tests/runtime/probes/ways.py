@@ -33,7 +33,7 @@ def _counted(way: Callable[[], Any]) -> int:
         count += event == "call" and frame.f_globals.get("__name__", "").startswith("tensorflow.")
 
     way()
-    with _without_collections():
+    with without_collections():
         sys.setprofile(note)
         try:
             way()
@@ -43,7 +43,7 @@ def _counted(way: Callable[[], Any]) -> int:
 
 
 @contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Let no garbage be collected: TensorFlow's functions have finalizers in Python, which would be counted."""
     was_enabled = gc.isenabled()
     gc.disable()
