@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
+import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph
@@ -54,9 +57,18 @@ def of_corpus() -> dict[str, frozenset[str]]:
         tree = ast.parse((CORPUS / f"{name}.py").read_text(encoding="utf-8"))
         kinds = (ast.FunctionDef, ast.ClassDef)
         tree.body = [node for node in tree.body if isinstance(node, kinds) and node.name not in TRUTH]
-        kinds_of_nodes = {type(node).__name__ for node in ast.walk(tree)}
-        found[name] = frozenset({*kinds_of_nodes, *features(tree, ()), *_of_calls(_called(tree))})
+        found[name] = _of_source(tree)
     return found
+
+
+def of_function(function: Callable[..., Any]) -> frozenset[str]:
+    """The same of the source of one function."""
+    return _of_source(ast.parse(textwrap.dedent(inspect.getsource(function))))
+
+
+def _of_source(tree: ast.Module) -> frozenset[str]:
+    kinds = {type(node).__name__ for node in ast.walk(tree)}
+    return frozenset({*kinds, *features(tree, ()), *_of_calls(_called(tree))})
 
 
 def _called(tree: ast.AST) -> dict[str, set[str]]:
