@@ -9,22 +9,24 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.harness import Mode
+
 Name = TypeVar("Name")
-Mode = TypeVar("Mode")
+Way = TypeVar("Way")
 Size = TypeVar("Size")
 Setting = TypeVar("Setting", bound=Hashable)
 
 
 def small_runs(
-    names: Sequence[Name], costs: Mapping[Mode, int], cheap: Mode, sizes: Sequence[int]
-) -> tuple[tuple[Name, Mode, int], ...]:
+    names: Sequence[Name], costs: Mapping[Way, int], cheap: Way, sizes: Sequence[int]
+) -> tuple[tuple[Name, Way, int], ...]:
     """Triples that cover every pair (name, size) once and every pair (mode, size); pairs (name, mode) run elsewhere.
 
     Every fourth program compiles at one size, the sizes taken in turn; else programs run in the `cheap` mode. Greedy:
     of the modes in `costs` take the one on which least has been spent at this size. So all modes come up first,
     expensive ones less often later.
     """
-    spent: Counter[tuple[Mode, int]] = Counter()
+    spent: Counter[tuple[Way, int]] = Counter()
     runs = []
     for place, name in enumerate(names):
         for size in sizes:
@@ -36,9 +38,13 @@ def small_runs(
     return tuple(runs)
 
 
-def parts(setting: Any) -> tuple[tuple[int, Any], ...]:
-    """What a program meets in a setting: each of its options, if it is a tuple of several, by its place there."""
-    return tuple(enumerate(setting)) if isinstance(setting, tuple) else ((0, setting),)
+def parts(setting: Any) -> tuple[tuple[Any, ...], ...]:
+    """What a program meets in a setting, with its place there: the engine and the schedule of a mode, a card."""
+    if isinstance(setting, tuple):
+        return tuple((place, *part) for place, each in enumerate(setting) for part in parts(each))
+    if isinstance(setting, Mode):
+        return ("engine", setting.engine), ("schedule", setting.schedule)
+    return ((setting,),)
 
 
 def covering(

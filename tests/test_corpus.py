@@ -165,10 +165,11 @@ GPU_RUNS = (
     ("tree_sum", FORKED_GPU_SETTINGS[4], 1),
 )
 """Some programs as a GPU would run them, run on the CPU."""
-LONG_GPU_RUNS = (
-    *others(NAMES, GPU_SETTINGS, GPU_RUNS[:-2]),
-    *others(WITH_GROUPS, FORKED_GPU_SETTINGS, GPU_RUNS[-2:]),
+FORKED_GPU_RUNS = tuple(
+    (name, FORKED_GPU_SETTINGS[place % len(FORKED_GPU_SETTINGS)], LENGTHS[place // 3 % len(LENGTHS)])
+    for place, name in enumerate(WITH_GROUPS)
 )
+LONG_GPU_RUNS = (*others(NAMES, GPU_SETTINGS, GPU_RUNS[:-2]), *FORKED_GPU_RUNS)
 STRATEGY_RUNS = tuple(
     (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
     for place, name in enumerate(NAMES[3::8])
@@ -438,7 +439,6 @@ FAMILIES = {
     "refilled": (NAMES, REFILL, REFILL_RUNS, LONG_REFILL_RUNS),
     "on a GPU": (NAMES, GPU_SETTINGS, GPU_RUNS[:-2], LONG_GPU_RUNS),
     "forked": (WITH_GROUPS, FORKED, QUICK_FORKED_RUNS, FORKED_RUNS),
-    "forked on a GPU": (WITH_GROUPS, FORKED_GPU_SETTINGS, GPU_RUNS[-2:], LONG_GPU_RUNS),
 }
 """Programs, settings, quick runs and slow runs of each family of settings."""
 
