@@ -28,7 +28,7 @@ from pcbatch.single.values import operand, seen
 from pcbatch.syntax import parse
 
 _FLAGS = {getattr(future, name).compiler_flag for name in future.all_feature_names}
-_INTS = tuple(np.dtype(code).type for code in "?bhilqBHILQ")
+_INTS = tuple(np.dtype(code).type for code in "bhilqBHILQ")
 _FLOATS: dict[Any, Any] = {float: np.float32, np.float16: np.float16, np.float32: np.float32}
 """The dtype of an int beside a float, where it is not NumPy's."""
 _BESIDE_FLOATS = {(whole, part): dtype for whole in _INTS for part, dtype in _FLOATS.items()}
