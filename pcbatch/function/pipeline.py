@@ -286,6 +286,11 @@ class Pipeline:
         program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
         return replace(program, name=self.options.name or program.name)
 
+    @property
+    def outline(self) -> machine.Program:
+        """The table, perhaps without code: all that a call and its report need."""
+        return self.table if self._outline is None else self._outline.program
+
     @cached_property
     def full(self) -> list[int]:
         """The sites at which a lane fails whose list has no room for one element more."""
@@ -318,11 +323,6 @@ class Pipeline:
         return make_executable(self.table, self.options, digest, self._traces, self.lessons, lambda: self.nodes)
 
     @property
-    def outline(self) -> machine.Program:
-        """The table, perhaps without code: all that a call and its report need."""
-        return self.table if self._outline is None else self._outline.program
-
-    @property
     def _outline(self) -> Outline | None:
         """What a cache on disk has of the table, so that native code runs without it."""
         return None if self._stored is None else self._stored.found
@@ -340,9 +340,12 @@ class Pipeline:
         if backend.place() != "CPU" or read.reading.guards.of_helpers():
             return None
         given = (tuple(self.arguments.types.items()), sorted(self.arguments.shared), read.reading.origin)
-        others = (repr(options.of_programs), tuple(environment.operand_types.items()), read.reading.parameters)
-        digest = text_digest(self.cfg, environment, given, others)
-        return None if digest is None else StoredOutline(store, digest, backend, read.reading.result)
+        others = (tuple(environment.operand_types.items()), read.reading.parameters)
+        said = repr(replace(options.of_programs, name=None))
+        digest = text_digest(self.cfg, environment, given, others, said)
+        if digest is None:
+            return None
+        return StoredOutline(store, digest, backend, options.name, read.reading.result)
 
     def _keep(self, made: Executable) -> None:
         """Keep the outline of native code, if there is a place for it."""
@@ -352,7 +355,8 @@ class Pipeline:
         digest = made.machine.programs.name_of().digest()
         if digest is not None:
             unforked = () if self.options.fork is False else self.unforked
-            stored.keep(Outline.of(self.table, self.parameters(), unforked, digest))
+            table = replace(self.table, name=self.machine_program.name)
+            stored.keep(Outline.of(table, self.parameters(), unforked, digest))
 
     @property
     def nodes(self) -> Nodes:

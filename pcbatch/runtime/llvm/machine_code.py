@@ -89,10 +89,10 @@ class Outline:
         bare = replace(program, blocks=tuple(map(_without_code, program.blocks)), structure=None)
         return cls(bare, dict(users), tuple(unforked), digest)
 
-    def returning(self, result: Type) -> Outline:
-        """The same, of a program with such a result, whose classes are this process's own."""
+    def of_call(self, name: str | None, result: Type) -> Outline:
+        """The same, of a program with such a result, whose classes are this process's own; perhaps of another name."""
         structure = result if isinstance(result, StructType) else None
-        return replace(self, program=replace(self.program, structure=structure))
+        return replace(self, program=replace(self.program, name=name or self.program.name, structure=structure))
 
 
 def _without_code(block: Block) -> Block:
@@ -106,11 +106,11 @@ def _without_code(block: Block) -> Block:
 class StoredOutline:
     """The outline that a cache on disk has under a digest of what was read: `found`, None where there is none."""
 
-    def __init__(self, store: Store, digest: str, backend: Backend, result: Type):
+    def __init__(self, store: Store, digest: str, backend: Backend, name: str | None, result: Type):
         self._store = store
         self._entry = store.entry(digest, ["outline", *compiler.target(), *backend.settings()], backend.version())
         found = _unpickled(self._entry.outline())
-        self.found = None if found is None else found.returning(result)
+        self.found = None if found is None else found.of_call(name, result)
 
     def keep(self, outline: Outline) -> None:
         """Keep an outline that was not found."""

@@ -214,6 +214,7 @@ class LlvmProgram(NativeExecutable):
             backend=self.backend,
             can_fail=any(effects.can_fault(block, self.limits.max_steps) for block in self.program.blocks),
             native_lanes=1,
+            code=lambda: self.machine.program,
         )
 
 
