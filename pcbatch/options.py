@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from pcbatch.axes import check_axes
 from pcbatch.errors import UsageError
-from pcbatch.runtime.machine.limits import LARGEST
+from pcbatch.runtime.machine.state import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
 Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]

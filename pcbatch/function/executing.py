@@ -43,10 +43,10 @@ from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.on_gpu import KernelProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.llvm.taped_regions import NativeTapedRegions
-from pcbatch.runtime.machine.fork_feedback import FeedbackHistory
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.pool_sizing import FeedbackHistory
 from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine

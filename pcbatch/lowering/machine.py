@@ -19,7 +19,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.codegen.builtins import OUT_OF_RANGE
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import write_piece
-from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH
+from pcbatch.runtime.machine.state import DEFAULT_MAX_DEPTH
 
 DEPTH_MESSAGE = f"RecursionError: more than max_depth calls deep ({DEFAULT_MAX_DEPTH} unless max_depth=.. says more)"
 STEPS_MESSAGE = "more than max_steps loop turns and calls"

@@ -12,8 +12,8 @@ from pcbatch.runtime.adjoint.forks.in_graphs import InGraphs
 from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.reverse import MOST_IN_GRAPH, Forks, Reverse
 from pcbatch.runtime.adjoint.vjp import TapedProgram
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.forked import IN_GRAPH, IN_XLA
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from tests.adjoint.forked_programs import CASES
 from tests.adjoint.truth import assert_alike, batched, one_by_one
 

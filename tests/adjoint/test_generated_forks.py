@@ -9,7 +9,7 @@ from pcbatch.function import executing
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from tests.forked_runs import KEPT, REFUSABLE, batch, check_plain, check_taped, module, size
 from tests.generator_of_forks import program_of
 

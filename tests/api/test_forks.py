@@ -9,8 +9,8 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.forked import IN_SLICES
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from pcbatch.runtime.resume import savefile
 
 WIDTH = 16

@@ -12,7 +12,7 @@ import numpy as np
 from pcbatch.errors import UsageError, needed
 from pcbatch.nuts.results import diagnostics, plots
 from pcbatch.nuts.results.draws import Draws
-from pcbatch.runtime.report import display
+from pcbatch.runtime.report import formatting
 
 SHOWN = 20
 """The numbers that a notebook lists."""
@@ -59,7 +59,7 @@ def displayed(samples: Draws, title: str, warned: tuple[str, ...]) -> str:
         rows.append([*(f"{each:.3g}" if place < 2 else f"{each:.3f}" for place, each in enumerate(figures)), label])
     rows = rows if samples.draws else []
     more = [f"and {count - len(rows):,} more numbers: see summary()"] if count > len(rows) > 0 else []
-    return display.figures(title, ("mean", "sd", "r_hat", ""), rows, more) + display.points(warned)
+    return formatting.figures(title, ("mean", "sd", "r_hat", ""), rows, more) + formatting.points(warned)
 
 
 def _axes(samples: Draws, dims: Names, coords: Names) -> dict[str, Any]:

@@ -25,13 +25,11 @@ from pcbatch.runtime.adjoint.tape import Sizes, Sources
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.adjoint.vjp import TapedProgram, TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
-from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Statistics
-from pcbatch.runtime.machine.pool_sizing import Pools
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.pool import BatchBuckets
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback, Pools
+from pcbatch.runtime.machine.state import GROWTH, Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
 
 FEW = 3

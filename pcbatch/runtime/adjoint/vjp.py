@@ -24,10 +24,9 @@ from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 
 POLICIES: dict[str, Callable[[Segments], ResidualStore]] = {"keep": KeepAll, "replay": Checkpoints}
 """The stores of segments, by the option `tape`."""

@@ -30,10 +30,10 @@ from pcbatch.runtime.llvm.multithreading import LaneCost, Part, short_seconds
 from pcbatch.runtime.llvm.ptx import ptx
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.native_executable import NativeExecutable
 from pcbatch.runtime.machine.outcome import CheckedRun, Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.pool import BatchBuckets
 
 Ended = Callable[["Written", Sequence[Array], int], Outcome]
 """The outcome of a run by what it has written, of its arrays and number of lanes."""

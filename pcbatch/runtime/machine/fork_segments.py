@@ -1,7 +1,7 @@
 """The compiled programs of runs whose calls are forked: a whole run, or the part that its lanes allow, and a leg.
 
 Both give where the run stands. A whole run has its first state from the arguments; a leg goes on from a state, which
-may have been enlarged since (`pool_growth`). Most runs need no more than the one program.
+may have been enlarged since (`pool_sizing.grown`). Most runs need no more than the one program.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Whole runs of programs whose calls are forked, on as many lanes as that takes.
 
-A run begins with some lanes for each example, or with what the runs before it could have used (`pools`). Where lanes
+A run begins with some lanes for each example, or with what the runs before it could have used (`Pools`). Where lanes
 find no free ones any more, or no room on their stacks, the run stops at the end of a trip, its state is enlarged
-(`pool_growth`), and it goes on from there, by the program of the next size: nothing is computed twice.
+(`pool_sizing.grown`), and it goes on from there, by the program of the next size: nothing is computed twice.
 
 Examples that are given up, as one of their lanes has failed or has taken too many steps, and those whose lanes wait
-where the limit of bytes is reached, are run again by the machine without forks (`sequential_fallback`), which says what
+where the limit of bytes is reached, are run again by the machine without forks (`completed`), which says what
 becomes of them. That machine also runs what becomes part of a caller's graph, and runs in slices. Taped runs have a
 way of their own.
 """
@@ -15,26 +15,124 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis.parallel_call_groups import forking
 from pcbatch.ir.machine import Chunks, Program
+from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.fork_segments import ForkedLegs, ForkSegmentState
 from pcbatch.runtime.machine.forking import Report
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
-from pcbatch.runtime.machine.pool_growth import grown, wanting
-from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, Pools, Size
-from pcbatch.runtime.machine.sequential_fallback import completed, left_over, one_after_another
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, ForkFeedback, Pools, Size, grown, wanting
 from pcbatch.runtime.machine.state import Layout
+
+# -- sequential fallback -----------------------------------------------------------------------------------------------
+# The completion of a run whose calls were forked: the examples left over, and slices of examples in turn.
+
+
+def left_over(outcome: Outcome) -> np.ndarray:
+    """Return the examples whose outcome is not known: int32 `[n]`."""
+    return np.flatnonzero(np.asarray(outcome.status) == int(LaneStatus.UNFINISHED)).astype(np.int32)
+
+
+def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequence[Array]) -> Outcome:
+    """Complete the outcome of a run on `arrays`: `machine` runs the examples that are `left`."""
+    if not left.size:
+        return outcome
+    backend, count = machine.backend, len(machine.legs.layout.inputs)
+    places = backend.array(left, "int32")
+    some = [backend.take(array, places) for array in arrays[:count]]
+    return completed_by(outcome, left, machine.run(some, arrays[count:], int(left.size)))
+
+
+def completed_by(outcome: Outcome, left: np.ndarray, again: Outcome) -> Outcome:
+    """Complete the outcome of a run by that of a second run of the examples that were `left`."""
+    backend = outcome.backend
+    places = backend.array(left, "int32")
+    every = places >= 0
+
+    def put(before: Array, after: Array) -> Array:
+        return backend.masked_store(before, [], every, after, places)
+
+    def numbers(name: str) -> np.ndarray:
+        found = np.array(getattr(outcome, name))
+        found[left] = np.asarray(getattr(again, name))
+        return found
+
+    shown = {
+        name: [put(*each) for each in zip(leaves, again.fault_values[name], strict=True)]
+        for name, leaves in outcome.fault_values.items()
+    }
+    return replace(
+        outcome,
+        values=tuple(put(*each) for each in zip(outcome.values, again.values, strict=True)),
+        fault_values=shown,
+        counting=lambda: _sum(outcome.counts, again.counts),
+        status=numbers("status"),
+        site=numbers("site"),
+        place=numbers("place"),
+        steps=numbers("steps"),
+    )
+
+
+def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of several runs, each of some examples, as that of one."""
+    first, backend = outcomes[0], outcomes[0].backend
+    if len(outcomes) == 1:
+        return first
+
+    def numbers(name: str) -> np.ndarray:
+        return np.concatenate([np.asarray(getattr(each, name)) for each in outcomes])
+
+    def arrays(given: Iterable[Sequence[Array]]) -> list[Array]:
+        return [backend.joined(*leaves) for leaves in zip(*given, strict=True)]
+
+    return replace(
+        first,
+        values=tuple(arrays(each.values for each in outcomes)),
+        fault_values={name: arrays(each.fault_values[name] for each in outcomes) for name in first.fault_values},
+        counting=lambda: functools.reduce(_sum, (each.counts for each in outcomes)),
+        status=numbers("status"),
+        site=numbers("site"),
+        place=numbers("place"),
+        steps=numbers("steps"),
+    )
+
+
+def padded(counts: Counts, blocks: int) -> Counts:
+    """The counts of a run in sequence as those of a program with more blocks, which it does not come to."""
+
+    def more(array: Array) -> np.ndarray:
+        found = np.asarray(array)
+        return np.concatenate([found, np.zeros(blocks - found.size, found.dtype)])
+
+    return Counts(more(counts.executions), more(counts.active), more(counts.rows), counts.trips)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    names = ("executions", "active", "rows", "trips")
+    found = []
+    for name in names:
+        total, more = np.array(getattr(one, name)), np.asarray(getattr(other, name))
+        if more.shape:
+            total[: more.size] += more  # join blocks, which come last, are the forked program's alone
+        else:
+            total += more
+        found.append(total)
+    return Counts(*found)
+
+
+# -- forked ------------------------------------------------------------------------------------------------------------
 
 IN_GRAPH = (
     "in a tf.function calls were made one after the other where no gradient tape inside it watches the run; called "

@@ -30,19 +30,16 @@ from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU, Device
-from pcbatch.runtime.costs.estimate import dear_pieces
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices, dear_pieces
 from pcbatch.runtime.machine.admission import given_by
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.fork_join import ForkJoin
-from pcbatch.runtime.machine.fork_schedule import Routes
-from pcbatch.runtime.machine.forked_execution import ForkedExecution
+from pcbatch.runtime.machine.fork_join import ForkedExecution, ForkJoin
 from pcbatch.runtime.machine.loop import TRIPS, Counters
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import HELD
-from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
+from pcbatch.runtime.machine.values import Rows
+from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Routes, Worklists
 
 GIVEN_UP = "given up"
 """The key of which examples are given up: int32 `[examples]`, 0 or 1."""

@@ -18,10 +18,9 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.status import LaneStatus
 from pcbatch.runtime.machine.outcome import Standing
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.report import listing
-from pcbatch.runtime.report.trace import Trace
-from pcbatch.runtime.report.utilization import Utilization
-from pcbatch.runtime.report.value_formatting import written
+from pcbatch.runtime.report import formatting
+from pcbatch.runtime.report.formatting import written
+from pcbatch.runtime.report.trace import Trace, Utilization
 
 BLOCKS = 30
 """The number of blocks that are drawn: those that ran for most lanes."""
@@ -104,7 +103,7 @@ def _label(program: Program, label: str) -> str:
     span: Span | None = block.span or next(iter(source_locations.spans(program, block)), None)
     if span is None:
         return label
-    text = listing.line_text(span.file, span.line).strip().replace("$", r"\$")
+    text = formatting.line_text(span.file, span.line).strip().replace("$", r"\$")
     return f"{text if len(text) <= TEXT else text[: TEXT - 2] + '..'}  {span.line}  {label}"
 
 

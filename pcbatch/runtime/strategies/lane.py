@@ -14,8 +14,8 @@ from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJ
 from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.state import Limits
 
 
 class FaultError(Exception):

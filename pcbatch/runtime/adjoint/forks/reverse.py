@@ -20,13 +20,10 @@ from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
-from pcbatch.runtime.machine.fork_feedback import ForkStatistics
-from pcbatch.runtime.machine.forked import ForkSummary, noted
+from pcbatch.runtime.machine.forked import ForkSummary, completed_by, left_over, noted, one_after_another
 from pcbatch.runtime.machine.forking import Report
-from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pool_sizing import Pools, Size
-from pcbatch.runtime.machine.sequential_fallback import completed_by, left_over, one_after_another
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool
+from pcbatch.runtime.machine.pool_sizing import ForkStatistics, Pools, Size
 
 LEAST = 64
 """The tape of a block has a multiple of so many rows."""

@@ -20,11 +20,10 @@ from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import GIVEN_UP, OWN
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH
 from pcbatch.runtime.machine.segments import Legs, Snapshot
-from pcbatch.runtime.machine.state import ArraySpec
+from pcbatch.runtime.machine.state import GROWTH, ArraySpec
 
 TOLD = "told"
 """The key of a run's statistics. They are int32: its calls that were forked, its lanes at most, trips short of some."""
