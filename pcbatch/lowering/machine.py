@@ -13,8 +13,8 @@ from pcbatch.ir import debugging, machine
 from pcbatch.ir import program as ir
 from pcbatch.ir.debugging import text_of
 from pcbatch.ir.expressions import Input, call
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.payload import Compute, Copy
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.codegen.builtins import OUT_OF_RANGE
 from pcbatch.lowering.codegen.environment import Environment

@@ -177,16 +177,16 @@ def test_a_file_that_is_written_again_makes_another_environment(
     inner.mkdir()
     (inner / "module.py").write_text("one = 1")
     monkeypatch.setattr(cache_session, "OWN", str(tmp_path))
-    digests = [cache_session.digest()]
+    digests = [cache_session.environment_digest()]
     (inner / "notes.txt").write_text("nothing that runs")
-    assert cache_session.digest() == digests[0]
+    assert cache_session.environment_digest() == digests[0]
     os.utime(inner / "module.py", ns=(0, 5))
-    digests.append(cache_session.digest())
+    digests.append(cache_session.environment_digest())
     (inner / "module.py").write_text("one = 11")
     os.utime(inner / "module.py", ns=(0, 5))
-    digests.append(cache_session.digest())
+    digests.append(cache_session.environment_digest())
     (inner / "module.py").rename(inner / "other.py")
-    digests.append(cache_session.digest())
+    digests.append(cache_session.environment_digest())
     assert len({*digests}) == 4
 
 

@@ -54,9 +54,8 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
-from pcbatch.ir.text.expression_parser import expression_of
+from pcbatch.ir.text.expression_parser import expression_of, parse_type, parse_type_at
 from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
-from pcbatch.ir.text.type_parser import parse_type, parse_type_at
 from pcbatch.ir.types import Type
 from pcbatch.syntax import parse
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pcbatch.errors import UsageError
-from pcbatch.ir.machine import Block, Branch, FaultSite, Jump, Program, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, Branch, FaultSite, Jump, LaneStatus, Program, Return
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs.estimate import Prices
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, FaultSite, Jump, LaneStatus, Program, Push, Store
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.admission import first_state
 from pcbatch.runtime.machine.blocks import BlockRunner

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from pcbatch.ir import machine
 from pcbatch.ir.expressions import resolved
+from pcbatch.ir.machine import Block, Piece, Statement, Store
 from pcbatch.ir.payload import Compute
 from pcbatch.ir.program import Coded, Function, Op, Program, reads, writes
+
+# -- scope -------------------------------------------------------------------------------------------------------------
 
 
 def variables_of(function: Function) -> tuple[str, ...]:
@@ -36,3 +40,41 @@ def with_inputs(op: Op, variables: Collection[str]) -> Op:
         return op
     expression, inputs = resolved(op.code.expression, variables)
     return replace(op, inputs=inputs, code=Compute(expression, op.code.pattern))
+
+
+# -- machine scope -----------------------------------------------------------------------------------------------------
+# The names that are variables in the pieces of a machine program, in contrast to free names.
+
+
+def variables_of_pieces(program: machine.Program) -> frozenset[str]:
+    """Return the names that are variables in all pieces: state, temporaries, targets of assignments."""
+    pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    assigned = {name for piece in pieces for statement in piece.statements for name in writes(statement.op)}
+    return frozenset({*program.storage, *(program.types.keys() - {*program.shared})}) | assigned
+
+
+def scope_of_piece(program: machine.Program, variables: frozenset[str], piece: Piece) -> frozenset[str]:
+    """The names that are variables in `piece`: its operands, those that all lanes share among them, and `variables`.
+
+    Captured arrays are free names of the code, though the piece is handed them as shared operands.
+    """
+    return variables.union(piece.reads, piece.writes, piece.shared).difference(program.externs.get(piece.scope, ()))
+
+
+def with_inputs_of_pieces(program: machine.Program) -> machine.Program:
+    """`program` with the inputs of the statements of its pieces filled in."""
+    variables = variables_of_pieces(program)
+
+    def statement(each: Statement, names: frozenset[str]) -> Statement:
+        return replace(each, op=with_inputs(each.op, names))  # type: ignore[arg-type]
+
+    def item(each: Piece | Store) -> Piece | Store:
+        if not isinstance(each, Piece) or not each.statements:
+            return each
+        names = scope_of_piece(program, variables, each)
+        return replace(each, statements=tuple(statement(one, names) for one in each.statements))
+
+    def block(each: Block) -> Block:
+        return replace(each, body=tuple(map(item, each.body)))
+
+    return replace(program, blocks=tuple(map(block, program.blocks)))

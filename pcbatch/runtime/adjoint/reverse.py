@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups, without_forks
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import Merging

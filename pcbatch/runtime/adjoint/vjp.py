@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.adjoint.flow import GradientFlow

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import elements, leaves
 from pcbatch.optimize.machine.compaction import Row
@@ -141,14 +141,14 @@ def line_costs(program: Program, backend: Backend) -> tuple[dict[Span, float], .
 
 def _span_costs(program: Program, block: Block, backend: Backend) -> dict[Span, float]:
     """The part of a row's cost that is each span's; they add up to 1."""
-    found: dict[Span | None, float] = dict.fromkeys(source_locations.spans(program, block), 0.0)
+    found: dict[Span | None, float] = dict.fromkeys(machine.spans(program, block), 0.0)
     for item in block.body:
         match item:
             case Piece(reads=reads, shared=shared, spans=spans):
                 types = [program.types[name] for name in reads]
                 costs = backend.line_costs(item, types, [program.shared_types[name] for name in shared])
             case Store():
-                spans, costs = (source_locations.store_span(program, item),), (float(stored(program, item)),)
+                spans, costs = (machine.store_span(program, item),), (float(stored(program, item)),)
         for span, cost in zip(spans, costs, strict=True):
             found[span] = found.get(span, 0.0) + cost
     known = {span: cost for span, cost in found.items() if span is not None}

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import leaves
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array

@@ -23,8 +23,7 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis.parallel_call_groups import forking
-from pcbatch.ir.machine import Chunks, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Chunks, LaneStatus, Program
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET

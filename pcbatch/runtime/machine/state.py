@@ -37,9 +37,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.analysis.effects import can_fault, is_step, written
+from pcbatch.ir.analysis.effects import can_fault, is_framed, is_step, written
 from pcbatch.ir.analysis.parallel_call_groups import Group, groups
-from pcbatch.ir.analysis.stack_bounds import is_framed
 from pcbatch.ir.machine import Block, Piece, Program, PushJump, Return
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.debugging import DTYPES, FIRST, LAST, WORDS, number_of
-from pcbatch.ir.machine import FaultSite, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import FaultSite, LaneStatus, Program
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import formatting
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.runtime.report import formatting
 
 SHOWN_LANES = 5

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span, needed
-from pcbatch.ir import values
-from pcbatch.ir.analysis import source_locations
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir import machine, values
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.runtime.machine.outcome import Standing
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.report import formatting
@@ -100,7 +98,7 @@ def _over_time(trace: Trace, shown: Sequence[str]) -> tuple[np.ndarray, np.ndarr
 def _label(program: Program, label: str) -> str:
     """A block's label with the source line that it begins at."""
     block = next(block for block in program.blocks if block.label == label)
-    span: Span | None = block.span or next(iter(source_locations.spans(program, block)), None)
+    span: Span | None = block.span or next(iter(machine.spans(program, block)), None)
     if span is None:
         return label
     text = formatting.line_text(span.file, span.line).strip().replace("$", r"\$")

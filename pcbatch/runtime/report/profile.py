@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.costs.estimate import line_costs
 from pcbatch.runtime.machine.outcome import Outcome
@@ -167,7 +167,7 @@ class Profile:
             tuple(
                 FunctionProfile(
                     name,
-                    source_locations.file_of(program, name),
+                    machine.file_of(program, name),
                     counts,
                     tuple(Line(*place, share) for place, share in sorted(lines[name].items())),
                 )

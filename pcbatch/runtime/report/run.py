@@ -13,8 +13,7 @@ import numpy as np
 
 from pcbatch.errors import Diagnostic, PcbatchError, UsageError
 from pcbatch.ir import values
-from pcbatch.ir.machine import FaultSite, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import FaultSite, LaneStatus, Program
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome

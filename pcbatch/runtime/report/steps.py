@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.analysis import source_locations
-from pcbatch.ir.machine import Block, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir import machine
+from pcbatch.ir.machine import Block, LaneStatus, Program
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import formatting
 from pcbatch.runtime.report.formatting import written
@@ -62,7 +61,7 @@ def _heading(program: Program, visit: Visit) -> Iterator[str]:
     if block is None:
         yield "start"
         return
-    spans = source_locations.spans(program, block)
+    spans = machine.spans(program, block)
     files = dict.fromkeys(span.file for span in spans)
     where = ", ".join([block.label, *([block.function] if block.function else []), *map(formatting.file_name, files)])
     yield f"{visit.count:,}  {where}"

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from pcbatch.errors import Span, UsageError
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import formatting
@@ -43,10 +43,10 @@ class Utilization:
     @classmethod
     def of(cls, program: Program, active: Mapping[str, int], executed: Mapping[str, int]) -> Utilization:
         """The utilisation of a run of `program` with these counts."""
-        file = source_locations.file_of(program, program.blocks[0].function)
+        file = machine.file_of(program, program.blocks[0].function)
         lines = {}
         for block in program.blocks:
-            spans = [span for span in source_locations.spans(program, block) if span.file == file]
+            spans = [span for span in machine.spans(program, block) if span.file == file]
             lines[block.label] = tuple(sorted({n for span in spans for n in range(span.line, span.end_line + 1)}))
         return cls(active, executed, lines, {block.label: block.function for block in program.blocks})
 
@@ -141,7 +141,7 @@ class Trace:
         record = np.asarray(outcome.trace)[:-1]
         rows = record[:trips]
         changes = np.diff(rows[:, :2], axis=0, prepend=np.zeros_like(rows[:1, :2]))  # modulo 2**32, as the totals are
-        spans = [block.span or next(iter(source_locations.spans(program, block)), None) for block in blocks]
+        spans = [block.span or next(iter(machine.spans(program, block)), None) for block in blocks]
         order = BlockGraph.of(program).order
         found = []
         for trip, (change, (_, _, ran, live)) in enumerate(zip(changes.tolist(), rows.tolist(), strict=True)):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.segments import QUEUE, Legs, Snapshot

@@ -35,7 +35,7 @@ OTHERS = re.compile(r"PCBATCH_(CACHE|VERIFY|DATA)|TF_CPP_(MIN|MAX)_\w+|XLA_FLAGS
 """Variables with such names that do not."""
 
 
-def digest(*more: Any) -> str:
+def environment_digest(*more: Any) -> str:
     """A hexadecimal digest of the environment, of `more` that the array library says of itself, too."""
     found = ([*_own(OWN)], sys.version, platform.platform(), [*_installed()], _processor(), cores())
     more = (*more, *flags(os.environ))
@@ -141,7 +141,7 @@ class Store:
         self.settle()
         if self._folder is None:
             self.executables.settle()
-            self._folder = Folder(self.root, digest(*library), self.limit)
+            self._folder = Folder(self.root, environment_digest(*library), self.limit)
         if not self.executables.has_room():
             self.executables.move()
         key = hashlib.sha256(repr((digest, cores(), *part)).encode()).hexdigest()

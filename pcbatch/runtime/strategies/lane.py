@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import values
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, Branch, Fault, Jump, LaneStatus, Piece, Program, PushJump, Return, Store
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.outcome import Outcome

@@ -13,8 +13,7 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir import values
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Backend

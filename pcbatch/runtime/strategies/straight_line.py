@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.ir.machine import Program, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program, Return
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import admission

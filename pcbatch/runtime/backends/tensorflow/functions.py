@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import decimals

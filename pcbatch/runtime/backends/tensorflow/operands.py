@@ -9,7 +9,7 @@ import re
 from types import TracebackType
 
 from pcbatch.errors import Span
-from pcbatch.ir.operators import ARITHMETIC, COMPARISONS
+from pcbatch.ir.expression_printer import ARITHMETIC, COMPARISONS
 from pcbatch.runtime.backends.tensorflow.bytecode import in_order
 from pcbatch.syntax import parse
 

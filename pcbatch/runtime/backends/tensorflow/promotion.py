@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import meeting
+from pcbatch.ir.joins import meeting
 
 
 def is_bool(value: Any) -> bool:

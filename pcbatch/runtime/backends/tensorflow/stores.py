@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import casts_into
-from pcbatch.ir.joins import ConflictError, join
+from pcbatch.ir.joins import ConflictError, casts_into, join
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import scattering
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, positions_in
