@@ -17,14 +17,13 @@ from pcbatch.runtime.backends.tensorflow import (
     gradients,
     graphs,
     handlers,
-    lowered,
+    hlo,
     private,
     prompt,
-    refusals,
     trace_cache,
     traces,
 )
-from pcbatch.runtime.backends.tensorflow.xla_cpu import block_guards
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 from pcbatch.runtime.store.cache_session import Name
 
 P = ParamSpec("P")
@@ -73,7 +72,7 @@ class TensorFlowControl:
         before: Sequence[tf.Tensor],
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
-        if not block_guards.would_copy(before, in_place):
+        if not gathering.would_copy(before, in_place):
             return self.cond(predicate, lambda: function(predicate, *before), list(before))
         return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
 
@@ -89,7 +88,7 @@ class TensorFlowControl:
         return list(after)
 
     def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
-        return block_guards.in_turn(arrays)
+        return gathering.in_turn(arrays)
 
     def while_loop(
         self,
@@ -191,7 +190,7 @@ class TensorFlowControl:
         return graphs.targeting(place)
 
     def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
-        return lowered.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
+        return trace_cache.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
 
     def version(self) -> tuple[Any, ...]:
         return trace_cache.library()
@@ -271,7 +270,7 @@ class TensorFlowControl:
         return graphs.assert_ok(program, ended, texts)
 
     def explain(self, error: Exception) -> Explanation | None:
-        return refusals.explain(error)
+        return hlo.explain(error)
 
 
 _ANY_SHAPE = -1

@@ -17,16 +17,15 @@ from pcbatch.runtime.backends.tensorflow import (
     custom_vectorised_ops,
     equivalents,
     error_locations,
+    gradients,
     hlo,
-    kernels,
     linearize,
+    native,
     pieces,
     scattering,
     structures,
-    tangents,
-    trace_fingerprint,
+    trace_cache,
     traces,
-    unsigned,
 )
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.symbols import Symbols
@@ -49,8 +48,8 @@ class TensorFlowPieces:
         return isinstance(error, SizeError | structures.ShapeError)
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
-        if unsigned.has_uint64(piece, reads, shared):
-            return unsigned.evaluate(piece, reads, shared)
+        if pieces.has_uint64(piece, reads, shared):
+            return pieces.evaluate(piece, reads, shared)
         types = [structures.type_of(value) for value in shared]
         operands = traces.with_kept(piece, [values.flatten(*each) for each in zip(types, shared, strict=True)])
         shared = [values.pack(*each) for each in zip(types, operands, strict=True)]
@@ -80,7 +79,7 @@ class TensorFlowPieces:
         return pieces.together(piece, reads, shared)
 
     def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
-        return kernels.kernels(piece, reads, shared)
+        return native.kernels(piece, reads, shared)
 
     def vectorize(
         self,
@@ -98,7 +97,7 @@ class TensorFlowPieces:
         return traces.captured(piece, reads, shared)
 
     def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
-        return tangents.tangent(piece, signature)
+        return gradients.tangent(piece, signature)
 
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         return linearize.Linearized(piece, signature, wanted)
@@ -116,7 +115,7 @@ class TensorFlowPieces:
         traces.ahead((piece, signature.reads, signature.shared, label) for piece, signature, label in given)
 
     def described(self, piece: Piece, signature: Signature) -> str | None:
-        return trace_fingerprint.described(piece, signature)
+        return trace_cache.described(piece, signature)
 
     def native_obstacles(self, given: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return pieces.native_obstacles(given)
