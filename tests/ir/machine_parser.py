@@ -2,7 +2,7 @@
 
 That holds for every program whose pieces are statements. Generated code and spans are not in the text. As in the other
 dialects, what a statement reads follows from its code and from which names are variables
-(`pcbatch.ir.analysis.scope`).
+(`tests.ir.inputs`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from pcbatch.ir.analysis.scope import with_inputs_of_pieces
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -38,6 +37,7 @@ from pcbatch.ir.machine import (
 )
 from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import StructType, Type
+from tests.ir.inputs import with_inputs_of_pieces
 from tests.ir.parser import (
     COST,
     INDENT,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import with_inputs_of_pieces
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import StructType
+from tests.ir.inputs import with_inputs_of_pieces
 from tests.ir.strategies import NAMES, computing, name_tuples, names, spans, types
 
 ODD_NAMES = [
