@@ -24,7 +24,6 @@ from pcbatch.ir.machine import (
     Return,
 )
 from pcbatch.ir.verify.machine import verify_machine
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool
@@ -246,7 +245,7 @@ def test_all_lanes_are_free_in_the_end():
     trips = machine.legs.trips(Size(Pool(7 * 32, 7), 2))
     inputs = dict(zip(trips.layout.inputs, (N, trap, NONE), strict=True))
     counters = machine.legs.legs.loop.start()
-    state, _, _ = trips.run(trips.start(inputs, 2, 7), inputs, {}, counters, NO_BUDGET)
+    state, _, _ = trips.run(trips.start(inputs, 2, 7), inputs, {}, counters)
     assert trips.lists.length(state, trips.lists.free) == 7 * 31
     assert state["lengths"].sum() == 7 * 31, "nobody waits"
     np.testing.assert_array_equal(state["given up"], [0, 0, 0, 1, 0, 0, 0])

@@ -26,7 +26,6 @@ from pcbatch.ir.analysis.parallel_call_groups import forking
 from pcbatch.ir.machine import Chunks, LaneStatus, Program
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.fork_segments import ForkedLegs, ForkSegmentState
 from pcbatch.runtime.machine.forking import Report
@@ -330,7 +329,7 @@ class ForkedMachine:
                 growth *= growth
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self.compiling():
-                now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
+                now = self.legs.go_on(larger, state, self.legs.counters(now), given)
             forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
             report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         learned = self.pools.learned

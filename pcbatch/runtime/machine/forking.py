@@ -53,7 +53,7 @@ class Report:
     """The report on a run at the end of a leg: the calls that it has `forked`, and its `most` lanes at a time.
 
     Lanes were `short` at the end of so many of its trips. `can_run`, `stuck` and `paused` are numbers of lanes: could
-    go on (none, unless there was a budget); wait at blocks, for free lanes if none can run; found no room on stacks.
+    go on (none, unless a tape was full); wait at blocks, for free lanes if none can run; found no room on stacks.
     """
 
     forked: int
@@ -142,18 +142,15 @@ class Forking:
         return {**state, "pc": nothing, "depth": nothing + 1, "parent": nothing - 1}
 
     def run(
-        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters, until: Array
+        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters
     ) -> tuple[State, Counters, Array]:
-        """Go on until no lane can run or there have been `until` trips (an int64 scalar) in all.
-
-        Return the state and the counters then, and a vector of a `Report`.
-        """
+        """Go on until no lane can run; return the state and the counters then, and a vector of a `Report`."""
         backend, lists = self.backend, self.lists
         by_example = {key: inputs[key] for key in self.layout.by_example}
         sizes = backend.array([self.size(number) for number in self._numbers], "int64")
 
         def goes_on(carried: dict[str, Any]) -> Array:
-            return self.goes_on(carried["state"]) & (carried["counters"]["trips"] < until)
+            return self.goes_on(carried["state"])
 
         def turn(carried: dict[str, Any], go: Array | None = None) -> dict[str, Any]:
             state, lanes, chunks, calls = self.trip(carried["state"], by_example, shared, go)

@@ -97,7 +97,12 @@ class Loop:
             order = [number for number in self.flow.order if number in lockstep]
             self.flow = replace(self.flow, order=order, sync=self.sync)
         self.can_fail = any(effects.can_fault(block, context.limits.max_steps) for block in self.blocks)
-        self.guarded = GuardedBlocks(context, self.flow, runner)
+        self._runner = runner
+
+    @cached_property
+    def guarded(self) -> GuardedBlocks:
+        """The blocks under guards."""
+        return GuardedBlocks(self.context, self.flow, self._runner)
 
     @cached_property
     def row_costs(self) -> tuple[float, ...]:

@@ -17,7 +17,6 @@ from pcbatch.runtime.adjoint.forks.record import TapedForking
 from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec, State
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import GIVEN_UP, OWN
 from pcbatch.runtime.machine.pool import Pool
@@ -132,9 +131,8 @@ class ForkedSegments(Segments):
         told = state.pop(TOLD)
         trips = self._trips(lanes, backend.lanes_of(state[GIVEN_UP]))
         blank = self.tapes.blank(lanes, examples)
-        until = backend.array(NO_BUDGET, "int64")
         after, counters, report = trips.run(
-            {**state, **blank}, legs.by_example(shared), legs.operands(shared), snapshot.counters, until
+            {**state, **blank}, legs.by_example(shared), legs.operands(shared), snapshot.counters
         )
         tape = {key: after.pop(key) for key in blank}
         forked, most, short, can_run, _, _ = backend.unstack(report, 6)
