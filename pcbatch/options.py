@@ -150,6 +150,7 @@ class Options:
             f"form={self.form!r}": self.form == "native",
             f"schedule={self.schedule!r}": self.schedule == "switch",
             "trips are to be recorded": bool(self.trace),
+            f"max_lanes={self.max_lanes}": self.max_lanes is not None,
         }
         return next((why for why, holds in obstacles.items() if holds), None)
 

@@ -22,7 +22,6 @@ WAYS = {
     "again, in segments": ({"tape": "replay"}, SEGMENTS, (2, 2**28)),
     "no lanes": ({}, None, (1, 1)),
     "in a function": ({"inside": True}, None, (2, 2**28)),
-    "some after others": ({"max_lanes": 11}, None, None),
     "of shared arguments": ({"shared": KEPT}, None, (2, 2**28)),
 }
 """Options, sizes of tapes, and how many lanes for each example and bytes of lanes there are at first."""

@@ -13,9 +13,7 @@ way of their own.
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +33,7 @@ from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, ForkFeedback, Pools
 from pcbatch.runtime.machine.state import Layout
 
 # -- sequential fallback -----------------------------------------------------------------------------------------------
-# The completion of a run whose calls were forked: the examples left over, and slices of examples in turn.
+# The completion of a run whose calls were forked: the examples left over.
 
 
 def left_over(outcome: Outcome) -> np.ndarray:
@@ -76,30 +74,6 @@ def completed_by(outcome: Outcome, left: np.ndarray, again: Outcome) -> Outcome:
         values=tuple(put(*each) for each in zip(outcome.values, again.values, strict=True)),
         fault_values=shown,
         counting=lambda: _sum(outcome.counts, again.counts),
-        status=numbers("status"),
-        site=numbers("site"),
-        place=numbers("place"),
-        steps=numbers("steps"),
-    )
-
-
-def one_after_another(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of several runs, each of some examples, as that of one."""
-    first, backend = outcomes[0], outcomes[0].backend
-    if len(outcomes) == 1:
-        return first
-
-    def numbers(name: str) -> np.ndarray:
-        return np.concatenate([np.asarray(getattr(each, name)) for each in outcomes])
-
-    def arrays(given: Iterable[Sequence[Array]]) -> list[Array]:
-        return [backend.joined(*leaves) for leaves in zip(*given, strict=True)]
-
-    return replace(
-        first,
-        values=tuple(arrays(each.values for each in outcomes)),
-        fault_values={name: arrays(each.fault_values[name] for each in outcomes) for name in first.fault_values},
-        counting=lambda: functools.reduce(_sum, (each.counts for each in outcomes)),
         status=numbers("status"),
         site=numbers("site"),
         place=numbers("place"),
@@ -152,12 +126,6 @@ class ForkSummary:
     examples: int
     left: int = 0
 
-    def __add__(self, other: ForkSummary) -> ForkSummary:
-        one, two = self.report, other.report
-        report = Report(one.forked + two.forked, max(one.most, two.most), one.short + two.short, 0, 0, 0)
-        lanes = max(self.lanes, other.lanes, key=max)
-        return ForkSummary(report, lanes, self.examples + other.examples, self.left + other.left)
-
     def __str__(self) -> str:
         report, left = self.report, self.left
         before = "".join(f"{each:,}, then " for each in self.lanes[:-1])
@@ -195,9 +163,8 @@ class ForkedMachine:
         limits = replace(context.limits, roomy=False)
         context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
-        largest, most = limits.largest_capacity, machine.max_lanes
         learned = ForkFeedback(spread) if learned is None else learned
-        self.pools = Pools(context.layout, largest, learned, limit=limit, least=least, most=most)
+        self.pools = Pools(context.layout, limits.largest_capacity, learned, limit=limit, least=least)
         self.form = "lockstep, calls forked"
         self.in_sequence: dict[str, None] = {}
         """Reasons of the runs that made their calls one after the other."""
@@ -239,13 +206,10 @@ class ForkedMachine:
         if not lanes:
             self.machine.compile(arguments, shared, lanes)
             return
-        examples = self.pools.at_once(lanes)
         arrays = self.machine.arrays_given(arguments, shared, lanes)
         with self.compiling():
-            size = self.pools.of(examples)
-            count = len(self.legs.legs.layout.inputs)
-            part = [*(self.backend.first(each, examples) for each in arrays[:count]), *arrays[count:]]
-            given = self.machine.extended(part, examples, size.pool.examples)
+            size = self.pools.of(lanes)
+            given = self.machine.extended(arrays, lanes, size.pool.examples)
             self.legs.whole(size)(*given, self.backend.constant(0))
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
@@ -260,34 +224,17 @@ class ForkedMachine:
         return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
 
     def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
-        """A run, of a part of the examples after another where not all are run at once."""
-        count, first = len(self.legs.legs.layout.inputs), self.backend.constant
-        runs: list[tuple[Outcome, ForkSummary]] = []
-        begun = 0
-        while begun < examples:
-            some = self.pools.at_once(examples - begun)
-            part = arrays
-            if some < examples:
-                part = [*(self.backend.rows_at(each, first(begun), some) for each in arrays[:count]), *arrays[count:]]
-            runs.append(self._at_once(part, some))
-            begun += some
-        told = functools.reduce(operator.add, (told for _, told in runs))
-        return noted(one_after_another([outcome for outcome, _ in runs]), told)
-
-    def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, ForkSummary]:
         with self.compiling():
             size = self.pools.of(examples)
             given = self.machine.extended(arrays, examples, size.pool.examples)
             found = self.legs.whole(size)(*given, self.backend.constant(examples))
         now, told = self._ended(size, found, given, examples)
-        return self._completed(now.returned.outcome(now.arrays, self._fewer(now, examples)), arrays, told)
+        return noted(*self._completed(now.returned.outcome(now.arrays, self._fewer(now, examples)), arrays, told))
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` examples on arrays like these; see `Machine.ready`."""
         if not lanes:
             return self.machine.ready(arrays, lanes)
-        if self.machine.max_lanes is not None:
-            return lambda given: Finished.of(self._run_arrays(given, lanes))
         known: dict[Size, Callable[..., Any]] = {}
         count = self.backend.constant(lanes)
 

@@ -63,13 +63,13 @@ class ForkFeedback:
 
 @dataclass(eq=False)
 class FeedbackHistory:
-    """The feedback of one program under all options: separate by forked calls, and by the limit on lanes."""
+    """The feedback of one program under all options: separate by forked calls."""
 
     _known: dict[Any, ForkFeedback] = field(default_factory=dict)
 
-    def of(self, blocks: tuple[int, ...], most: int | None) -> ForkFeedback:
-        """Return the feedback of runs that fork groups of calls at these blocks, on at most so many lanes."""
-        return self._known.setdefault((blocks, most), ForkFeedback(CPU.spread))
+    def of(self, blocks: tuple[int, ...]) -> ForkFeedback:
+        """Return the feedback of runs that fork groups of calls at these blocks."""
+        return self._known.setdefault(blocks, ForkFeedback(CPU.spread))
 
 
 class FeedbackCache:
@@ -103,8 +103,7 @@ class Pools:
     """The sizes of the runs of one program.
 
     What is `learned` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit`
-    how many bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes,
-    however many examples: not all of these are run at once then.
+    how many bytes they may take. A lane for each example there is in any case.
     """
 
     def __init__(
@@ -114,12 +113,11 @@ class Pools:
         learned: ForkFeedback,
         *,
         limit: int,
-        most: int | None,
         least: int = 0,
     ):
         self.layout, self.largest_capacity, self.learned = layout, largest_capacity, learned
-        self.limit, self.most, self.least = limit, most, least
-        self.rooms = BatchBuckets(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
+        self.limit, self.least = limit, least
+        self.rooms = BatchBuckets(lambda: CPU.idle_least)
         self._bytes: dict[int, int] = {}
 
     @property
@@ -131,10 +129,6 @@ class Pools:
     def capacity(self) -> int:
         """The initial capacity of a run's stacks, in live calls."""
         return min(self.learned.now.capacity, self.largest_capacity)
-
-    def at_once(self, examples: int) -> int:
-        """Return the number of examples, out of so many, that run at once."""
-        return examples if self.most is None else min(examples, max(1, self.most // self.spread))
 
     def of(self, examples: int) -> Size:
         """The size in which a run of so many examples begins."""
@@ -154,7 +148,6 @@ class Pools:
         fewest = min(self.least // self.bytes(capacity), CPU.least_lanes)
         fewest = 2 ** (fewest.bit_length() - 1) if fewest else 0
         lanes = min(max(room * now.spread, fewest), self._lanes(capacity))
-        room = room if self.most is None else min(room, self.most)
         return Size(Pool(max(room, lanes), room), capacity)
 
     def larger(self, size: Size, growth: int, *, lanes: bool, stacks: bool) -> Size:
@@ -171,22 +164,18 @@ class Pools:
         """Return the lesson of a run, which began with one size and ended with another: the size that it needed.
 
         One that was short of lanes would have needed one for each call at most; where that is hardly more than it had,
-        the next one has as many. Where there are to be few lanes many runs are short; fewer examples are run at once if
-        some could not end.
+        the next one has as many.
         """
         pool, spread, room = first.pool, now.spread, first.pool.examples
         wanted = -(-(examples + report.forked) // examples)
         enough = CPU.enough_lanes if last.pool.lanes == pool.lanes else 1.0
-        if self.most is not None:
-            spread = min(2 * spread if report.stuck else spread, self.most)
-        elif report.short and wanted * room > enough * pool.lanes >= enough * room * spread:
+        if report.short and wanted * room > enough * pool.lanes >= enough * room * spread:
             spread = min(bucket(wanted), max(spread * MOST_GROWTH, last.pool.lanes // room))
         return replace(now, spread=spread, capacity=max(now.capacity, last.capacity), is_known=True)
 
     def _lanes(self, capacity: int) -> int:
         """Return the maximal number of lanes."""
-        lanes = self.limit // self.bytes(capacity)
-        return lanes if self.most is None else min(lanes, self.most)
+        return self.limit // self.bytes(capacity)
 
     def bytes(self, capacity: int) -> int:
         """The bytes of a lane whose stacks have room for so many live calls."""

@@ -71,13 +71,10 @@ class FlatLegs(Legs):
 
 
 class ForkedSegments(Segments):
-    """The segments of the runs of one program that forks.
+    """The segments of the runs of one program that forks; lanes may take so many bytes in all, `limit`."""
 
-    Lanes may take so many bytes in all, `limit`, and there may be so many at `most`, if that is given.
-    """
-
-    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int, most: int | None):
-        self.context, self.backend, self.tapes, self.limit, self.most = context, context.backend, tapes, limit, most
+    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int):
+        self.context, self.backend, self.tapes, self.limit = context, context.backend, tapes, limit
         self.layout = context.layout
         self.legs: FlatLegs = legs
 
@@ -169,8 +166,6 @@ class ForkedSegments(Segments):
         )
         # Of more than 2^31 bytes there is none.
         found = backend.constant(min(self.limit, 2**31 - 1)) // (backend.constant(tops) + entry * (capacity + 1))
-        if self.most is not None:
-            found = backend.where(found > self.most, backend.constant(self.most), found)
         least = backend.constant(0) + examples
         return backend.where(found > least, found, least)
 
