@@ -14,7 +14,7 @@ from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.installed import is_users_class
 from pcbatch.ir import records
-from pcbatch.ir.dtypes import METHODS
+from pcbatch.ir.joins import METHODS
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.loops import Loops

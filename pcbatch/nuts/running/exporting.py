@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from pcbatch import random
 from pcbatch.api import autobatch
-from pcbatch.nuts.adaptation import windows
+from pcbatch.nuts.adaptation import adaptation
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.parameters.parameters import leaves, split
@@ -44,7 +44,7 @@ def whole_chain(
     gradient, lowest = first.point.g, first.point.lp
     step_size, metric, averaging, window = first.step_size, first.metric, first.averaging, first.window
     ahead, none = first.phase, np.zeros((), np.int32)
-    plan = plan_of(windows.plan(settings.warmup if settings.adapts else 0))
+    plan = plan_of(adaptation.plan(settings.warmup if settings.adapts else 0))
     warmup, draws = np.array(settings.warmup, np.int32), np.array(settings.draws * settings.thin, np.int32)
     longest, thin = np.array(max(1, settings.warmup), np.int32), np.array(settings.thin, np.int32)
     target = np.asarray(settings.target_accept, settings.dtype)
