@@ -14,7 +14,8 @@ from hypothesis import given, settings
 import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.runtime.backends.tensorflow import handlers
-from pcbatch.runtime.backends.tensorflow.private import ffi, lookup
+from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
+from pcbatch.runtime.backends.tensorflow.private import lookup, xla
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import handler, memory, multithreading
 from tests.generated_runs import batch, batched
@@ -75,7 +76,7 @@ def alone(monkeypatch):
 
         return here(function, fails)
 
-    monkeypatch.setattr(handlers, "here", only_here)
+    monkeypatch.setattr(TensorFlowBackend, "here", staticmethod(only_here))
 
 
 @pytest.mark.parametrize(("name", "jit"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS)])
@@ -248,11 +249,11 @@ def test_a_caller_vectorises():
 def without_handlers(monkeypatch):
     """TensorFlow's library exports no such interface."""
     monkeypatch.setattr(lookup, "exported", lambda name: None)
-    for known in (ffi._table, handlers._are_called):
+    for known in (xla._table, handlers._are_called):
         known.cache_clear()
     yield
     monkeypatch.undo()
-    for known in (ffi._table, handlers._are_called):
+    for known in (xla._table, handlers._are_called):
         known.cache_clear()
 
 

@@ -18,7 +18,7 @@ import tensorflow as tf
 from pcbatch import UsageError
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.resume import atomic_write, checkpoint, savefile
+from pcbatch.runtime.resume import checkpoint, savefile
 from pcbatch.runtime.resume.checkpoint import Checkpoint
 from tests.runtime import tables
 
@@ -103,7 +103,7 @@ def altered(path, change):
 
 def forged(path, name, head, size):
     """A file with a member that has the `head` of an array, and so many bytes."""
-    with atomic_write.replacing(path) as file:
+    with savefile.replacing(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for each, content in {"header": np.frombuffer(b"{}", np.uint8), name: np.zeros(0, np.uint8)}.items():
                 start = io.BytesIO()
@@ -257,7 +257,7 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path):
     path = tmp_path / "run.npz"
     saved(path)
     path.chmod(0o600)
-    with atomic_write.replacing(path) as file:
+    with savefile.replacing(path) as file:
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
         file.write(b"secret")
 

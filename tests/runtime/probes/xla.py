@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private, prompt
-from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
+from pcbatch.runtime.backends.tensorflow.xla_cpu import lane_arrays
 from tests.runtime.probes.use import Use
 
 
@@ -38,7 +38,7 @@ def _slices_are_read() -> bool:
 
 
 def _modules_are_called() -> bool:
-    return private.has_modules() and small_calls.are_made()
+    return private.has_modules() and lane_arrays.are_made()
 
 
 def _constants_are_read() -> bool:
