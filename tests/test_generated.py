@@ -80,14 +80,14 @@ def test_xla(source: str, mode: Mode) -> None:
 
 
 @pytest.mark.slow
-@settings(QUICK, max_examples=3000)
+@settings(QUICK, max_examples=1000)
 @given(programs())
 def test_interpreters_at_length(source: str) -> None:
     judge(check_interpreted, source)
 
 
 @pytest.mark.slow
-@settings(COMPILED, max_examples=300)
+@settings(COMPILED, max_examples=150)
 @given(programs(), st.sampled_from(REFERENCE + GRAPH + XLA))
 def test_machines_at_length(source: str, mode: Mode) -> None:
     judge(check_run, source, mode)
