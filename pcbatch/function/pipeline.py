@@ -323,7 +323,7 @@ class Pipeline:
 
     @property
     def _outline(self) -> Outline | None:
-        """What a cache on disk has of the table, so that native code runs without it."""
+        """The outline of the table in a cache on disk: native code runs without the table."""
         return None if self._stored is None else self._stored.found
 
     @once
