@@ -12,6 +12,7 @@ import __future__ as future
 import ast
 import copy
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, GeneratorType
 from typing import Any
@@ -24,7 +25,7 @@ from pcbatch.ir.expression_printer import BINARY, BY_NODE, COMPARISONS, UNARY
 from pcbatch.ir.slices import Window, length_of
 from pcbatch.single.boundaries import codes
 from pcbatch.single.calls import library, plain
-from pcbatch.single.values import operand, seen
+from pcbatch.single.values import Value, operand, seen
 from pcbatch.syntax import parse
 
 _FLAGS = {getattr(future, name).compiler_flag for name in future.all_feature_names}
@@ -117,9 +118,13 @@ def call(function: Any, *given: Any, **options: Any) -> Any:
         called = library(function)
     else:
         raise UnfitError(name)
-    if "out" in options:
+    if "out" in options or any(isinstance(each, np.ndarray) for each in given[2:]):  # which may be changed
         raise UnfitError(name)
-    return plain(called(*_proxied(given), **{each: _proxied(value) for each, value in options.items()}), operand)
+    found = called(*_proxied(given), **{each: _proxied(value) for each, value in options.items()})
+    for each in found if isinstance(found, tuple) else (found,):
+        if not isinstance(each, (Value, bool, int, float, complex)):  # which may be one of the arguments
+            raise UnfitError(name)
+    return plain(found, operand)
 
 
 def _exactly(found: Any, length: int) -> Any:
@@ -187,17 +192,15 @@ def rewritten(function: FunctionType, places: frozenset[Span]) -> tuple[CodeType
         return code, inside
     try:
         known, text = definition_of(function)
-    except PcbatchError:
-        raise UnfitError(function.__name__) from None
-    inside = frozenset(p for p in inside if known.lineno <= p.line <= (known.end_lineno or 0))
-    tree = parse("".join(text))
-    definition = next(
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, type(known)) and (node.lineno, node.col_offset) == (known.lineno, known.col_offset)
-    )
-    if _contents(_compiled(tree, code)) != _contents(code):
-        raise UnfitError(f"{function.__name__} has changed")
+        inside = frozenset(p for p in inside if known.lineno <= p.line <= (known.end_lineno or 0))
+        tree = parse("".join(text))
+        is_changed = _contents(_compiled(tree, code)) != _contents(code)
+    except (PcbatchError, SyntaxError, ValueError, LookupError, RecursionError):
+        is_changed = True
+    if is_changed:
+        raise UnfitError(f"the source of {function.__name__} cannot be had")
+    place = known.lineno, known.col_offset
+    definition = next(n for n in ast.walk(tree) if isinstance(n, type(known)) and (n.lineno, n.col_offset) == place)
     rewriter = _Rewriter(code.co_filename, text, inside)
     definition.decorator_list, decorators = [], definition.decorator_list
     rewriter.generic_visit(definition)
@@ -208,11 +211,13 @@ def rewritten(function: FunctionType, places: frozenset[Span]) -> tuple[CodeType
 
 
 def _compiled(tree: ast.Module, code: CodeType) -> CodeType:
-    """The code that a tree of a file now has for a code object."""
+    """The code that a tree of a file now has for a code object; LookupError if it has none."""
     flags = sum(flag for flag in _FLAGS if code.co_flags & flag)
-    whole = compile(tree, code.co_filename, "exec", flags, dont_inherit=True)
-    place = code.co_name, code.co_firstlineno
-    return next(each for each in codes(whole) if (each.co_name, each.co_firstlineno) == place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the file have been shown
+        whole = compile(tree, code.co_filename, "exec", flags, dont_inherit=True)
+    found = {(each.co_name, each.co_firstlineno): each for each in codes(whole)}
+    return found[code.co_name, code.co_firstlineno]
 
 
 def _contents(code: CodeType) -> Any:

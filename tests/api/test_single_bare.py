@@ -279,6 +279,15 @@ def counted(x, n):
     return found, sum(v > 1 for v in x), sum(x > 1), sum(value * 0.5 for value in (n, n)), any(x > n)
 
 
+def largest(x, n):
+    lists = [[n, 2], [x[0], 3]]
+    best = max(lists)
+    best[0] = 9
+    np.add(x, n, x)
+    np.max(x * n, 0, x[:1].reshape(()))
+    return lists, best, x
+
+
 REPAIRED = (
     *(float_beside_int, flags, sums_of_ints, windows, shifts, order_of, sums, of_several_types, slices, contained),
     *(inner_functions, after_a_call, of_letters, counted),
@@ -338,7 +347,7 @@ def test_an_error_in_repaired_code_is_at_the_users_line(both):
 PROGRAMS = (
     *(scalars, stores, with_objects, of_tensorflow, captured, recursive, float_beside_int, flags, sums_of_ints),
     *(members, of_numbers, windows, shifts, asks, order, large, by_zero, joined),
-    *(pytest.param(each, marks=slow) for each in (cut, cut_columns, *REPAIRED[6:])),
+    *(pytest.param(each, marks=slow) for each in (largest, cut, cut_columns, *REPAIRED[6:])),
 )
 
 
