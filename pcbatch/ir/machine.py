@@ -132,7 +132,7 @@ def checked_sites(statements: Iterable[Statement]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Store:
-    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range.
+    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range, None if none can be.
 
     Where the scalar bool `predicate` does not hold, nothing is stored and nothing fails.
     """
@@ -140,7 +140,7 @@ class Store:
     array: str
     indices: tuple[str, ...]
     value: str
-    site: int
+    site: int | None
     predicate: str | None = None
 
 

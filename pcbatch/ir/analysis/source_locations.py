@@ -16,7 +16,7 @@ def spans(program: Program, block: Block) -> tuple[Span, ...]:
 
 def store_span(program: Program, store: Store) -> Span | None:
     """The statement that a store belongs to: where it fails if it does."""
-    return program.faults[store.site].span
+    return None if store.site is None else program.faults[store.site].span
 
 
 def _spans(program: Program, block: Block) -> Iterator[Span]:
