@@ -165,7 +165,7 @@ def checked_sites(statements: Iterable[Statement]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Store:
-    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range.
+    """`array[indices..] = value` on lane arrays; `site` is the fault for an index out of range, None if none can be.
 
     Where the scalar bool `predicate` does not hold, nothing is stored and nothing fails.
     """
@@ -173,7 +173,7 @@ class Store:
     array: str
     indices: tuple[str, ...]
     value: str
-    site: int
+    site: int | None
     predicate: str | None = None
 
 
@@ -404,7 +404,7 @@ def spans(program: Program, block: Block) -> tuple[Span, ...]:
 
 def store_span(program: Program, store: Store) -> Span | None:
     """The statement that a store belongs to: where it fails if it does."""
-    return program.faults[store.site].span
+    return None if store.site is None else program.faults[store.site].span
 
 
 def _spans(program: Program, block: Block) -> Iterator[Span]:

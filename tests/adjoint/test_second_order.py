@@ -130,6 +130,40 @@ def test_inside_of_a_tf_function():
     close(inside(X, COUNTS), wanted)
 
 
+def powers(x, n):
+    y = x
+    for _ in range(n):
+        y = tf.sin(y) * x
+    return y
+
+
+@pytest.mark.parametrize("persistent", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_around_a_tf_function(persistent):
+    """Both tapes, of which the second one sees a gradient that TensorFlow has derived from the function's graph."""
+    batched = pcbatch.autobatch(powers)
+    x = X[:, 0]
+
+    def curved(function):
+        with tf.GradientTape(persistent=persistent) as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = function(x, COUNTS)
+            slope = tape.gradient(y, x)
+        return outer.gradient(slope, x)
+
+    inside = tf.function(lambda *given: batched(*given), autograph=False)
+    close([curved(inside)], [curved(alone(batched))])
+
+
+def test_around_a_tf_function_that_tensorflow_cannot_derive():
+    """Where the function reads a variable in a product, it is said what to do."""
+    arguments, sources = (X, COUNTS), (X, W)
+    inside = tf.function(lambda *given: loop(*given), autograph=False)
+    with pytest.raises(pcbatch.GradientError, match=r"PCB604.*\n.*inside of the tf.function"):
+        product(inside, arguments, sources, directions(sources))
+
+
 @pytest.mark.slow
 def test_third_derivatives():
     @pcbatch.autobatch

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
+from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store, store_span
 from tests.ir.evaluation import zero
 from tests.ir.interpreter import Evaluate, Lane, LaneFaultError, Outcome, StoreElement
 
@@ -143,10 +143,12 @@ class _Run:
 
     def store(self, store: Store) -> None:
         """Replace elements of an array."""
-        op = ir.Store(store.array, store.indices, store.value, self.program.faults[store.site].span)
+        op = ir.Store(store.array, store.indices, store.value, store_span(self.program, store))
         try:
             self.now |= self.lane.compute(self.block.function, op, self.read)
         except LaneFaultError:
+            if store.site is None:
+                raise self.broken(f"stores outside of {store.array!r}, which cannot be") from None
             raise self.fault(store.site) from None
 
     def leave_out(self, item: Piece | Store) -> None:

@@ -254,7 +254,7 @@ def _next(lines: list[Line], pattern: re.Pattern[str]) -> re.Match[str] | None:
 # -- items -------------------------------------------------------------------------------------------------------------
 
 _IF = rf"(?:  if (?P<predicate>{NAME}))?"
-_STORE = re.compile(rf"store (?P<array>{NAME})\[(?P<indices>{NAMES})\] = (?P<value>{NAME})  site (?P<site>\d+){_IF}")
+_STORE = re.compile(rf"store (?P<array>{NAME})\[(?P<indices>{NAMES})\] = (?P<value>{NAME})(  site (?P<site>\d+))?{_IF}")
 _PIECE = re.compile(
     rf"piece \((?P<reads>{NAMES})?\)(?: -> (?P<writes>{NAMES}))?(?:  shared (?P<shared>{NAMES}))?"
     rf"(?:  sites (?P<sites>-|\d+(?:, \d+)*))?(?:  of (?P<scope>[^\s:]+))?(?P<tapes>  tapes)?"
@@ -268,7 +268,8 @@ _CHECK = re.compile(rf"check ({_SITE_OF}(?:, {_SITE_OF})*): (.*)", re.DOTALL)
 def _item(lines: list[Line], function: str) -> Piece | Store | None:
     """The item that comes next, or None where no more come."""
     if match := _next(lines, _STORE):
-        return Store(match["array"], split(match["indices"]), match["value"], int(match["site"]), match["predicate"])
+        site = None if match["site"] is None else int(match["site"])
+        return Store(match["array"], split(match["indices"]), match["value"], site, match["predicate"])
     if match := _next(lines, _PIECE):
         statements = []
         while indented(lines, 2):

@@ -38,7 +38,10 @@ def is_step(block: Block) -> bool:
 
 def can_fault(block: Block, max_steps: int | None) -> bool:
     """Return whether a lane can fail in `block`."""
-    checked = any(isinstance(item, Store) or bool(item.sites and not item.speculative) for item in block.body)
+    checked = any(
+        item.site is not None if isinstance(item, Store) else bool(item.sites and not item.speculative)
+        for item in block.body
+    )
     limited = isinstance(block.terminator, Fault | PushJump) or (max_steps is not None and is_step(block))
     return checked or limited
 

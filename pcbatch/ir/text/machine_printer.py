@@ -148,7 +148,7 @@ def print_item(item: Piece | Store, function: str = "") -> str:
     predicate = "" if item.predicate is None else f"  if {item.predicate}"
     match item:
         case Store(array, indices, value, site):
-            return f"store {array}[{', '.join(indices)}] = {value}  site {site}{predicate}"
+            return f"store {array}[{', '.join(indices)}] = {value}{'' if site is None else f'  site {site}'}{predicate}"
         case Piece(reads=reads, writes=writes, shared=shared, sites=sites, tapes=tapes, statements=statements):
             generated = item.function is not None and not statements
             name = getattr(item.function, "__name__", "?") if generated else ""

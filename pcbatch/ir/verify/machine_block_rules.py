@@ -162,7 +162,8 @@ def deferred(program: Program) -> Violations:
         for name in sorted(changed | read_too):
             yield f"{at(program, block)}: turns are put off, and each would see {name!r} of the others"
         for item in block.body:
-            if isinstance(item, Store) and item.indices != (each.turn,):
+            places = {each.turn, *written(block)} - program.storage.keys() | {each.turn}
+            if isinstance(item, Store) and not places.issuperset(item.indices):
                 yield f"{at(program, block, item)}: turns are put off, so that they store at their own places"
 
 

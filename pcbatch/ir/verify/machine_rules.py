@@ -169,7 +169,7 @@ def faults(program: Program) -> Violations:
                 case Piece(sites=sites, statements=statements):
                     named = (*sites, *checked_sites(statements))
                     yield from _sites(program, at(program, block, item), named, CHECKS)
-                case Store(array=array, site=site):  # a record has room for every entry
+                case Store(array=array, site=int(site)):  # a record has room for every entry
                     records = {
                         name for fault in program.faults if fault.status is LaneStatus.OK for name in fault.arguments
                     }

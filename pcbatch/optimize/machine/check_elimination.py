@@ -44,7 +44,7 @@ def drop_idle_checks(program: Program, checked: Checked) -> Program:
 def _sites(block: Block) -> Iterator[int]:
     """The fault sites that a block names."""
     for item in block.body:
-        yield from item.sites if isinstance(item, Piece) else (item.site,)
+        yield from item.sites if isinstance(item, Piece) else () if item.site is None else (item.site,)
     if isinstance(block.terminator, Fault | PushJump):
         yield block.terminator.site
     if block.steps_site >= 0:
@@ -57,7 +57,7 @@ def _renumbered(block: Block, number: dict[int, int]) -> Block:
 
     def item(each: Item) -> Item:
         if isinstance(each, Store):
-            return replace(each, site=number[each.site])
+            return each if each.site is None else replace(each, site=number[each.site])
         statements = tuple(map(statement, each.statements))
         return replace(each, sites=tuple(number[site] for site in each.sites), statements=statements)
 

@@ -17,6 +17,9 @@ ACM TOPLAS 1987). The statements of block b2 fall into three parts:
 - what needs nothing of itself from the turn before is `deferred`: its turns may be run in any order, and at once;
 - what is left is cheap and adds up or stores what was deferred: it is done turn by turn, in the order of the source.
 
+What `deferred_turns.py` knows of a loop may leave blocks out: b4 and b7 where each turn goes through b2 and there is
+room for all turns, and b6 where what is left are stores at places that differ by turn, which b5 then makes itself.
+
 Between the parts values are kept by turn, in arrays with room for so many turns; when they are full, the lane does what
 it has put off and goes on in the loop. Every part does for every turn what it did, on the same values, and checks stay
 in the loop: so results, faults and steps are the same, whoever runs the turns.
@@ -24,28 +27,22 @@ in the loop: so results, faults and steps are the same, whoever runs the turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pcbatch.ir.analysis.effects import read
-from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest_with_calls
+from pcbatch.ir.analysis.nesting import Loop, blocks_of
 from pcbatch.ir.expressions import Constant as Literal
 from pcbatch.ir.expressions import Input, call, operation
 from pcbatch.ir.machine import (
     Block,
     Branch,
     Deferred,
-    Fault,
-    FaultSite,
     Item,
     Jump,
-    LaneStatus,
     Piece,
     Program,
-    PushJump,
-    Return,
     Statement,
     Store,
     Terminator,
@@ -56,6 +53,7 @@ from pcbatch.ir.machine import (
 from pcbatch.ir.payload import BLANK, NEGATION, Compute, Constant, Copy
 from pcbatch.ir.program import Primitive, reads, writes
 from pcbatch.ir.types import TensorType, Type, elements, leaves
+from pcbatch.optimize.machine.deferred_turns import Exit, Turns, loops
 from pcbatch.optimize.machine.turn_parts import Parts, parts_of
 from pcbatch.runtime.costs.device import CPU
 
@@ -63,14 +61,13 @@ MOST, LEAST, BYTES = 64, 8, 160 * 1024
 """Maximal and minimal number of deferred turns of a lane, and the bytes that a lane may keep of them; of each array
 that is computed of them four times as many."""
 NUMBER, BOOL = TensorType("int32", weak=True), TensorType("bool")
-WHERE = FaultSite(LaneStatus.INDEX, "IndexError: index out of range")
 
 
 def defer_turns(program: Program, only: Collection[int] | None = None) -> Program:
     """Put off what turns of loops compute, where it can be said; of blocks in `only`, if that is given."""
     if only == () or not _is_plain(program):
         return program
-    for loop in _loops(program):
+    for loop in loops(program):
         for number in (node for node in loop.nodes if isinstance(node, int)):
             if only is None or number in only:
                 found = _Deferring.of(program, loop, number)
@@ -105,126 +102,100 @@ def _is_plain(program: Program) -> bool:
     return 0 not in arrivals and all(fork_of(block.terminator) is None for block in program.blocks)
 
 
-def _loops(program: Program) -> Iterator[Loop]:
-    """The loops that are in no other one, with a condition at their beginning, and without calls."""
-    for node in nest_with_calls(program):
-        if isinstance(node, Loop) and node.is_entered_first:
-            ends = [program.blocks[number].terminator for number in blocks_of([node])]
-            if not any(isinstance(end, PushJump | Return) for end in ends):
-                yield node
-
-
-@dataclass(frozen=True)
-class _Exit:
-    """The way out of a loop: by an arm of its first block's branch, or out of the middle, from the blocks `leaving`."""
-
-    branch: Branch
-    stays: bool
-    inside: int
-    outside: int
-    leaving: tuple[int, ...]
-
-    @classmethod
-    def of(cls, program: Program, members: frozenset[int], head: int) -> _Exit | None:
-        """The only block to which a loop leads, None if there are several; one in which lanes fail is none."""
-        branch = program.blocks[head].terminator
-        if not isinstance(branch, Branch) or (branch.true in members) == (branch.false in members):
-            return None
-        stays = branch.true in members
-        inside, outside = (branch.true, branch.false) if stays else (branch.false, branch.true)
-        leaving = []
-        for number in members - {head}:
-            for place in {*targets(program.blocks[number].terminator)} - members:
-                if place == outside:
-                    leaving.append(number)
-                elif not isinstance(program.blocks[place].terminator, Fault):
-                    return None
-        return cls(branch, stays, inside, outside, tuple(sorted(leaving)))
-
-
 class _Deferring:
     """One block of a loop, whose turns are put off in part."""
 
-    def __init__(self, program: Program, head: int, number: int, way: _Exit, parts: Parts):
-        self.source, self.head, self.number, self.way, self.parts = program, head, number, way, parts
+    def __init__(self, program: Program, members: frozenset[int], head: int, number: int, way: Exit, parts: Parts):
+        self.source, self.members, self.head, self.number = program, members, head, number
+        self.way, self.parts = way, parts
         self.block = program.blocks[number]
         self.types: dict[str, Type] = dict(program.types)
         self.storage = dict(program.storage)
         self.starts: list[Statement] = []
         self.first, self.most = len(program.blocks), _room(program, parts)
+        self.turns = Turns(program, members, head, number, way, parts, self.most)
         self.beside = {*program.shared, *(name for names in program.externs.values() for name in names)}
-        self.site = len(program.faults)
         self.scope = next(item.scope for item in self.block.body if isinstance(item, Piece))
 
     @classmethod
     def of(cls, program: Program, loop: Loop, number: int) -> _Deferring | None:
         """The block, if something of it can be put off."""
         members, head = frozenset(blocks_of([loop])), next(blocks_of([loop]))
-        way = _Exit.of(program, members, head)
+        way = Exit.of(program, members, head)
         if way is None or program.blocks[number].sync:
             return None
         places = {place for each in members for place in targets(program.blocks[each].terminator)}
         others = [program.blocks[each] for each in (members | places) - {number, way.outside}]
         parts = parts_of(program, number, others)
-        return None if parts is None or _room(program, parts) < LEAST else cls(program, head, number, way, parts)
+        return (
+            None if parts is None or _room(program, parts) < LEAST else cls(program, members, head, number, way, parts)
+        )
 
     def program(self) -> Program:
         """The program in which it is put off."""
-        first, parts = self.first, self.parts
-        ask, all_turns, each, behind = first, first + 1, first + 2, first + 3
-        count, turn, place = (self.number_named(name) for name in ("kept", "turn", "place"))
+        parts, places = self.parts, iter(range(self.first, self.first + 4))
+        ask = None if self.turns.has_begun else next(places)
+        all_turns = next(places)
+        each = next(places) if parts.each and not self.turns.are_apart else None
+        behind = None if self.turns.is_bounded else next(places)
+        begin, end = all_turns if ask is None else ask, self.way.outside if behind is None else behind
+        count, turn = (self.number_named(name) for name in ("kept", "turn"))
+        place = None if each is None else self.number_named("place")
+        zeros = [_number(name, 0) for name in (turn, place) if name is not None]
         kept = {name: self.room_for(name) for name in parts.kept}
-        values = {name: self.room_for(name) for name in parts.values}
+        values = {} if each is None else {name: self.room_for(name) for name in parts.values}
         blocks = [*self.source.blocks]
-        stores = [Store(kept[name], (count,), name, self.site) for name in parts.kept]
+        stores = [Store(kept[name], (count,), name, None) for name in parts.kept]
         more = self.piece([_plus_one(count)])
         blocks[self.number] = replace(self.block, body=(*parts.stays, *stores, more))
-        left = self.flag_named("left") if self.way.leaving else None
-        asked = "" if self.is_asked_again else self.flag_named("asked")
-        self.leave(blocks, count, asked, ask)
+        left = self.flag_named("left") if self.way.leaving and behind is not None else None
+        asked = "" if self.turns.is_asked_again or behind is None else self.flag_named("asked")
+        self.leave(blocks, count, asked, begin)
 
-        some, goes = self.flag("some"), self.flag("goes")
-        asks = self.piece([_number(turn, 0), _number(place, 0), _compare(some, ">", count, 0)])
-        blocks.append(self.made(ask, [asks], Branch(some, all_turns, self.way.outside)))
-        found = [_element(name, kept[name], turn, self.site) for name in parts.kept if name in parts.for_deferred]
+        if ask is not None:
+            some = self.flag("some")
+            asks = self.piece([*zeros, _compare(some, ">", count, 0)])
+            blocks.append(self.made(ask, [asks], Branch(some, all_turns, self.way.outside)))
+        goes, wanted = self.flag("goes"), parts.for_deferred | (parts.for_each if each is None else frozenset())
+        found = [_element(name, kept[name], turn) for name in parts.kept if name in wanted]
         loads = [self.piece(found)] if found else []
-        stores = [Store(values[name], (turn,), name, self.site) for name in parts.values]
+        stores = [Store(array, (turn,), name, None) for name, array in values.items()]
+        rest = parts.each if each is None else stores
         on = self.piece([_plus_one(turn), _compare(goes, "<", turn, count)])
-        end = self.made(all_turns, [*loads, *parts.deferred, *stores, on], Branch(goes, all_turns, each))
-        blocks.append(replace(end, deferred=Deferred(turn, count, self.most, self.number), cost=self.block.cost))
-        again = self.flag("again")
-        found = [_element(name, values[name], place, self.site) for name in parts.values]
-        found += [_element(name, kept[name], place, self.site) for name in parts.kept if name in parts.for_each]
-        on = self.piece([_plus_one(place), _compare(again, "<", place, count)])
-        blocks.append(self.made(each, [self.piece(found), *parts.each, on], Branch(again, each, behind)))
-        blocks.append(self.back(behind, count, asked, left))
+        last = self.made(all_turns, [*loads, *parts.deferred, *rest, on], Branch(goes, all_turns, each or end))
+        blocks.append(replace(last, deferred=Deferred(turn, count, self.most, self.number), cost=self.block.cost))
+        if each is not None and place is not None:
+            again = self.flag("again")
+            found = [_element(name, array, place) for name, array in values.items()]
+            found += [_element(name, kept[name], place) for name in parts.kept if name in parts.for_each]
+            on = self.piece([_plus_one(place), _compare(again, "<", place, count)])
+            blocks.append(self.made(each, [self.piece(found), *parts.each, on], Branch(again, each, end)))
+        if behind is not None:
+            blocks.append(self.back(behind, [*([] if ask is not None else zeros), _number(count, 0)], asked, left))
         for number in self.way.leaving:
-            assert left is not None, "there is a variable for lanes that leave"
-            blocks.append(self.left(len(blocks), left, ask))
-            blocks[number] = _leading(blocks[number], self.way.outside, len(blocks) - 1)
+            if left is not None:
+                blocks.append(self.left(len(blocks), left, begin))
+            blocks[number] = _leading(blocks[number], self.way.outside, begin if left is None else len(blocks) - 1)
+        if ask is None:
+            self.enter(blocks)
         blocks[0] = replace(blocks[0], body=(self.piece(self.starts, blocks[0]), *blocks[0].body))
-        span = self.block.span
         return replace(
             self.source,
             blocks=tuple(blocks),
             types=self.types | parts.types,
             storage=self.storage,
-            faults=(*self.source.faults, replace(WHERE, span=span)),
         )
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def is_asked_again(self) -> bool:
-        """Return whether the loop's condition can be computed a second time: it cannot fail, and has not changed."""
-        items = self.source.blocks[self.head].body
-        return self.head != self.number and all(isinstance(item, Piece) and not item.sites for item in items)
-
     def leave(self, blocks: list[Block], count: str, asked: str, ask: int) -> None:
         """Let lanes leave the loop as well when as many turns are put off as there is room for."""
         head, way = blocks[self.head], self.way
+        if self.turns.is_bounded:
+            blocks[self.head] = _leading(head, way.outside, ask)
+            return
         condition, room, on = way.branch.condition, self.flag("room"), self.flag("on")
-        statements = [] if self.is_asked_again else [Statement(Primitive((asked,), (condition,), Copy()))]
+        statements = [] if self.turns.is_asked_again else [Statement(Primitive((asked,), (condition,), Copy()))]
         if way.stays:
             statements += [_compare(room, "<", count, self.most), _both(on, "&", condition, room)]
             end = replace(way.branch, condition=on, false=ask)
@@ -233,11 +204,19 @@ class _Deferring:
             end = replace(way.branch, condition=on, true=ask)
         blocks[self.head] = replace(head, body=self.behind(head, statements, {on}), terminator=end)
 
-    def back(self, number: int, count: str, asked: str, left: str | None) -> Block:
+    def enter(self, blocks: list[Block]) -> None:
+        """Let lanes that enter the loop ask its condition in a block of its own: of those no turn is kept."""
+        head = self.source.blocks[self.head]
+        blocks.append(self.made(len(blocks), head.body, self.way.branch))
+        for number, block in enumerate(self.source.blocks):
+            if number not in self.members and self.head in targets(block.terminator):
+                blocks[number] = _leading(blocks[number], self.head, len(blocks) - 1)
+
+    def back(self, number: int, starts: Sequence[Statement], asked: str, left: str | None) -> Block:
         """The block behind what was put off: there the loop's condition is asked again."""
         way, head = self.way, self.source.blocks[self.head]
-        body = head.body if self.is_asked_again else ()
-        condition = way.branch.condition if self.is_asked_again else asked
+        body = head.body if self.turns.is_asked_again else ()
+        condition = way.branch.condition if self.turns.is_asked_again else asked
         statements = []
         if left is not None:
             on, other = self.flag("on"), self.flag("other")
@@ -247,7 +226,7 @@ class _Deferring:
                 statements = [_both(on, "|", condition, left)]
             condition = on
             statements.append(Statement(Primitive((left,), (), Constant(False))))
-        statements.append(_number(count, 0))
+        statements += starts
         body = self.behind(replace(head, body=body), statements, {condition})
         return self.made(number, body, replace(way.branch, condition=condition))
 
@@ -374,5 +353,5 @@ def _both(name: str, symbol: str, one: str, other: str) -> Statement:
     return Statement(Primitive((name,), (one, other), Compute(operation(symbol, Input(0), Input(1)))))
 
 
-def _element(name: str, array: str, place: str, site: int) -> Statement:
-    return Statement(Primitive((name,), (array, place), Compute(operation("[]", Input(0), Input(1)))), (site,))
+def _element(name: str, array: str, place: str) -> Statement:
+    return Statement(Primitive((name,), (array, place), Compute(operation("[]", Input(0), Input(1)))), (None,))

@@ -190,7 +190,8 @@ def _inputs(block: Block) -> tuple[str, ...]:
 
 def _sites(items: Sequence[Item]) -> tuple[int, ...]:
     """The fault sites of some items, in order."""
-    return tuple(dict.fromkeys(s for each in items for s in ((each.site,) if isinstance(each, Store) else each.sites)))
+    every = (site for each in items for site in ((each.site,) if isinstance(each, Store) else each.sites))
+    return tuple(dict.fromkeys(site for site in every if site is not None))
 
 
 def _by_place(items: Sequence[Item], shared: Sequence[str]) -> tuple[Hashable, dict[str, int]]:
@@ -205,7 +206,7 @@ def _by_place(items: Sequence[Item], shared: Sequence[str]) -> tuple[Hashable, d
         for item in items:
             if isinstance(item, Store):
                 names = (item.array, *item.indices, item.value)
-                yield (*map(named(names).get, names), sites.index(item.site))
+                yield (*map(named(names).get, names), item.site if item.site is None else sites.index(item.site))
             for each in item.statements if isinstance(item, Piece) else ():
                 own = tuple(None if site is None else sites.index(site) for site in each.sites)
                 op = (

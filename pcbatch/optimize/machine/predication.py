@@ -140,7 +140,9 @@ class _Converting:
         return (
             arrivals == 1
             and not (block.pops or block.sync or block.chunks)
-            and all(self.program.faults[site].span is not None for site in sites)  # else its place is its block's
+            and all(
+                site is None or self.program.faults[site].span is not None for site in sites
+            )  # else its place is its block's
             and not any(isinstance(item, Piece) and item.speculative for item in block.body)
         )
 

@@ -17,7 +17,7 @@ from pcbatch.ir.rewrite.pieces import assembled, is_divisible
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType, Type
 
-_ELEMENT = Compute(operation("[]", Input(0), Input(1)))
+ELEMENT = Compute(operation("[]", Input(0), Input(1)))
 STAYS, DEFERRED, EACH = "stays", "deferred", "each"
 
 
@@ -252,7 +252,7 @@ class _Splitting:
         if len(defined) != 1 or not isinstance(defined[0].what, Statement) or name in self.program.storage:
             return None
         op = defined[0].what.op
-        if not isinstance(op, Primitive) or op.code != _ELEMENT or len(op.inputs) != 2:
+        if not isinstance(op, Primitive) or op.code != ELEMENT or len(op.inputs) != 2:
             return None
         array, index = (self.program.types.get(each) for each in op.inputs)
         are_arrays = isinstance(array, TensorType) and index in (TensorType("int32"), TensorType("int32", weak=True))
@@ -271,7 +271,8 @@ class _Splitting:
             index = op.inputs[1]
             place = self._held(index, looked_up) if index in self.changes else index
             self.again[name], self.types[found] = found, self.program.types[name]
-            statement = replace(looked_up.what, op=replace(op, outputs=(found,), inputs=(op.inputs[0], place)))
+            again = replace(op, outputs=(found,), inputs=(op.inputs[0], place))
+            statement = replace(looked_up.what, op=again, sites=(None,) * len(looked_up.what.sites))
             self.nodes[DEFERRED].append(replace(looked_up, what=statement))
         return self.again[name]
 
@@ -280,7 +281,7 @@ class _Splitting:
 
     def _check(self, node: _Node, store: Store) -> None:
         """Let the check of a store that is put off stay: to look up what will be replaced fails where that does."""
-        name, code = self._fresh(f"{store.array}_there"), _ELEMENT
+        name, code = self._fresh(f"{store.array}_there"), ELEMENT
         array = self.program.types[store.array]
         assert isinstance(array, TensorType)
         self.types[name] = TensorType(array.dtype, array.shape[1:])
@@ -354,7 +355,7 @@ def _reading(node: _Node, held: Mapping[str, str]) -> _Node:
     if isinstance(node.what, Store):
         store = node.what
         index, value = (held.get(name, name) for name in (store.indices[0], store.value))
-        return replace(node, what=replace(store, indices=(index,), value=value))
+        return replace(node, what=replace(store, indices=(index,), value=value, site=None))
     op = renamed(node.what.op, {name: held[name] for name in node.reads if name in held}, {})
     return replace(node, what=replace(node.what, op=op))
 

@@ -128,6 +128,8 @@ class OneLane(Body):
 
     def _inside(self, store: Store, indices: Sequence[Array], sizes: Sequence[int]) -> None:
         """The lane fails at the store's site where an index lies outside of the array."""
+        if store.site is None:
+            return
         builder, inside = self.builder, self.code.variable(BIT, ir.Constant(BIT, 1))
 
         def check(index: Array, place: Sequence[Index], size: int) -> None:

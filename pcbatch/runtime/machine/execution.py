@@ -191,9 +191,11 @@ class Execution(Values):
             (index,) = self.read(name)
             if self.layout.leaves(name)[0].dtype != "int32":
                 index = self.backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
-            inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
+            if store.site is not None:
+                inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
             indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
-        self.fail(taking_part & ~inside, self.backend.constant(store.site + 1))
+        if store.site is not None:
+            self.fail(taking_part & ~inside, self.backend.constant(store.site + 1))
         self.seen([indices])
         if store.array in self.changed or any(push.variable == store.array for push in self.block.pushes):
             (array,) = self.read(store.array)

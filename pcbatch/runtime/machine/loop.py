@@ -250,8 +250,7 @@ class Loop:
         ready = self.guarded.runners[number].ready(state, predicate)
         turns = backend.sum(self.guarded.turns(number, state, ready))
         state, arrivals, _ = self.guarded.once(visit, predicate, state)
-        times = backend.cast(visit.lanes > 0, "int32")
-        made = BlockCounts(visit.lanes, times=times, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
+        made = BlockCounts(visit.lanes, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
         return state, arrivals, {number: made}, backend.constant(0)
 
     def _without_guards(

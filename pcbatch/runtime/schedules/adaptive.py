@@ -46,6 +46,7 @@ class Adaptive:
     to come through that: else lanes come to it one by one, as they leave the first loop, and each goes through the
     second on its own. (The second cell of a tagger for sentences of 1 to 63 words, 64 of them: 64 runs, 160 without;
     the longest sentence needs 63.) Not where examples come in while others run: they would never all have come.
+    What turns have deferred waits for all of them, however long that takes: it is cheap beside the loop.
 
     A block that sends lanes to itself, as the innermost loop of a program or the way down a recursion, runs again in
     the same trip while that moves more lanes for its price than the rest of the trip would. One that costs more than
@@ -77,6 +78,11 @@ class Adaptive:
                 # Lanes come to an expensive block from all sides: to count them once is cheaper than to follow them.
                 waiting = trip.recount()
                 price = int(trip.prices.executions[number])
+                if number in trip.flow.deferred and (places := _awaited(gathering, number)):
+                    coming = backend.weighted(waiting, [float(other in places) for other in trip.blocks])
+                    here = backend.unstack(waiting, len(trip.blocks))[number]
+                    trip.run_block(number, backend.above(here, 0) & ~(coming > 0.0), trip.ahead(number))
+                    continue
                 held = _held(trip, waiting, gathering)
                 best = _best(trip, waiting, expensive, held)
                 some = (waiting > 0) & (best | _are_overdue(backend, memory, price, held))
@@ -109,6 +115,11 @@ def _rest(trip: Trip, number: int) -> float:
 def expensive_blocks(prices: Prices, trips: float) -> list[int]:
     """The blocks at which lanes gather: those whose rows cost more than so many empty trips."""
     return [number for number, rows in enumerate(prices.rows) if rows > trips * prices.trip]
+
+
+def _awaited(gathering: Mapping[frozenset[int], list[int]], number: int) -> frozenset[int]:
+    """Return the places whose lanes a block waits for; none if it waits for no others."""
+    return next((places for places, numbers in gathering.items() if number in numbers), frozenset())
 
 
 def _held(trip: Trip, waiting: Array, gathering: Mapping[frozenset[int], list[int]]) -> Array | None:

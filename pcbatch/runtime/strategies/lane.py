@@ -165,6 +165,7 @@ class Lane(Walker):
                         stored = self.backend.store_element(now[array], tuple(now[n] for n in indices), now[value])
                         now[array] = self.computed[array] = stored
                     except IndexError:
+                        assert site is not None, "no index of the store is out of range"
                         raise FaultError(site) from None
 
     def blank(self, item: Piece | Store, now: dict[str, Any]) -> None:

@@ -39,8 +39,11 @@ def _names_tape(code: CodeType) -> bool:
     return any(tape.__name__ in code.co_names for tape in TAPES) or any(map(_names_tape, inside))
 
 
-Again = Callable[[dict[int, tf.Tensor], Sequence[tf.Tensor | None]], tuple[list[Any], list[Any]]]
-"""The gradients of a pull back by what comes back, by place, and by arrays, from those of its results."""
+Again = Callable[[dict[int, tf.Tensor], Sequence[tf.Tensor | None], Sequence[tf.Tensor]], tuple[list[Any], list[Any]]]
+"""The gradients of a pull back by what comes back, by place, and by arrays, from those of its results.
+
+Its inputs are given to it anew, as tensors of the graph of the pull back.
+"""
 
 _taping: ContextVar[bool] = ContextVar("taping", default=False)
 
@@ -123,6 +126,7 @@ def differentiable(
     floats = [place for place, array in enumerate(arrays) if _has_gradient(array)]
     others: dict[int, tf.Tensor] = {}
     count = 0
+    made_in = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
     def run(*given: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         nonlocal count
@@ -145,25 +149,18 @@ def differentiable(
             by_place = dict(zip(flowing, upstream, strict=False))
             is_kept = _saved.set(is_saved())
 
-            def again(seeds: dict[int, tf.Tensor], ways: Sequence[tf.Tensor | None]) -> tuple[list[Any], list[Any]]:
+            def again(
+                seeds: dict[int, tf.Tensor], ways: Sequence[tf.Tensor | None], every: Sequence[tf.Tensor]
+            ) -> tuple[list[Any], list[Any]]:
                 assert further is not None
-                every, directions = list(arrays), [None] * len(arrays)
-                for place, array, way in zip(floats, given, ways, strict=True):
-                    every[place], directions[place] = array, tf.zeros_like(array) if way is None else way
-                try:
-                    with tf.GradientTape(watch_accessed_variables=False) as tape:
-                        tape.watch(given)
-                        changes = further.tangents(every, directions)
-                        targets = [changes[place] for place in seeds]
-                    return targets, tape.gradient(targets, list(given), list(seeds.values()))
-                except (TypeError, ValueError) as error:
-                    if tf.executing_eagerly():
-                        raise
-                    raise GradientError(
-                        f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for around "
-                        f"the tf.function that makes the call\n  help: take both gradients inside of the tf.function, "
-                        f"or leave the tf.function away"
-                    ) from error
+                directions, sources = [None] * len(every), [every[place] for place in floats]
+                for place, array, way in zip(floats, sources, ways, strict=True):
+                    directions[place] = tf.zeros_like(array) if way is None else way
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(sources)
+                    changes = further.tangents(every, directions)
+                    targets = [changes[place] for place in seeds]
+                return targets, tape.gradient(targets, sources, list(seeds.values()))
 
             def pulled(seeds: dict[int, tf.Tensor]) -> Sequence[tf.Tensor | None]:
                 every = [seeds.get(n) for n in range(count)]
@@ -175,14 +172,20 @@ def differentiable(
                 return _many_pulled(further, tensors, every)
 
             try:
-                found = _pulled_back(
-                    pulled,
-                    by_place,
-                    given,
-                    floats,
-                    name,
-                    None if further is None else again,
-                )
+                every = [*arrays]
+                for place, array in zip(floats, given, strict=True):
+                    every[place] = array
+                found = _pulled_back(pulled, by_place, every, floats, name, None if further is None else again)
+            except (TypeError, ValueError) as error:
+                is_derived = not tf.executing_eagerly() and tf.compat.v1.get_default_graph() is not made_in
+                if not is_derived or isinstance(error, GradientError):
+                    raise
+                # Of two tapes around a function TensorFlow makes graphs that lack some of the function's tensors.
+                raise GradientError(
+                    f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for around the "
+                    f"tf.function that makes the call\n  help: take both gradients inside of the tf.function, or "
+                    f"leave the tf.function away"
+                ) from error
             finally:
                 _saved.reset(is_kept)
             wanted = [found[place] for place in floats]
@@ -243,7 +246,7 @@ def _pulled_back(
     name: str,
     again: Again | None,
 ) -> list[tf.Tensor | None]:
-    """`pull_back(upstream)`, whose own gradients `again` gives: by `upstream`, and by `arrays`, which are its `floats`.
+    """`pull_back(upstream)`, whose own gradients `again` gives: by `upstream`, and by the `floats` among `arrays`.
 
     Without it nobody can take them.
     """
@@ -277,8 +280,10 @@ def _pulled_back(
                 if changed is not None:
                     places = tf.cast(each.indices, tf.int64)[:, None]
                     ways[n] = tf.scatter_nd(places, changed, tf.constant(each.shape.as_list(), tf.int64))
-            by_upstream, by_arrays = again(dict(zip(known, given, strict=False)), [ways[n] for n in floats])
-            found = [*by_upstream, *by_arrays]
+            seeds, every = dict(zip(known, given, strict=False)), given[len(known) :]
+            by_upstream, by_floats = again(seeds, [ways[n] for n in floats], every)
+            by_place = dict(zip(floats, by_floats, strict=True))
+            found = [*by_upstream, *map(by_place.get, range(len(every)))]
             return found if variables is None else (found, [None for _ in variables])
 
         seeds = dict(zip(known, map(tf.stop_gradient, given), strict=False))
@@ -290,7 +295,11 @@ def _pulled_back(
         parts = [each for n, each in enumerate(found) if n not in missing and n not in slices]
         return parts + [part for each in slices.values() for part in (each.values, each.indices)], second
 
-    there = iter(tf.custom_gradient(sealed)(*known.values(), *arrays))
+    inputs: list[tf.Tensor] = [*known.values(), *arrays]
+    if not tf.executing_eagerly():
+        # A gradient of a gradient of a `tf.function` cannot use tensors of that function, but those made of them here.
+        inputs = [*map(tf.identity, inputs)]
+    there = iter(tf.custom_gradient(sealed)(*inputs))
     whole = {place: next(there) for place in range(count) if place not in missing and place not in rows}
     for place, shape in rows.items():
         whole[place] = tf.IndexedSlices(next(there), next(there), tf.constant(shape.as_list(), tf.int32))

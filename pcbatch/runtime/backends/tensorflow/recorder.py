@@ -33,8 +33,12 @@ class Recorder:
     def fault(self, bad: Any, site: int) -> None:
         """Note that the lane fails at `site` where the scalar `bad` holds, if evaluation gets here at all.
 
+        A negative site is that of a check that holds whenever it is made.
+
         Raises TypeError inside a function that TensorFlow runs by itself, such as the body of a `tf.while_loop`.
         """
+        if site < 0:
+            return
         if not self.can_fault():
             raise TypeError(
                 "a //, % or a[i] that can fail cannot be checked inside a function that TensorFlow calls (tf.cond, "
