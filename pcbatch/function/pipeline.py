@@ -283,7 +283,8 @@ class Pipeline:
     def table(self) -> machine.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
-        program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
+        with self.environment.backend.tracing_once(self._traces, self.options.jit is True):
+            program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
         return replace(program, name=self.options.name or program.name)
 
     @property
