@@ -394,9 +394,9 @@ class Pipeline:
     @property
     def runs_loops_blindly(self) -> bool:
         """Return whether compiling ahead of time runs loops inside of operations, on whatever is given."""
-        machine, backend, program = self.machine, self.environment.backend, self.table
-        if not isinstance(machine, StraightLine | LocalMachine | OnTheFly):
+        if not isinstance(self.machine, StraightLine | LocalMachine | OnTheFly):
             return False
+        backend, program = self.environment.backend, self.table
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]
         return any(backend.has_loop(piece, each.reads, each.shared) for piece, each in types)
