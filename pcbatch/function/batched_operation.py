@@ -16,7 +16,7 @@ from pcbatch.function.compilation_cache import Session
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.tracing_context import ordinary_code
 from pcbatch.ir.analysis.effects import can_fault
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured
 

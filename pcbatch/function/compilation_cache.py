@@ -38,9 +38,9 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import gc_pause
-from pcbatch.runtime.machine.fork_feedback import FeedbackCache
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
+from pcbatch.runtime.machine.pool_sizing import FeedbackCache
 from pcbatch.runtime.report.debug_entries import sites
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.strategies.executable import made_rooms

@@ -45,17 +45,16 @@ from pcbatch.options import Options
 from pcbatch.runtime.adjoint.custom_gradient import run_watched
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.costs.estimate import block_costs, block_row
+from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, block_row
 from pcbatch.runtime.costs.fitness import signature_of, signature_of_step
-from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
 from pcbatch.runtime.llvm.machine_code import Outline, StoredOutline
 from pcbatch.runtime.llvm.program import LlvmProgram
-from pcbatch.runtime.machine.fork_feedback import FeedbackCache, FeedbackHistory
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.native_executable import MachineToBe
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
+from pcbatch.runtime.machine.pool_sizing import FeedbackCache, FeedbackHistory
 from pcbatch.runtime.machine.segments import Snapshot
+from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.store import cache_session

@@ -21,7 +21,8 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function import pipeline
 from pcbatch.runtime.llvm import compiler
-from pcbatch.runtime.store import cache_session, record_format
+from pcbatch.runtime.store import cache_session
+from pcbatch.runtime.store import folder as records
 from tests.api.test_disk import SWINGS, N, X, checked, entries, folder, found
 
 __all__ = ["folder"]
@@ -174,7 +175,7 @@ def test_a_damaged_outline_is_a_miss(content: bytes, tmp_path: Path, folder: Pat
     if content == b"half":
         outline.write_bytes(outline.read_bytes()[: outline.stat().st_size // 2])
     else:
-        record_format.write(str(outline), [outline.parent.name.encode(), content])
+        records.write(str(outline), [outline.parent.name.encode(), content])
     del lowered[:]
     counts = again(path)
     checked(counts, *C)

@@ -41,6 +41,7 @@ from pcbatch.ir.machine import (
     FaultSite,
     Item,
     Jump,
+    LaneStatus,
     Piece,
     Program,
     PushJump,
@@ -52,10 +53,8 @@ from pcbatch.ir.machine import (
     fork_of,
     targets,
 )
-from pcbatch.ir.payload import NEGATION, Compute, Constant, Copy
+from pcbatch.ir.payload import BLANK, NEGATION, Compute, Constant, Copy
 from pcbatch.ir.program import Primitive, reads, writes
-from pcbatch.ir.pseudo_builtins import BLANK
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, elements, leaves
 from pcbatch.optimize.machine.turn_parts import Parts, parts_of
 from pcbatch.runtime.costs.device import CPU

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.llvm.handler import Handler

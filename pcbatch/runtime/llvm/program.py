@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import interface as native
@@ -31,10 +30,10 @@ from pcbatch.runtime.llvm.multithreading import LaneCost, Part, short_seconds
 from pcbatch.runtime.llvm.ptx import ptx
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.native_executable import MachineToBe, NativeExecutable
 from pcbatch.runtime.machine.outcome import CheckedRun, Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.pool import BatchBuckets
 from pcbatch.runtime.machine.segments import blanked
 
 Ended = Callable[["Written", Sequence[Array], int], Outcome]

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
 from pcbatch.runtime.costs.device import CPU
@@ -27,13 +26,13 @@ from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import MakeRunner
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
 from pcbatch.runtime.machine.outcome import Counting, Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.state import GROWTH
 
 QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
-"""The arrays of a queue (`ends.first_queue`), in the order in which they are passed on."""
+"""The arrays of a queue (`admission.first_queue`), in the order in which they are passed on."""
 
 _Round = dict[str, Any]
 """The state of a round. It is the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and whether
