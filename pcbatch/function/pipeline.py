@@ -282,7 +282,8 @@ class Pipeline:
     def table(self) -> machine.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
-        program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
+        with self.environment.backend.tracing_once(self._traces, self.options.jit is True):
+            program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
         return replace(program, name=self.options.name or program.name)
 
     @property
@@ -392,9 +393,9 @@ class Pipeline:
     @property
     def runs_loops_blindly(self) -> bool:
         """Return whether compiling ahead of time runs loops inside of operations, on whatever is given."""
-        machine, backend, program = self.machine, self.environment.backend, self.table
-        if not isinstance(machine, StraightLine | LocalMachine | OnTheFly):
+        if not isinstance(self.machine, StraightLine | LocalMachine | OnTheFly):
             return False
+        backend, program = self.environment.backend, self.table
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]
         return any(backend.has_loop(piece, each.reads, each.shared) for piece, each in types)

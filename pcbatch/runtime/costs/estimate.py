@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir import machine
@@ -92,11 +93,22 @@ def item_costs(program: Program, block: Block, backend: Backend) -> list[float]:
         for item in block.body:
             match item:
                 case Piece():
-                    parts = parts_of(program, item)
-                    found.append(sum(backend.cost(part, types.reads, types.shared) for part, types in parts))
+                    found.append(_piece_cost(program, item, backend))
                 case Store():
                     found.append(stored(program, item))
     return found
+
+
+def _piece_cost(program: Program, piece: Piece, backend: Backend) -> float:
+    """The sum of what the parts of a piece cost, of which many may be the same."""
+    known: dict[Any, float] = {}
+    total = 0.0
+    for part, types in parts_of(program, piece):
+        key = part, *types.reads, *types.shared
+        if key not in known:
+            known[key] = backend.cost(part, types.reads, types.shared)
+        total += known[key]
+    return total
 
 
 def dear_pieces(program: Program, number: int, prices: Prices, backend: Backend) -> frozenset[int]:

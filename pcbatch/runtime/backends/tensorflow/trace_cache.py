@@ -236,7 +236,8 @@ def settings() -> tuple[Any, ...]:
     threads = (tf.config.threading.get_intra_op_parallelism_threads(), tf.config.optimizer.get_jit(), options)
     tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
     place = xla_cpu.is_on(), graphs.on_gpu()
-    return place, private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules
+    as_numpy = hasattr(tf.Tensor, "astype")  # operators of tensors do what NumPy's do
+    return place, private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules, as_numpy
 
 
 def _own_rules() -> list[tuple[str, str]]:
