@@ -282,6 +282,18 @@ class Float(float, metaclass=_AsPython):
         return traced_float.to_float(*map(_scalar, given)) if given else 0.0
 
 
+class Type(type, metaclass=_AsPython):
+    """`type`, by which a number has the class that it has in a lane; that of floats is `Float` here."""
+
+    original = type
+
+    def __new__(cls, *given: Any) -> Any:
+        if len(given) != 1:
+            return type(*given)
+        found = given[0].__class__
+        return Float if found in (float, TracedFloat) else found
+
+
 @functools.cache
 def number_type(kind: Any) -> Any:
     """One of NumPy's types of numbers, as a function of values."""

@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import OF, codes, may_change, of_values
-from pcbatch.single.calls import Float, case, library, number_type, power, sorted_numbers
+from pcbatch.single.calls import Float, Type, case, library, number_type, power, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
@@ -96,7 +96,7 @@ def super_(*given: Any) -> Any:
     return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
 
 
-_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_}
+_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_, "type": Type}
 """Built-ins that differ from Python's in a lane, or must be asked here about classes."""
 
 
