@@ -1,7 +1,7 @@
 """Operations that nobody can vectorise, run lane after lane: which belong together, and the loop that runs them.
 
 Such a loop goes over the lanes that take part and no others: what a loop inside an operation computes of junk may never
-end. It is a plain loop. As one of `xla_cpu.small_calls` it would end the process where XLA knows an argument to be
+end. It is a plain loop. As one of `xla_cpu.lane_arrays.call` it would end the process where XLA knows an argument to be
 constant, as in the loop of `tf.linalg.expm`: then nothing in the function depends on that argument any more.
 """
 
