@@ -15,7 +15,7 @@ from pcbatch.ir import machine
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import formatting
-from pcbatch.runtime.schedules.block_graph import BlockGraph
+from pcbatch.runtime.schedules.schedule_step import BlockGraph
 
 # -- utilization -------------------------------------------------------------------------------------------------------
 # Utilisation of the lanes of a run: active lanes over computed rows, counted where blocks run.

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, MissingError, PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import branches, lists, scattering
+from pcbatch.runtime.backends.tensorflow import branches, lists, stores
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 # -- which operations --------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def looped(
     """
     fixed = [None if each.is_stacked else tf.get_static_value(each.t) for each in given]
     everyone = tf.broadcast_to(True if taking_part is None else taking_part, [lanes])
-    order = scattering.compacted(everyone, lanes)
+    order = stores.compacted(everyone, lanes)
     count = tf.reduce_sum(tf.cast(everyone, tf.int32))
 
     def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
