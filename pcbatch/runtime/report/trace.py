@@ -125,7 +125,7 @@ class BlockRun:
 class Trace:
     """The block runs of the first trips of a run, in order, and how many trips came after those.
 
-    Those of a trip are in the order in which it goes through the blocks (`schedules.block_graph.BlockGraph.order`).
+    Those of a trip are in the order in which it goes through the blocks (`schedules.schedule_step.BlockGraph.order`).
     """
 
     block_runs: tuple[BlockRun, ...]
