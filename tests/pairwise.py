@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
 
 Name = TypeVar("Name")
 Mode = TypeVar("Mode")
+Size = TypeVar("Size")
+Setting = TypeVar("Setting", bound=Hashable)
 
 
 def small_runs(
@@ -34,13 +36,58 @@ def small_runs(
     return tuple(runs)
 
 
-def in_turn(names: Sequence[Name], modes: Sequence[Mode], sizes: Sequence[int]) -> tuple[tuple[Name, Mode, int], ...]:
-    """Every pair (name, mode) once, the sizes taken in turn: with as many modes as sizes all pairs come up."""
-    return tuple(
-        (name, mode, sizes[(place + turn) % len(sizes)])
-        for place, name in enumerate(names)
-        for turn, mode in enumerate(modes)
-    )
+def parts(setting: Any) -> tuple[tuple[int, Any], ...]:
+    """What a program meets in a setting: each of its options, if it is a tuple of several, by its place there."""
+    return tuple(enumerate(setting)) if isinstance(setting, tuple) else ((0, setting),)
+
+
+def covering(
+    names: Sequence[Name],
+    settings: Sequence[Setting],
+    features: Mapping[Name, Collection[str]],
+    known: Collection[tuple[Name, Setting]] = (),
+) -> tuple[tuple[Name, Setting], ...]:
+    """Pairs that, with the `known` ones, have each program once, and each feature with each option of any setting.
+
+    A program that is not known takes the setting that has the fewest programs; of several, the one that its features
+    have met least. Then, greedily, the pair in which most is new, until nothing is.
+    """
+    missing = {
+        (part, each) for setting in settings for part in parts(setting) for name in names for each in features[name]
+    }
+    used = Counter(setting for _, setting in known)
+    runs: list[tuple[Name, Setting]] = []
+
+    def met(name: Name, setting: Setting) -> set[Any]:
+        return {(part, each) for part in parts(setting) for each in features[name]}
+
+    for run in known:
+        missing -= met(*run)
+
+    def take(name: Name, setting: Setting) -> None:
+        nonlocal missing
+        runs.append((name, setting))
+        used[setting] += 1
+        missing -= met(name, setting)
+
+    run_already = {name for name, _ in known}
+    for name in names:
+        if name not in run_already:
+            take(name, min(settings, key=lambda setting: (used[setting], -len(met(name, setting) & missing))))
+    every = {(name, setting): met(name, setting) for name in names for setting in settings} if missing else {}
+    while missing:
+        take(*max(every, key=lambda run: len(every[run] & missing)))
+    return tuple(runs)
+
+
+def sized(runs: Iterable[tuple[Name, Setting]], sizes: Sequence[Size]) -> tuple[tuple[Name, Setting, Size], ...]:
+    """The same runs with sizes: the runs of each setting take them in turn."""
+    turns: Counter[Setting] = Counter()
+    found = []
+    for name, setting in runs:
+        found.append((name, setting, sizes[turns[setting] % len(sizes)]))
+        turns[setting] += 1
+    return tuple(found)
 
 
 def every_second(*options: Iterable[Any]) -> list[Any]:

@@ -360,7 +360,7 @@ class Session:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend = self._backend
         known = self._at_a_glance(args, backend.runs_unseen())
-        if known is None or not backend.runs_now() or sites(pipeline.table):
+        if known is None or not backend.runs_now() or sites(pipeline.outline):
             return  # what lanes print is looked for the long way
         if (before := self._plans.get(known[0])) is None and known[0] in self._plans:
             return

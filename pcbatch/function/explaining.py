@@ -139,7 +139,7 @@ def _measured(function: Batched[..., Any], args: Any, kwargs: Any) -> _Measured:
     np.asarray(run.status)  # waits for it
     seconds = time.perf_counter() - started
     pipeline = function.session.pipeline(args, kwargs)[1]
-    return _Measured(pipeline, run, seconds, block_costs(run.program, run.outcome.backend))
+    return _Measured(pipeline, run, seconds, block_costs(pipeline.table, run.outcome.backend))
 
 
 def _not_native(usual: _Measured) -> str:

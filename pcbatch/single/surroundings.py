@@ -117,6 +117,8 @@ class Surroundings:
         self._tensors: dict[int, tuple[tf.Tensor, Any]] = {}
         """Captured tensors, by identity, with what stands for each."""
         self._copies: dict[FunctionType, FunctionType] = {}
+        self._codes: dict[FunctionType, CodeType] = {}
+        """Copies of functions, and the code that each function had then."""
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self.changes = False
         """Tell whether anything that runs here may change an array, as far as is known."""
@@ -334,24 +336,29 @@ class Surroundings:
     def copy(self, function: FunctionType) -> FunctionType:
         """A function of the same code in these surroundings."""
         known = self._copies.get(function)
-        if known is not None and known.__code__ is function.__code__:
+        if known is not None and self._codes[function] is function.__code__:
             return known
         view = self._views.setdefault(id(function.__globals__), _View(function.__globals__, self._builtins))
         names = function.__code__.co_freevars
         pairs = zip(names, function.__closure__ or (), strict=True)
         cells = tuple(cell if name == "__class__" else self._cell(cell) for name, cell in pairs)
-        copy = FunctionType(function.__code__, view.shown, function.__name__, function.__defaults__, cells or None)
+        code = self.code(function)
+        copy = FunctionType(code, view.shown, function.__name__, function.__defaults__, cells or None)
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         copy.__dict__.update(function.__dict__)
-        self._copies[function] = copy
+        self._copies[function], self._codes[function] = copy, function.__code__
         if may_change(function):
             self._now_changes()
-        view.use(function.__code__)
+        view.use(code)
         view.refresh(self)
         for cell, _, own in self._cells:
             if any(each is own for each in cells):
                 own.cell_contents = self.substitute(_contents(cell))
         return copy
+
+    def code(self, function: FunctionType) -> CodeType:
+        """The code by which a function runs here."""
+        return function.__code__
 
     def _now_changes(self) -> None:
         """Let batched functions be called with copies from now on."""

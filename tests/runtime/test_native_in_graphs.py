@@ -1,5 +1,6 @@
 """Native code as a part of a caller's graph: XLA calls a handler, in the process that it was traced in."""
 
+import itertools
 import subprocess
 import sys
 import textwrap
@@ -20,13 +21,17 @@ from pcbatch.runtime.llvm import handler, memory, multithreading
 from tests.generated_runs import batch, batched
 from tests.generator import programs
 from tests.harness import BATCH, NAMES, NATIVE, leaves, load, mapped
+from tests.pairwise import covering
+from tests.program_features import of_corpus
 from tests.runtime import probes
 from tests.test_corpus import WITHOUT_NATIVE
 from tests.test_generated import COMPILED, SHORT, judge
 from tests.threads import in_threads
 
 PROGRAMS = [name for name in NAMES if name not in WITHOUT_NATIVE]
-QUICK = PROGRAMS[2::11]
+QUICK = tuple(itertools.product(PROGRAMS[2::11], [True, False]))
+OTHERS = covering(PROGRAMS, [True, False], of_corpus(), QUICK)
+"""Each other program under XLA or without, each construct in both."""
 
 
 @pcbatch.autobatch(form="native", max_depth=5000)
@@ -74,10 +79,7 @@ def alone(monkeypatch):
     monkeypatch.setattr(TensorFlowBackend, "here", staticmethod(only_here))
 
 
-@pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
-)
+@pytest.mark.parametrize(("name", "jit"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS)])
 def test_the_corpus(name, jit, alone):
     """Programs give in graphs, under XLA too, what they give in ordinary code, whatever the number of lanes."""
     program = load(name)

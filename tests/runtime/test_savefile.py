@@ -124,10 +124,12 @@ def test_what_unpacks_to_more_than_its_array_needs_is_not_unpacked(tmp_path):
     forged(path, "x", 10, 2**28)
     assert path.stat().st_size < 2**20
     tracemalloc.start()
-    with pytest.raises(UsageError, match=r"PCB590: .*'x' has not the bytes of uint8\[10\]"):
-        savefile.read(path)
-    assert tracemalloc.get_traced_memory()[1] < 2**25
-    tracemalloc.stop()
+    try:
+        with pytest.raises(UsageError, match=r"PCB590: .*'x' has not the bytes of uint8\[10\]"):
+            savefile.read(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_run_that_fits_goes_on(tmp_path):

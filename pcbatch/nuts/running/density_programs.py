@@ -120,6 +120,7 @@ def chain_of(
         settings.chunk,
         settings.max_tree_depth,
         settings.leapfrogs_per_leaf,
+        settings.end_weight,
         settings.kernel,
         waits,
         schedule=settings.schedule,
@@ -144,6 +145,7 @@ def _chain(
     capacity: int,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
+    end_weight: float,
     kernel: Literal["multinomial", "slice"],
     waits: bool,
 ) -> Any:
@@ -154,6 +156,7 @@ def _chain(
         capacity=capacity,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        end_weight=end_weight,
         kernel=kernel,
         waits=waits,
     ).chain

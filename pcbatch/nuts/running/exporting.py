@@ -37,6 +37,7 @@ def whole_chain(
         capacity=max(1, settings.draws),
         max_tree_depth=settings.max_tree_depth,
         leapfrogs_per_leaf=settings.leapfrogs_per_leaf,
+        end_weight=settings.end_weight,
         kernel=settings.kernel,  # type: ignore[arg-type]
     ).chain
     first = tf.nest.map_structure(lambda array: np.asarray(array)[0], state)

@@ -240,7 +240,7 @@ def noted(span: Span | None, text: str) -> str:
 def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, dict[Place, Counts]]]:
     """Each block's function, its counts, and those of each line of which it has a part."""
     counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
-    costs = line_costs(program, outcome.backend)
+    costs = line_costs(program if outcome.code is None else outcome.code(), outcome.backend)
     tapes = [outcome.tape.get(number, {}) for number, _ in enumerate(program.blocks)]
     for block, runs, active, rows, by_span, kept in zip(program.blocks, *counted, costs, tapes, strict=True):
         counts = Counts(runs, active, rows, sum(by_span.values()) * rows, sum(kept.values()) * active)

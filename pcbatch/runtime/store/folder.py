@@ -2,6 +2,7 @@
 
     FOLDER/ENVIRONMENT/KEY/program        the traced program, see the backend
     FOLDER/ENVIRONMENT/KEY/HASH.compiled  a file of its compiler's, with its name
+    FOLDER/ENVIRONMENT/KEY/outline        what a call needs of a program that was read, see `llvm.machine_code`
     FOLDER/running-HOST-PID-xxxx/         where a process's compiler reads and writes, see `cache_session`
 
 Every file is a record with a checksum and the key, so what is damaged, or lies in another's place, is no entry. Nor is
@@ -86,7 +87,7 @@ def write(path: str, parts: Sequence[bytes]) -> None:
 
 # -- folder ------------------------------------------------------------------------------------------------------------
 
-PROGRAM = "program"
+PROGRAM, OUTLINE = "program", "outline"
 COMPILED = ".compiled"
 RUNNING = "running-"
 """The beginning of the names of the folders of processes."""
@@ -180,7 +181,15 @@ class Entry:
 
     def program(self) -> list[bytes] | None:
         """The parts of the traced program, used now; None where there is none."""
-        found = self._read(PROGRAM)
+        return self._used(PROGRAM)
+
+    def outline(self) -> bytes | None:
+        """The outline of a program that was read, used now; None where there is none."""
+        found = self._used(OUTLINE)
+        return found[0] if found is not None and len(found) == 1 else None
+
+    def _used(self, name: str) -> list[bytes] | None:
+        found = self._read(name)
         if found is not None:
             with contextlib.suppress(OSError):
                 os.utime(self.path)
@@ -202,6 +211,10 @@ class Entry:
     def put_program(self, parts: Sequence[bytes]) -> None:
         """Keep the parts of a traced program; OSError where that cannot be."""
         self._write(PROGRAM, parts)
+
+    def put_outline(self, content: bytes) -> None:
+        """Keep an outline; OSError where that cannot be."""
+        self._write(OUTLINE, [content])
 
     def put_compiled(self, name: str, content: bytes) -> None:
         """Keep one of its compiler's files; OSError where that cannot be."""

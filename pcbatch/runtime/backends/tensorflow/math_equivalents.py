@@ -139,7 +139,11 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
     "tanh": tf.math.tanh,
 }
 _BOOLS = {"isfinite": tf.math.is_finite, "isinf": tf.math.is_inf, "isnan": tf.math.is_nan}
-_INTS = {"ceil": tf.math.ceil, "floor": tf.math.floor}
+_INTS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "ceil": tf.math.ceil,
+    "floor": tf.math.floor,
+    "trunc": lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)),
+}
 
 _NEVER_FAIL = frozenset({"copysign", "degrees", "fabs", "hypot", "radians"})
 """Functions that raise nothing: too large degrees and lengths are infinity."""
