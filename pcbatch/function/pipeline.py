@@ -323,7 +323,7 @@ class Pipeline:
 
     @property
     def _outline(self) -> Outline | None:
-        """What a cache on disk has of the table, so that native code runs without it."""
+        """Return the entry of a cache on disk for the table, so that native code runs without it."""
         return None if self._stored is None else self._stored.found
 
     @once

@@ -208,7 +208,7 @@ def rewritten(function: FunctionType, places: frozenset[Span]) -> tuple[CodeType
 
 
 def _compiled(tree: ast.Module, code: CodeType) -> CodeType:
-    """What a file's tree has now for one of its code objects."""
+    """The part of a file's tree for one of its code objects."""
     flags = sum(flag for flag in _FLAGS if code.co_flags & flag)
     whole = compile(tree, code.co_filename, "exec", flags, dont_inherit=True)
     place = code.co_name, code.co_firstlineno
@@ -284,7 +284,7 @@ class _Rewriter(ast.NodeTransformer):
         return [value, *before, _placed(ast.Assign([target], ast.Name("_pcb_value", ast.Load())), node)]
 
     def _apart(self, target: Any) -> tuple[list[Any], Any]:
-        """What is evaluated before a store, and a target that can be evaluated twice then."""
+        """Values to evaluate before a store, and a target that can be evaluated twice then."""
         if isinstance(target, ast.Name):
             return [], target
         whole = ast.Name("_pcb_whole", ast.Load())
