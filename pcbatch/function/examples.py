@@ -44,7 +44,7 @@ class _Kind:
     changes: bool = True
     """True if ints are divided, and arrays changed."""
     places: frozenset[Span] = frozenset()
-    """Where a bare run must be repaired."""
+    """Places at which a bare run must be repaired."""
     readings: int = 0
     runs: int = 0
     failures: int = 0

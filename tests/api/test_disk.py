@@ -28,6 +28,7 @@ from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.store import cache_session
+from pcbatch.runtime.store import folder as records
 from pcbatch.runtime.store.folder import Entry, Folder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -672,7 +673,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = Folder(str(tmp_path), "environment", 1 << 20).entry("ab")
-    write, removed = folder.write, []
+    write, removed = records.write, []
 
     def late(path: str, parts: Any) -> None:
         if not removed:
@@ -681,7 +682,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
             (tmp_path / "environment").rmdir()
         write(path, parts)
 
-    monkeypatch.setattr(folder, "write", late)
+    monkeypatch.setattr(records, "write", late)
     entry.put_program([b"program"])
     assert removed
     assert entry.program() == [b"program"]

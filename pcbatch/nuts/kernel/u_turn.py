@@ -37,7 +37,7 @@ def reversed_if(condition: Tensor, momenta: Tensor) -> Tensor:
 
 
 def left_out(end_weight: float, leapfrogs: int) -> float:
-    """Return the share of each end's momentum that `turning_by` leaves out of a sum, for `sample`'s option `end_weight`.
+    """Return the share of each end's momentum that is left out of a sum, for `sample`'s option `end_weight`.
 
     The sum stands for the distance travelled, which the trapezoidal rule gives: there both ends count by half. Stan
     counts them in full, so half a step too much. Where points are several steps apart, the same excess is a smaller
