@@ -19,10 +19,9 @@ from pcbatch.options import OptionValues
 from pcbatch.runtime.costs.estimate import Prices, block_costs, line_costs
 from pcbatch.runtime.costs.fitness import obstacle
 from pcbatch.runtime.machine.forked import ForkedMachine
-from pcbatch.runtime.report.explanation import ExecutionCost, Expensive, Explanation, Figures
+from pcbatch.runtime.report.explanation import ExecutionCost, Expensive, Explanation, Figures, advised
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.report.run import Run
-from pcbatch.runtime.report.tuning_hints import advised
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.straight_line import is_straight

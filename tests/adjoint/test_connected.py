@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.backends.tensorflow import gradient_connectivity
+from pcbatch.runtime.backends.tensorflow import shared_operand_gradients
 from tests.adjoint.truth import assert_alike, batched, one_by_one, singly
 
 slow = pytest.mark.slow
@@ -148,6 +148,6 @@ def test_each_example_apart(name):
 @pytest.mark.parametrize(("name", "part"), [("choices", "set_gates"), ("last_turns", "kept_to")])
 def test_without_gates_there_would_be_traces(monkeypatch, name, part):
     put = {"set_gates": lambda self, ends: None, "kept_to": lambda self, tensor, gradient: gradient}
-    monkeypatch.setattr(gradient_connectivity.Connected, part, put[part])
+    monkeypatch.setattr(shared_operand_gradients.Connected, part, put[part])
     found = batched(PROGRAMS[name].options(jit=False, name=f"{name}_without"), arguments(name), (W, V))
     assert any(bool(tf.reduce_any(tf.math.is_nan(each))) for each in found if each is not None)

@@ -155,12 +155,16 @@ def test_fit():
     np.testing.assert_allclose(trained(grown), trained(grown.options(fork=False)), rtol=1e-6)
 
 
+MADE_IN_TURN = "this call and those behind it are made one after the other"
+
+
 @slow
 def test_few_lanes_make_their_calls_in_sequence():
     function, arguments, variables = CASES["worded"]
     limited = function.options(jit=False, max_lanes=30)
     assert_alike(batched(limited, arguments, variables), one_by_one(function, arguments, variables))
-    assert any("max_lanes=30" in each for each in pcbatch.explain(limited, *arguments).calls)
+    few = told.options(max_lanes=8)
+    assert [note.partition(": ")[2] for note in few.run(X3, N3).profile().notes] == [f"{MADE_IN_TURN}: max_lanes=8"]
 
 
 @pcbatch.autobatch(fork=True, jit=False, max_depth=9)

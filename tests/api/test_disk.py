@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow.definitions import portable
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.translation import Translation
-from pcbatch.runtime.store import cache_session, executables
+from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.store import folder as records
 from pcbatch.runtime.store.folder import Entry, Folder
 
@@ -464,13 +464,13 @@ def test_a_folder_that_is_gone_fails_nothing(tmp_path: Path, folder: Path) -> No
 
 
 def test_where_there_is_no_room_xla_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(executables.VARIABLE, "")
-    monkeypatch.setattr(executables.tempfile, "tempdir", str(tmp_path / "passing"))
-    monkeypatch.setattr(executables.os, "access", lambda path, mode: str(tmp_path) in path)
+    monkeypatch.setenv(cache_session.XLA_FLAGS, "")
+    monkeypatch.setattr(cache_session.tempfile, "tempdir", str(tmp_path / "passing"))
+    monkeypatch.setattr(cache_session.os, "access", lambda path, mode: str(tmp_path) in path)
     (tmp_path / "passing").mkdir()
     (tmp_path / "cache").mkdir()
-    for leave in (lambda each: each.close(), lambda each: executables.sweep(str(tmp_path / "cache"))):
-        each = executables.Executables(str(tmp_path / "cache"))
+    for leave in (lambda each: each.close(), lambda each: cache_session.sweep(str(tmp_path / "cache"))):
+        each = cache_session.Executables(str(tmp_path / "cache"))
         store = cache_session.Store(str(tmp_path / "cache"), 1 << 20, each)
         store.give_way(ValueError("something else"))
         assert not Path(each.path).is_symlink()
@@ -480,7 +480,7 @@ def test_where_there_is_no_room_xla_writes_elsewhere(tmp_path: Path, monkeypatch
         (Path(each.path) / "some.pb").write_bytes(b"compiled")
         assert each.new() == {"some.pb": b"compiled"}
         assert [path.name for path in (tmp_path / "passing").glob("*/*")] == ["some.pb"]
-        monkeypatch.setattr(executables, "_runs", lambda process: False)
+        monkeypatch.setattr(cache_session, "_runs", lambda process: False)
         leave(each)
         assert not [*(tmp_path / "passing").iterdir(), *(tmp_path / "cache").iterdir()]
 

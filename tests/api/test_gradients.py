@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import CompileError
-from pcbatch.runtime.backends.tensorflow.scattering import store_element
+from pcbatch.runtime.backends.tensorflow.stores import store_element
 
 X = tf.constant([3.0, 7.0])
 SCALE = tf.Variable(2.0)

@@ -359,5 +359,5 @@ def test_only_what_a_user_asks_for_and_the_import_of_tensorflow_change_the_envir
     assert sorted(touching) == [
         "pcbatch/device_loops.py",
         "pcbatch/quiet.py",
-        "pcbatch/runtime/store/executables.py",
+        "pcbatch/runtime/store/cache_session.py",
     ]

@@ -255,9 +255,9 @@ def test_a_call_goes_through_few_files():
 
     n = np.array([3, 7, 4, 5], np.int32)
     files, functions = walked(lambda: fibonacci(n))
-    assert len(files) <= 230
-    assert functions <= 1950
+    assert len(files) <= 215
+    assert functions <= 1930
     fibonacci(n)
     files, functions = walked(lambda: fibonacci(n))
-    assert len(files) <= 19, sorted(files)
+    assert len(files) <= 18, sorted(files)
     assert functions <= 45

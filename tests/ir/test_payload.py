@@ -6,7 +6,7 @@ from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import resolved
 from pcbatch.ir.payload import Cast, Choose, Compute, Constant, Copy, Field, Index, Pack, Replace, Truth, Unpack
-from pcbatch.ir.rewrite.renaming import renamed
+from pcbatch.ir.rewrite.mapping import renamed
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.types import StructType, TensorType

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pcbatch.runtime.report.run import Run
-from pcbatch.runtime.schedules.block_graph import BlockGraph
+from pcbatch.runtime.schedules.schedule_step import BlockGraph
 from pcbatch.runtime.strategies.lane import Lane
 from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
 from tests.runtime import tables

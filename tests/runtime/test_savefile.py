@@ -191,8 +191,8 @@ def test_what_no_file_can_be_called(path):
 
 WRITER = """
 import os, signal, sys
-from pcbatch.runtime.resume import atomic_write
-with atomic_write.replacing(sys.argv[1]) as file:
+from pcbatch.runtime.resume import savefile
+with savefile.replacing(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()
     print("writing", flush=True)

@@ -11,8 +11,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs.estimate import Prices
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import PATIENCE, SHARE
-from pcbatch.runtime.schedules.block_graph import BlockGraph
-from pcbatch.runtime.schedules.schedule_step import BlockCounts, Trip
+from pcbatch.runtime.schedules.schedule_step import BlockCounts, BlockGraph, Trip
 from pcbatch.runtime.schedules.simple import AGEING
 from tests.runtime import libraries
 from tests.runtime.libraries import MODES, ON_BOTH, ints, on_both

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.backends.tensorflow.xla_cpu import products
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 from pcbatch.runtime.costs.device import CPU
 
 LONG = CPU.quartered
@@ -50,7 +50,7 @@ def test_what_is_quartered():
             "short": (tf.reduce_sum(x[0, 1:]), x[:, 1:]),
         }
         for name, (result, given) in cases.items():
-            found[name] = products.of_rows(result.op, given) is not None
+            found[name] = gathering.of_rows(result.op, given) is not None
         return x
 
     x = tf.ones([3, LONG])

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, graphs, xla_cpu
-from pcbatch.runtime.backends.tensorflow.xla_cpu import products, softplus
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, softplus
 from pcbatch.runtime.costs.device import CPU
 from tests.runtime.lanes import for_all_lanes
 
@@ -30,7 +30,7 @@ def looped_product(rows, matrix):
     """In a loop, which the matrix comes into from outside."""
     return tf.while_loop(
         lambda turn, _: turn < 3,
-        lambda turn, found: (turn + 1, found + products.times_transposed(rows, matrix)),
+        lambda turn, found: (turn + 1, found + gathering.times_transposed(rows, matrix)),
         (0, tf.zeros([rows.shape[0], matrix.shape[0]])),
     )[1]
 

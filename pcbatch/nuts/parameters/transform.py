@@ -12,9 +12,8 @@ import tensorflow as tf
 
 from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import BUILT_IN, Bijector
-from pcbatch.nuts.parameters.foreign import METHODS, Foreign, is_foreign
 from pcbatch.nuts.parameters.models import Joint
-from pcbatch.nuts.parameters.parameters import Layout, Leaf, leaves, split
+from pcbatch.nuts.parameters.parameters import METHODS, Foreign, Layout, Leaf, is_foreign, leaves, split
 
 CLOSE = 1e-4
 """The largest error of a sum, a length or a zero in values that a user gives, which may be rounded."""

@@ -27,9 +27,8 @@ import tensorflow as tf
 from pcbatch import saving
 from pcbatch.errors import UsageError
 from pcbatch.nuts.parameters.bijectors import BUILT_IN
-from pcbatch.nuts.parameters.foreign import Foreign
 from pcbatch.nuts.parameters.models import Joint
-from pcbatch.nuts.parameters.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
+from pcbatch.nuts.parameters.parameters import Foreign, Layout, Leaf, Node, arrays_of, layout_of, leaves, made
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results.draws import GROUPS, Draws
 from pcbatch.runtime.resume import savefile

@@ -15,9 +15,8 @@ import tensorflow as tf
 from pcbatch import saving
 from pcbatch.nuts.adaptation.adaptation import restarted
 from pcbatch.nuts.adaptation.pooling import Pool
-from pcbatch.nuts.parameters.foreign import Foreign
 from pcbatch.nuts.parameters.models import Joint
-from pcbatch.nuts.parameters.parameters import by_name
+from pcbatch.nuts.parameters.parameters import Foreign, by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.results.savefile import Saved, named_arrays

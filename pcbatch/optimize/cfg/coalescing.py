@@ -20,7 +20,7 @@ from dataclasses import replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Interference, copies, live_after_each_op
 from pcbatch.ir.analysis.scope import variables_of
-from pcbatch.ir.rewrite.renaming import renamed
+from pcbatch.ir.rewrite.mapping import renamed
 from pcbatch.optimize.cfg.control_flow import Graph
 
 

@@ -16,8 +16,7 @@ from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.values import Rows
-from pcbatch.runtime.schedules.block_graph import BlockGraph
-from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts
+from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, BlockGraph
 
 MOST_TURNS = 64
 """Maximal number of runs of a block in one trip: a run can be stopped between trips."""

@@ -19,8 +19,7 @@ from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, blo
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import MOST_TURNS, BlockInvocation, GuardedBlocks, MakeRunner
-from pcbatch.runtime.schedules.block_graph import BlockGraph
-from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, Trip
+from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, BlockGraph, Trip
 from pcbatch.runtime.schedules.text import written
 
 # -- recording ---------------------------------------------------------------------------------------------------------

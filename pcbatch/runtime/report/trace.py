@@ -15,7 +15,7 @@ from pcbatch.ir import machine
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import formatting
-from pcbatch.runtime.schedules.block_graph import BlockGraph
+from pcbatch.runtime.schedules.schedule_step import BlockGraph
 
 # -- utilization -------------------------------------------------------------------------------------------------------
 # Utilisation of the lanes of a run: active lanes over computed rows, counted where blocks run.
@@ -125,7 +125,7 @@ class BlockRun:
 class Trace:
     """The block runs of the first trips of a run, in order, and how many trips came after those.
 
-    Those of a trip are in the order in which it goes through the blocks (`schedules.block_graph.BlockGraph.order`).
+    Those of a trip are in the order in which it goes through the blocks (`schedules.schedule_step.BlockGraph.order`).
     """
 
     block_runs: tuple[BlockRun, ...]

@@ -13,8 +13,7 @@ from typing import Any
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.costs.estimate import Prices
-from pcbatch.runtime.schedules.block_graph import BlockGraph
-from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, Schedule, Trip
+from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, BlockGraph, Schedule, Trip
 
 LONG = 60
 """The length of an expression that gets a name."""

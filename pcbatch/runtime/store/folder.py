@@ -3,7 +3,7 @@
     FOLDER/ENVIRONMENT/KEY/program        the traced program, see the backend
     FOLDER/ENVIRONMENT/KEY/HASH.compiled  a file of its compiler's, with its name
     FOLDER/ENVIRONMENT/KEY/outline        what a call needs of a program that was read, see `llvm.machine_code`
-    FOLDER/running-HOST-PID-xxxx/         where a process's compiler reads and writes, see `executables`
+    FOLDER/running-HOST-PID-xxxx/         where a process's compiler reads and writes, see `cache_session`
 
 Every file is a record with a checksum and the key, so what is damaged, or lies in another's place, is no entry. Nor is
 what another user owns, or may write to: the folders on the way, and each file, are looked at whenever one is read.

@@ -1,6 +1,6 @@
 """A taped run that forks, between two segments: on more lanes, on longer stacks, also in a caller's graph.
 
-As in `machine.pool_growth`, of which this is the form in which nothing is known but the shapes of arrays.
+As in `machine.pool_sizing`, of which this is the form in which nothing is known but the shapes of arrays.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
-from pcbatch.runtime.backends.tensorflow import scattering
+from pcbatch.runtime.backends.tensorflow import stores
 
 FULL = "append to a bounded list that is full"
 EMPTY = "pop from an empty list"
@@ -122,7 +122,7 @@ class Bounded:
 
     def _store(self, place: int, value: Any) -> None:
         """Store an element at a position."""
-        self.items = scattering.store_element(self.items, place, value)
+        self.items = stores.store_element(self.items, place, value)
 
     def _count(self, length: int) -> None:
         """Set the number of elements."""

@@ -33,9 +33,8 @@ from pcbatch.runtime.backends.tensorflow import (
     traces,
 )
 from pcbatch.runtime.backends.tensorflow.function_inlining import CHOICES, Expansion
-from pcbatch.runtime.backends.tensorflow.gradient_connectivity import Connected
 from pcbatch.runtime.backends.tensorflow.lists import is_list
-from pcbatch.runtime.backends.tensorflow.shared_operand_gradients import Contributions, gradients_of
+from pcbatch.runtime.backends.tensorflow.shared_operand_gradients import Connected, Contributions, gradients_of
 from pcbatch.runtime.backends.tensorflow.trace_partition import Anatomy, SharedUse, makes_functions
 from pcbatch.runtime.backends.tensorflow.traces import Trace
 

@@ -44,7 +44,7 @@ from pcbatch.runtime.backends.tensorflow.traces import Trace, placeholders, reme
 #
 # pfor runs each arm for the lanes that take it, whose number is not known beforehand: XLA compiles little of that, and
 # none within a loop. So `Expansion` writes the arms out, as it does where a derivative is taken. A conditional that it
-# cannot write out is run lane after lane (`rules.loops.refuse_arms`): an arm may never end for a lane that does not
+# cannot write out is run lane after lane (`rules.functions.refuse_arms`): an arm may never end for a lane that does not
 # take it.
 
 Chosen = tuple[Trace, Sequence[tf.Tensor]]

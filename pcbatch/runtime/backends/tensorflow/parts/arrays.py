@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow import private, raw_ops, scattering
+from pcbatch.runtime.backends.tensorflow import private, raw_ops, stores
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, lane_arrays
 
 # -- padding -----------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class TensorFlowArrays:
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
     take = staticmethod(tf.gather)
-    compact = staticmethod(scattering.compacted)
+    compact = staticmethod(stores.compacted)
     listed = staticmethod(lane_arrays.listed)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
@@ -154,7 +154,7 @@ class TensorFlowArrays:
         value: tf.Tensor,
         lanes: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        return scattering.written(array, [self._taking_part(array, mask, lanes), *indices], value)
+        return stores.written(array, [self._taking_part(array, mask, lanes), *indices], value)
 
     def with_added(
         self,
@@ -164,7 +164,7 @@ class TensorFlowArrays:
         value: tf.Tensor,
         lanes: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        return scattering.added(array, [self._taking_part(array, mask, lanes), *indices], value)
+        return stores.added(array, [self._taking_part(array, mask, lanes), *indices], value)
 
     def _taking_part(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor | None) -> tf.Tensor:
         """The lanes of rows; those that take no part get one that does not exist."""
@@ -182,7 +182,7 @@ class TensorFlowArrays:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
         sizes = [self.entries_of(array), *array.shape[2:]]
         clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
-        return tf.gather_nd(array, scattering.combined([lanes, *clipped]))
+        return tf.gather_nd(array, stores.combined([lanes, *clipped]))
 
     def unspread(self, array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
         new = array.shape.rank - 1 - len(shape)
@@ -243,7 +243,7 @@ class TensorFlowArrays:
 
     def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
-        return scattering.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0
+        return stores.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0
 
     any = staticmethod(tf.reduce_any)
 

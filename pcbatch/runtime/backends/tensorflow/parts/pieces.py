@@ -18,7 +18,7 @@ from pcbatch.runtime.backends.tensorflow import (
     linearize,
     native,
     pieces,
-    scattering,
+    stores,
     structures,
     trace_cache,
     traces,
@@ -51,7 +51,7 @@ class TensorFlowPieces:
             outputs = piece.compiled(*reads, *shared)
         return outputs, int(recorder.site())
 
-    store_element = staticmethod(scattering.store_element)
+    store_element = staticmethod(stores.store_element)
     abstract_eval = staticmethod(pieces.abstract_eval)
     hlo = staticmethod(hlo.module)
     checked_sites = staticmethod(pieces.checked_sites)

@@ -35,7 +35,7 @@ from pcbatch.runtime.backends.tensorflow.rules import (
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 from pcbatch.runtime.backends.tensorflow.rules.lane_after_lane import RefusedError as RefusedError
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
-from pcbatch.runtime.backends.tensorflow.xla_cpu import products, softplus
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, softplus
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -235,7 +235,7 @@ class Conversion:
             if id(operation) in self.done:
                 return  # lane after lane, together with what its input could not be made without
         inputs = [self.found[id(tensor)] for tensor in operation.inputs]
-        total = products.product(operation, inputs[0].t) if self.lane.is_native and inputs else None
+        total = gathering.product(operation, inputs[0].t) if self.lane.is_native and inputs else None
         if total is not None:
             self.give(operation.outputs[0], Converted(total, False))
             return

@@ -1,7 +1,7 @@
 """Operations that nobody can vectorise, run lane after lane: which belong together, and the loop that runs them.
 
 Such a loop goes over the lanes that take part and no others: what a loop inside an operation computes of junk may never
-end. It is a plain loop. As one of `xla_cpu.small_calls` it would end the process where XLA knows an argument to be
+end. It is a plain loop. As one of `xla_cpu.lane_arrays.call` it would end the process where XLA knows an argument to be
 constant, as in the loop of `tf.linalg.expm`: then nothing in the function depends on that argument any more.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, MissingError, PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import branches, lists, scattering
+from pcbatch.runtime.backends.tensorflow import branches, lists, stores
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 # -- which operations --------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def looped(
     """
     fixed = [None if each.is_stacked else tf.get_static_value(each.t) for each in given]
     everyone = tf.broadcast_to(True if taking_part is None else taking_part, [lanes])
-    order = scattering.compacted(everyone, lanes)
+    order = stores.compacted(everyone, lanes)
     count = tf.reduce_sum(tf.cast(everyone, tf.int32))
 
     def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:

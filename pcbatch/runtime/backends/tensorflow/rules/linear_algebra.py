@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule, with_leading_axes
-from pcbatch.runtime.backends.tensorflow.xla_cpu import products
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 
 
 def _svd(inputs: Any) -> tuple[tf.Tensor, ...]:
@@ -77,7 +77,7 @@ def _rows_and_one_matrix(inputs: Any) -> tf.Tensor:
 
 
 def _times(rows: tf.Tensor, matrix: tf.Tensor, transposed: bool) -> tf.Tensor:
-    return products.times_transposed(rows, matrix) if transposed else tf.matmul(rows, matrix)
+    return gathering.times_transposed(rows, matrix) if transposed else tf.matmul(rows, matrix)
 
 
 RULES: dict[str, Rule] = {

@@ -17,7 +17,7 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import graphs, private, raw_ops
 from pcbatch.runtime.backends.tensorflow.arithmetic import inverse_power
 from pcbatch.runtime.backends.tensorflow.rules.family import INSTEAD, Applies, Rule, aligned
-from pcbatch.runtime.backends.tensorflow.xla_cpu import products
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 
 # -- powers ------------------------------------------------------------------------------------------------------------
 # Powers of integers: XLA looks at the last six bits of an exponent only, so that `0 ** 64` is 1 and `3 ** 100` wrong.
@@ -162,7 +162,7 @@ def _reduced(operation: Any, inputs: Sequence[Converted]) -> tf.Tensor | None:
     axes = tf.get_static_value(operation.inputs[1])
     if axes is None or _varies(inputs[1:]):
         return None
-    total = products.of_rows(operation, inputs[0].t)
+    total = gathering.of_rows(operation, inputs[0].t)
     if total is not None:
         return total
     return _made(operation, [inputs[0].t, tf.constant(axes + (axes >= 0), operation.inputs[1].dtype)])[0]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, graphs, private, raw_ops, scattering, xla_cpu
+from pcbatch.runtime.backends.tensorflow import branches, graphs, private, raw_ops, stores, xla_cpu
 from pcbatch.runtime.backends.tensorflow.handlers import type_of
 from pcbatch.runtime.costs.device import CPU
 
@@ -150,7 +150,7 @@ def listed(mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """See `arrays.Arrays.listed`."""
     lanes = mask.shape[0]
     if not lanes or not xla_cpu.applies() or not are_made():
-        return scattering.compacted(mask, tf.shape(mask)[0] if lanes is None else lanes), count(mask)
+        return stores.compacted(mask, tf.shape(mask)[0] if lanes is None else lanes), count(mask)
     (found,) = call(lambda given: [_in_turn(given)], [mask])
     return found[:lanes], found[lanes]
 
