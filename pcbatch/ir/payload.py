@@ -27,7 +27,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from pcbatch.ir import records
-from pcbatch.ir.expression_printer import print_expression
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -43,6 +42,7 @@ from pcbatch.ir.expressions import (
     operation,
 )
 from pcbatch.ir.expressions import Constant as Constant
+from pcbatch.ir.operators import print_expression
 from pcbatch.ir.types import Type, leaves
 
 # -- pseudo builtins ---------------------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pcbatch.errors import Span
-from pcbatch.ir.expression_printer import print_expression
 from pcbatch.ir.expressions import Expression, free_names, own_names
+from pcbatch.ir.operators import print_expression
 from pcbatch.ir.payload import (
     Compute,
     Copy,

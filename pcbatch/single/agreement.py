@@ -17,7 +17,6 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.expression_printer import BINARY, COMPARISONS, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -31,6 +30,7 @@ from pcbatch.ir.expressions import (
     Slice,
     Starred,
 )
+from pcbatch.ir.operators import BINARY, COMPARISONS, UNARY
 from pcbatch.ir.payload import CAST, STRUCTURAL, Copy, expression_of, pattern_of
 from pcbatch.ir.types import StructType, TensorType, Type, leaves
 from pcbatch.ir.values import flatten, pack

@@ -21,7 +21,7 @@ import numpy as np
 
 from pcbatch.errors import PcbatchError, Span
 from pcbatch.frontend.source.source_capture import found as definition_of
-from pcbatch.ir.expression_printer import BINARY, BY_NODE, COMPARISONS, UNARY
+from pcbatch.ir.operators import BINARY, BY_NODE, COMPARISONS, UNARY
 from pcbatch.ir.slices import Window, length_of
 from pcbatch.single.boundaries import codes
 from pcbatch.single.calls import library, plain

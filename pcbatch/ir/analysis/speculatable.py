@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.expression_printer import COMPARISONS
 from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Items, Name, Operator, path_of, walk
+from pcbatch.ir.operators import COMPARISONS
 from pcbatch.ir.payload import PSEUDO_BUILTINS, Cast, Choose, Compute, Copy, Payload, Truth
 
 _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pcbatch.ir.expression_printer import BY_NODE
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -24,6 +23,7 @@ from pcbatch.ir.expressions import (
     constant_of,
     operation,
 )
+from pcbatch.ir.operators import BY_NODE
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.syntax import parse
 

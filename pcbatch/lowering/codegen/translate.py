@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from pcbatch.ir.expression_printer import BINARY, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -28,6 +27,7 @@ from pcbatch.ir.expressions import (
 )
 from pcbatch.ir.joins import MEMBERS
 from pcbatch.ir.machine import LaneStatus
+from pcbatch.ir.operators import BINARY, UNARY
 from pcbatch.ir.payload import Pattern
 from pcbatch.lowering.codegen.builtins import (
     BUILTINS,

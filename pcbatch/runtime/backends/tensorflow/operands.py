@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 
 from pcbatch.errors import Span
-from pcbatch.ir.expression_printer import ARITHMETIC, COMPARISONS
+from pcbatch.ir.operators import ARITHMETIC, COMPARISONS
 from pcbatch.syntax import parse
 
 # -- bytecode ----------------------------------------------------------------------------------------------------------

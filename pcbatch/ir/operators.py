@@ -1,4 +1,4 @@
-"""Expressions as Python's text, with parentheses where Python needs them."""
+"""Python's operators, a row for each, and expressions as Python's text, with parentheses where operators need them."""
 
 from __future__ import annotations
 
