@@ -17,8 +17,8 @@ ACM TOPLAS 1987). The statements of block b2 fall into three parts:
 - what needs nothing of itself from the turn before is `deferred`: its turns may be run in any order, and at once;
 - what is left is cheap and adds up or stores what was deferred: it is done turn by turn, in the order of the source.
 
-What `deferred_turns.py` knows of a loop may leave blocks out: b4 and b7 where each turn goes through b2 and there is room
-for all turns, and b6 where what is left are stores at places that differ by turn, which b5 then makes itself.
+What `deferred_turns.py` knows of a loop may leave blocks out: b4 and b7 where each turn goes through b2 and there is
+room for all turns, and b6 where what is left are stores at places that differ by turn, which b5 then makes itself.
 
 Between the parts values are kept by turn, in arrays with room for so many turns; when they are full, the lane does what
 it has put off and goes on in the loop. Every part does for every turn what it did, on the same values, and checks stay
