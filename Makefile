@@ -30,17 +30,17 @@ test: $(VENV)/.dev ## the tests, without the slow ones
 	$(TESTS) loadgroup tests/adjoint tests/nuts tests/optimize
 	$(TESTS) loadgroup $(foreach room,$(CORPUS) $(ROOMS),--ignore=$(room))
 
-# The slow tests in parts, for the same reason: 5,300 compiled programs of the corpus take 14 to 25 MB each, and what
-# forks calls takes 150 MB.
-PARTS := 1 2 3 4 5 6 7 8 9 10
-CORPUS_PARTS := $(PARTS) 11 12 13 14 15
+# The slow tests, room by room and in parts, for the same reason: a compiled program of the corpus takes 14 to 25 MB, and
+# what forks calls takes 150 MB. Parts of one room collect its tests only.
+SLOW := $(BIN)/python -m pytest -n 2 -m slow --dist
+PARTS := 1 2 3 4 5 6 7 8
 test-all: test $(VENV)/.gpu ## every test, the slow ones in parts
 	for part in $(PARTS); do \
-	  $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow --ignore=$(CORPUS) \
-	    --splits $(words $(PARTS)) --group $$part || exit 1; done
-	for part in $(CORPUS_PARTS); do \
-	  $(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(CORPUS) \
-	    --splits $(words $(CORPUS_PARTS)) --group $$part || exit 1; done
+	  $(SLOW) worksteal $(CORPUS) --splits $(words $(PARTS)) --group $$part || exit 1; done
+	for room in tests/runtime tests/api tests/adjoint "tests/nuts tests/optimize"; do for part in 1 2 3; do \
+	  $(SLOW) loadgroup $$room --splits 3 --group $$part || exit 1; done; done
+	for part in 1 2; do \
+	  $(SLOW) loadgroup $(foreach room,$(CORPUS) $(ROOMS),--ignore=$(room)) --splits 2 --group $$part || exit 1; done
 
 lint: $(VENV)/.dev ## style and types
 	$(BIN)/ruff check .

@@ -5,7 +5,7 @@
 Programs whose dear block (a few matrix products) costs far more than the rest, and two that have none. For each
 schedule: how often the dear blocks ran, the rows that they computed, which part of these was of use, the trips, the
 estimated cost (fixed costs of trips, guards and executions, and rows, in millions of multiply-adds; see
-`pcbatch/runtime/costs/prices.py`) and its ratio to the best schedule's, and the time, schedules taking turns, and
+`pcbatch/runtime/costs/estimate.py`) and its ratio to the best schedule's, and the time, schedules taking turns, and
 its ratio. "adaptive" passes where its estimated cost is at most 1.15 times the best.
 """
 

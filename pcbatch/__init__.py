@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pcbatch.function.per_example import per_example_gradients
     from pcbatch.function.primitives import fallback, primitive
     from pcbatch.function.sharding import Sharded, shard
-    from pcbatch.ir.status import LaneStatus
+    from pcbatch.ir.machine import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
     from pcbatch.runtime.backends.tensorflow.mapping import map
     from pcbatch.runtime.backends.tensorflow.ragged import Ragged, ragged
@@ -87,7 +87,7 @@ _HOMES = {
     "LaneError": "pcbatch.runtime.report.run",
     "Run": "pcbatch.runtime.report.run",
     "RunInterruptedError": "pcbatch.runtime.report.run",
-    "LaneStatus": "pcbatch.ir.status",
+    "LaneStatus": "pcbatch.ir.machine",
     "fallback": "pcbatch.function.primitives",
     "from_jax": "pcbatch.function.from_jax",
     "gpu": "pcbatch.device_loops",

@@ -38,12 +38,6 @@ class Span:
         """The source line on which the span starts, without its line ending."""
         return linecache.getline(self.file, self.line).rstrip("\r\n")
 
-    def surrounds(self, span: Span) -> bool:
-        """Return whether `span` is this stretch or a part of it."""
-        start, end = (self.line, self.column), (self.end_line, self.end_column)
-        is_part = start <= (span.line, span.column) and (span.end_line, span.end_column) <= end
-        return span.file == self.file and is_part
-
 
 @dataclass(frozen=True)
 class Note:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.export import file, jax_calls
 from pcbatch.runtime.export.template import varies

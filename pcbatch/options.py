@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from pcbatch.axes import check_axes
 from pcbatch.errors import UsageError
-from pcbatch.runtime.machine.limits import LARGEST
+from pcbatch.runtime.machine.state import LARGEST
 from pcbatch.runtime.schedules import schedule_named
 
 Strategy = Literal["pc", "local", "hybrid", "depth", "agenda"]
@@ -150,6 +150,7 @@ class Options:
             f"form={self.form!r}": self.form == "native",
             f"schedule={self.schedule!r}": self.schedule == "switch",
             "trips are to be recorded": bool(self.trace),
+            f"max_lanes={self.max_lanes}": self.max_lanes is not None,
         }
         return next((why for why, holds in obstacles.items() if holds), None)
 

@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.tensorflow import graphs
 from pcbatch.runtime.llvm import ptx
 from pcbatch.runtime.llvm.kernel import Kernel
 from pcbatch.runtime.llvm.on_gpu import KernelProgram, Kernels
-from pcbatch.runtime.machine import limits
+from pcbatch.runtime.machine import state
 
 BUDGET, CAPACITY = 7, 2
 """Steps of a lane in a launch, and live calls that stacks have room for at first: few, so that runs are long."""
@@ -42,7 +42,7 @@ def forced(budget: int = BUDGET, capacity: int = CAPACITY) -> Iterator[list[Kern
     with (
         graphs.targeting("GPU", kernels=True),
         mock.patch.object(KernelProgram, "budget", budget),
-        mock.patch.object(limits, "FIRST_CAPACITY", capacity),
+        mock.patch.object(state, "FIRST_CAPACITY", capacity),
         mock.patch.object(Kernels, "_made", noted),
         mock.patch.object(ptx.Kernel, "__init__", called),
     ):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
+import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.callgraph import call_graph
+from tests.harness import CORPUS, NAMES
 
 CONSTRUCTS: dict[type[ast.AST], str] = {
     ast.While: "while",
@@ -40,6 +45,45 @@ CONSTRUCTS: dict[type[ast.AST], str] = {
 LOOPS = (ast.While, ast.For)
 
 
+TRUTH = ("twin", "batch", "status", "message")
+"""Functions of a corpus program that are not compiled."""
+
+
+@cache
+def of_corpus() -> dict[str, frozenset[str]]:
+    """The names of what occurs in the source of each corpus program: nodes of its syntax, and what is made of them."""
+    found = {}
+    for name in NAMES:
+        tree = ast.parse((CORPUS / f"{name}.py").read_text(encoding="utf-8"))
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        tree.body = [node for node in tree.body if isinstance(node, kinds) and node.name not in TRUTH]
+        found[name] = _of_source(tree)
+    return found
+
+
+def of_function(function: Callable[..., Any]) -> frozenset[str]:
+    """The same of the source of one function."""
+    return _of_source(ast.parse(textwrap.dedent(inspect.getsource(function))))
+
+
+def _of_source(tree: ast.Module) -> frozenset[str]:
+    kinds = {type(node).__name__ for node in ast.walk(tree)}
+    return frozenset({*kinds, *features(tree, ()), *_of_calls(_called(tree))})
+
+
+def _called(tree: ast.AST) -> dict[str, set[str]]:
+    """The names that each function calls."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {
+        function.name: {
+            node.func.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        for function in functions
+    }
+
+
 def features(tree: ast.Module, stages: Iterable[ir.Program]) -> set[str]:
     """The names of what occurs in the module `tree` and in any of the programs made of it."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -57,11 +101,15 @@ def _of_ir(program: ir.Program) -> Iterator[str]:
         if isinstance(block.terminator, ir.Jump) and block.terminator.turn:
             yield "loop turn"
     if program.dialect == "cfg":
-        graph = call_graph(program)
-        if any(name in callees for name, callees in graph.items()):
-            yield "self-recursion"
-        if any(name in graph[callee] for name, callees in graph.items() for callee in callees if callee != name):
-            yield "mutual recursion"
+        yield from _of_calls(call_graph(program))
+
+
+def _of_calls(graph: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Which recursions there are among functions, by the names that each calls."""
+    if any(name in callees for name, callees in graph.items()):
+        yield "self-recursion"
+    if any(name in graph.get(callee, ()) for name, callees in graph.items() for callee in callees if callee != name):
+        yield "mutual recursion"
 
 
 SCOPES = (ast.Lambda, ast.ListComp, ast.GeneratorExp)

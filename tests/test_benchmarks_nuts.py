@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.conversation import ContestantError
 from benchmarks.environments import with_flags
-from benchmarks.nuts import adaptation, crew, many_chains
+from benchmarks.nuts import adaptation, crew, criterion, many_chains
 from benchmarks.nuts.contestants.parts import joined, parted
 from benchmarks.nuts.crew import Crew
 from benchmarks.nuts.pages import page
@@ -163,6 +163,22 @@ def test_adaptation_is_judged_by_effective_sizes_of_a_gradient():
     text = "\n".join(adaptation.page(found, adaptation.Question(8, 1000, 100, 1), "Measured here."))
     assert "| mesquite | 8 | pcbatch | 1.2 | 100.0 | 200.0 | 0.50 | 0.50 | 62 |" in text
     assert "| garch |  | pcbatch | ended |" in text
+
+
+def test_criteria_are_judged_by_effective_sizes_of_a_gradient():
+    def one(size):
+        return criterion.Figures((size, 2 * size), 1000, 100)
+
+    found = {
+        "gaussian": {1.0: one(100), 0.75: one(200), 0.5: one(50)},
+        "arK": {1.0: one(10), 0.75: one(20), 0.5: one(20)},
+    }
+    lines = criterion.rows(found)
+    assert lines[1] == ["gaussian", "0.75", "10.0", "200", "400", "2.00", "2.00"]
+    assert lines[-2:] == [
+        ["geometric mean", "0.75", *[""] * 3, *["2.00"] * 2],
+        ["geometric mean", "0.5", *[""] * 3, *["1.00"] * 2],
+    ]
 
 
 def test_quantiles_of_known_densities():

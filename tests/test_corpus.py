@@ -6,8 +6,9 @@ import ast
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from pcbatch import UsageError
 from pcbatch.function import executing
 from pcbatch.runtime.backends.tensorflow import graphs, xla_cpu
 from pcbatch.runtime.costs.device import CPU, GPU
-from tests import harness
+from tests import harness, program_features
 from tests.harness import (
     AUTO,
     BATCH,
@@ -48,9 +49,12 @@ from tests.harness import (
     plain,
     run_python,
 )
-from tests.pairwise import every_second, in_turn, small_runs
+from tests.pairwise import covering, every_second, parts, sized, small_runs
 
 SIZES = (0, 1, 3)
+LENGTHS = (BATCH, 3, BATCH, 1)
+"""The sizes that slow runs take in turn, but for none: then nothing is compared."""
+FEATURES = program_features.of_corpus()
 COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3), AUTO: 2}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
 ALWAYS = (*REFERENCE, AUTO)
@@ -96,7 +100,9 @@ TURNS = tuple(
 INTERPRETED = tuple(zip(NAMES, itertools.cycle(INTERPRETERS), strict=False))
 QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
 """Every program in the reference, as users run it and in one interpreter, all but the dearest in a further mode."""
-LONG_RUNS = tuple(run for run in itertools.product(NAMES, MODES) if run not in set(QUICK_RUNS))
+_QUICKLY = {*QUICK_RUNS, *((name, mode) for name, mode, lanes in SMALL_RUNS if lanes)}
+LONG_RUNS = sized([run for run in itertools.product(NAMES, MODES) if run not in _QUICKLY], LENGTHS)
+"""The other pairs of a program and a mode, each once, in a batch of some size."""
 WITHOUT_NATIVE = frozenset(
     [
         "array_methods",
@@ -134,18 +140,36 @@ CARDS = {
 """A GPU, one on which looks cost nothing, so that all pieces are dear, and one on which few rows fill a chunk."""
 
 
-def on_gpu(names: Sequence[str], modes: Sequence[Mode]) -> tuple[tuple[str, Mode, int, str], ...]:
-    """Each of these programs in each mode, sizes and cards in turn."""
-    cards = in_turn(names, modes, tuple(CARDS))
-    return tuple((*run, card) for run, (_, _, card) in zip(in_turn(names, modes, (BATCH, *SIZES)), cards, strict=True))
+def others(
+    names: Sequence[str], settings: Sequence[Any], quick: Iterable[tuple[str, Any, int]]
+) -> tuple[tuple[str, Any, int], ...]:
+    """The slow runs of a family of settings: with the quick ones, each setting has batches of no lanes, too.
+
+    In batches that have lanes, each program has one of the settings, and each feature of programs meets each option.
+    """
+    quick = tuple(quick)
+    runs = sized(covering(names, settings, FEATURES, [run[:2] for run in quick if run[2]]), LENGTHS)
+    empty = {setting for _, setting, lanes in quick if not lanes}
+    rest = [setting for setting in settings if setting not in empty]
+    return (*runs, *((names[5 * place % len(names)], setting, 0) for place, setting in enumerate(rest)))
 
 
-GPU_RUNS = (*on_gpu(OTHERS[2::10], ON_GPU)[:: len(ON_GPU) + 1], *on_gpu(("fibonacci", "tree_sum"), FORKED_ON_GPU)[::5])
-"""Some programs as a GPU would run them, run on the CPU."""
-LONG_GPU_RUNS = tuple(
-    run for run in (*on_gpu(NAMES, ON_GPU), *on_gpu(WITH_GROUPS, FORKED_ON_GPU)) if run not in set(GPU_RUNS)
+GPU_SETTINGS = tuple(itertools.product(ON_GPU, CARDS))
+FORKED_GPU_SETTINGS = tuple(itertools.product(FORKED_ON_GPU, CARDS))
+GPU_RUNS = (
+    *(
+        (name, GPU_SETTINGS[place % len(GPU_SETTINGS)], (BATCH, *SIZES)[(place + place // 4) % 4])
+        for place, name in enumerate(OTHERS[2::10])
+    ),
+    ("fibonacci", FORKED_GPU_SETTINGS[0], BATCH),
+    ("tree_sum", FORKED_GPU_SETTINGS[4], 1),
 )
-OTHER_RUNS = tuple(run for run in in_turn(NAMES, MACHINES, SIZES) if run not in set(SMALL_RUNS))
+"""Some programs as a GPU would run them, run on the CPU."""
+FORKED_GPU_RUNS = tuple(
+    (name, FORKED_GPU_SETTINGS[place % len(FORKED_GPU_SETTINGS)], LENGTHS[place // 3 % len(LENGTHS)])
+    for place, name in enumerate(WITH_GROUPS)
+)
+LONG_GPU_RUNS = (*others(NAMES, GPU_SETTINGS, GPU_RUNS[:-2]), *FORKED_GPU_RUNS)
 STRATEGY_RUNS = tuple(
     (name, OTHER_STRATEGIES[place % len(OTHER_STRATEGIES)], (BATCH, *SIZES)[place // len(OTHER_STRATEGIES) % 4])
     for place, name in enumerate(NAMES[3::8])
@@ -156,16 +180,11 @@ REFILL_RUNS = tuple(
     for place, name in enumerate(NAMES[5::16])
 )
 """Some programs in pools that are refilled, each of these at each size."""
-LONG_REFILL_RUNS = tuple(run for run in in_turn(NAMES, REFILL, (BATCH, *SIZES)) if run not in set(REFILL_RUNS))
-LONG_STRATEGY_RUNS = tuple(
-    run for run in in_turn(NAMES, OTHER_STRATEGIES, (BATCH, *SIZES)) if run not in set(STRATEGY_RUNS)
-)
-FORKED_RUNS = tuple(
-    run
-    for run in in_turn(WITH_GROUPS, [replace(mode, forks=True) for mode in FORKABLE], (BATCH, *SIZES))
-    if run[2] != BATCH or run[:2] not in set(TURNS)
-)
-"""Each with each mode, and each with each size."""
+LONG_REFILL_RUNS = others(NAMES, REFILL, REFILL_RUNS)
+LONG_STRATEGY_RUNS = others(NAMES, OTHER_STRATEGIES, STRATEGY_RUNS)
+FORKED = tuple(replace(mode, forks=True) for mode in FORKABLE)
+QUICK_FORKED_RUNS = tuple((name, mode, BATCH) for name, mode in TURNS if mode.forks)
+FORKED_RUNS = others(WITH_GROUPS, FORKED, QUICK_FORKED_RUNS)
 _FLOATS = tuple(name for name in NAMES if any(dtype.startswith("float") for dtype in load(name).dtypes))
 TAPED_RUNS = tuple(
     (name, TAPED[place % len(TAPED)], (BATCH, *SIZES)[(place + place // 4) % 4]) for place, name in enumerate(_FLOATS)
@@ -183,10 +202,9 @@ PREDICATED_PROGRAMS = ("short_circuit_index",)
 MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
 """Some programs with native code between blocks in lockstep."""
 OTHER_MIXED_RUNS = tuple(
-    (name, lanes)
+    (name, LENGTHS[place % len(LENGTHS)])
     for place, name in enumerate(NAMES)
-    for lanes in (BATCH, SIZES[place % len(SIZES)])
-    if (name, lanes) not in set(MIXED_RUNS)
+    if not any(run[0] == name and run[1] for run in MIXED_RUNS)
 )
 
 
@@ -225,9 +243,9 @@ def test_every_program(name: str, mode: Mode) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "mode"), LONG_RUNS, ids=str)
-def test_every_program_in_the_other_modes(name: str, mode: Mode) -> None:
-    check(name, mode, BATCH)
+@pytest.mark.parametrize(("name", "mode", "lanes"), LONG_RUNS, ids=str)
+def test_every_program_in_the_other_modes(name: str, mode: Mode, lanes: int) -> None:
+    check(name, mode, lanes)
 
 
 @pytest.mark.slow
@@ -280,6 +298,11 @@ def test_programs_that_are_not_tuned(name: str, mode: Mode) -> None:
         check(name, mode, BATCH)
 
 
+def in_words(value: Any) -> str:
+    """A part of a test's name."""
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def check_on(card: str, name: str, mode: Mode, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` of a program that no other card has compiled."""
     monkeypatch.setattr(executing, "device_of", lambda place: CARDS[card] if place == "GPU" else CPU)
@@ -289,31 +312,27 @@ def check_on(card: str, name: str, mode: Mode, lanes: int, monkeypatch: pytest.M
         check(name, mode, lanes)
 
 
-@pytest.mark.parametrize(("name", "mode", "lanes", "card"), GPU_RUNS, ids=str)
+@pytest.mark.parametrize(("name", "setting", "lanes"), GPU_RUNS, ids=in_words)
 def test_programs_in_the_form_for_a_gpu(
-    name: str, mode: Mode, lanes: int, card: str, monkeypatch: pytest.MonkeyPatch
+    name: str, setting: tuple[Mode, str], lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mode, card = setting
     check_on(card, name, mode, lanes, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "mode", "lanes", "card"), LONG_GPU_RUNS, ids=str)
+@pytest.mark.parametrize(("name", "setting", "lanes"), LONG_GPU_RUNS, ids=in_words)
 def test_more_programs_in_the_form_for_a_gpu(
-    name: str, mode: Mode, lanes: int, card: str, monkeypatch: pytest.MonkeyPatch
+    name: str, setting: tuple[Mode, str], lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mode, card = setting
     check_on(card, name, mode, lanes, monkeypatch)
 
 
-def test_programs_modes_sizes_and_cards_meet_in_the_form_for_a_gpu() -> None:
-    """All pairs of them, in all tests; each card and each mode in the quick ones."""
-    runs = (*GPU_RUNS, *LONG_GPU_RUNS)
-    assert {run[:2] for run in runs} >= {*itertools.product(NAMES, ON_GPU)}
-    assert {run[:2] for run in runs} >= {*itertools.product(WITH_GROUPS, FORKED_ON_GPU)}
-    columns = {1: (*ON_GPU, *FORKED_ON_GPU), 2: (BATCH, *SIZES), 3: tuple(CARDS)}
-    for one, other in itertools.combinations(columns, 2):
-        assert {(run[one], run[other]) for run in runs} >= {*itertools.product(columns[one], columns[other])}
-    assert {run[3] for run in GPU_RUNS} == {*CARDS}
-    assert {run[1] for run in GPU_RUNS} >= {*ON_GPU}
+def test_cards_and_modes_come_up_quickly() -> None:
+    quick = [setting for _, setting, _ in GPU_RUNS]
+    assert {card for _, card in quick} == {*CARDS}
+    assert {mode for mode, _ in quick} >= {*ON_GPU}
 
 
 @pytest.mark.parametrize(("name", "mode", "lanes"), STRATEGY_RUNS, ids=str)
@@ -331,14 +350,6 @@ def test_all_programs_under_other_strategies(name: str, mode: Mode, lanes: int) 
 @pytest.mark.parametrize(("name", "mode", "lanes"), FORKED_RUNS, ids=str)
 def test_programs_whose_calls_are_forked(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
-
-
-def test_forked_runs_cover_all_pairs() -> None:
-    runs = {*FORKED_RUNS, *((name, mode, BATCH) for name, mode in TURNS if mode.forks)}
-    forked = [replace(mode, forks=True) for mode in FORKABLE]
-    assert {(name, mode) for name, mode, _ in runs} >= set(itertools.product(WITH_GROUPS, forked))
-    assert {(name, size) for name, _, size in runs} >= set(itertools.product(WITH_GROUPS, (BATCH, *SIZES)))
-    assert {(mode, size) for _, mode, size in runs} >= set(itertools.product(forked, (BATCH, *SIZES)))
 
 
 @pytest.mark.slow
@@ -416,12 +427,6 @@ def test_small_batches(name: str, mode: Mode, lanes: int) -> None:
     check(name, mode, lanes)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "mode", "lanes"), OTHER_RUNS, ids=lambda value: str(value))
-def test_small_batches_in_the_other_modes(name: str, mode: Mode, lanes: int) -> None:
-    check(name, mode, lanes)
-
-
 def test_small_batches_cover_all_pairs() -> None:
     assert {(name, size) for name, _, size in SMALL_RUNS} == set(itertools.product(NAMES, SIZES))
     assert {(mode, size) for _, mode, size in SMALL_RUNS} == set(itertools.product(MACHINES, SIZES))
@@ -429,22 +434,52 @@ def test_small_batches_cover_all_pairs() -> None:
     assert [name for name, _ in compiled] == list(OTHERS[::4]), "every fourth one, at one of the sizes"
 
 
-@pytest.mark.parametrize(
-    ("runs", "modes", "sizes"),
-    [
-        (OTHER_RUNS + SMALL_RUNS, MACHINES, SIZES),
-        (LONG_REFILL_RUNS + REFILL_RUNS, REFILL, (BATCH, *SIZES)),
-        (LONG_STRATEGY_RUNS + STRATEGY_RUNS, OTHER_STRATEGIES, (BATCH, *SIZES)),
-    ],
-    ids=["small batches", "refilled", "strategies"],
-)
-def test_runs_cover_all_pairs(
-    runs: tuple[tuple[str, Mode, int], ...], modes: tuple[Mode, ...], sizes: tuple[int, ...]
-) -> None:
-    assert {(name, mode) for name, mode, _ in runs} == set(itertools.product(NAMES, modes))
-    assert {(mode, size) for _, mode, size in runs} == set(itertools.product(modes, sizes))
-    if len(modes) >= len(sizes):
-        assert {(name, size) for name, _, size in runs} == set(itertools.product(NAMES, sizes))
+FAMILIES = {
+    "other strategies": (NAMES, OTHER_STRATEGIES, STRATEGY_RUNS, LONG_STRATEGY_RUNS),
+    "refilled": (NAMES, REFILL, REFILL_RUNS, LONG_REFILL_RUNS),
+    "on a GPU": (NAMES, GPU_SETTINGS, GPU_RUNS[:-2], LONG_GPU_RUNS),
+    "forked": (WITH_GROUPS, FORKED, QUICK_FORKED_RUNS, FORKED_RUNS),
+}
+"""Programs, settings, quick runs and slow runs of each family of settings."""
+
+
+def test_every_program_meets_every_mode() -> None:
+    """In quick tests or in slow ones, in a batch that has lanes."""
+    runs = [*((name, mode, BATCH) for name, mode in QUICK_RUNS), *SMALL_RUNS, *LONG_RUNS]
+    met = Counter((name, replace(mode, forks=False)) for name, mode, lanes in runs if lanes)
+    assert {*met} == {*itertools.product(NAMES, MODES)}
+    sizes = {(replace(mode, forks=False), lanes) for _, mode, lanes in runs}
+    assert sizes >= {*itertools.product(MACHINES, (BATCH, *SIZES))}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_option_meets_every_feature(family: str) -> None:
+    """Of the sources, in a batch that has lanes; each program has one of the settings, each option all sizes."""
+    names, settings, quick, slow = FAMILIES[family]
+    sizes = {(part, lanes) for _, setting, lanes in (*quick, *slow) for part in parts(setting)}
+    assert sizes >= {(part, lanes) for setting in settings for part in parts(setting) for lanes in (BATCH, *SIZES)}
+    runs = [(name, setting) for name, setting, lanes in (*quick, *slow) if lanes and setting in settings]
+    assert {name for name, _ in runs} == {*names}
+    assert met_by_option(runs, FEATURES) == met_by_option(itertools.product(names, settings), FEATURES)
+
+
+def met_by_option(runs: Iterable[tuple[str, Any]], features: Mapping[str, Collection[str]]) -> set[Any]:
+    """Pairs of an option of a setting and of a feature of a program that runs so."""
+    return {(part, each) for name, setting in runs for part in parts(setting) for each in features[name]}
+
+
+@pytest.mark.slow
+def test_each_option_meets_every_kind_of_instruction() -> None:
+    """Of the IR that the programs are lowered to, which has more kinds than their sources show."""
+    kinds = {}
+    for name in NAMES:
+        compilation = load(name).function.pipeline(*load(name).arguments(3))
+        kinds[name] = program_features.features(ast.Module([], []), (compilation.cfg, compilation.optimized))
+    unmet = {}
+    for family, (names, settings, quick, slow) in FAMILIES.items():
+        runs = [(name, setting) for name, setting, lanes in (*quick, *slow) if lanes and setting in settings]
+        unmet[family] = met_by_option(itertools.product(names, settings), kinds) - met_by_option(runs, kinds)
+    assert unmet == {family: set() for family in FAMILIES}
 
 
 def test_no_run_is_made_twice() -> None:

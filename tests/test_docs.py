@@ -226,13 +226,17 @@ def test_the_code_of_a_page_runs_as_one_program(page, tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pcbatch.nuts.SamplerWarning")
 def test_the_code_of_the_samplers_page_runs(tmp_path, monkeypatch):
-    """The code that is one program: the first model and what is done with it, up to what repeats."""
-    text, _, _ = (ROOT / "docs" / "nuts.md").read_text(encoding="utf-8").partition("## Repeatable")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    """The code that is one program: the first model and what is done with it, up to other processes."""
+    text, _, _ = (ROOT / "docs" / "nuts.md").read_text(encoding="utf-8").partition("## Other processes")
+    *blocks, goes_on = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (tmp_path / "program.py").write_text("\n".join(blocks), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    found = runpy.run_path(str(tmp_path / "program.py"))["samples"]
-    assert found.extra["contrast"].shape == (4, 1000)
+    names = runpy.run_path(str(tmp_path / "program.py"))
+    samples = names["samples"]
+    assert samples.extra["contrast"].shape == (4, 1000)
+    assert abs(samples["weights"].mean(axis=(0, 1)) - [2.0, 0.0, -1.0]).max() < 0.3
+    exec(goes_on, names)
+    assert names["samples"]["weights"].shape == (4, 2000, 3)
 
 
 SHOWN_AS = {"mean": ".2f", "sd": ".2f", "mcse_mean": ".3f", "mcse_sd": ".3f", "ess_bulk": ".1f", "ess_tail": ".1f"}

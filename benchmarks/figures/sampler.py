@@ -18,7 +18,7 @@ from pcbatch import random
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.running.chain import fresh_state, make_sampler
-from pcbatch.nuts.running.gradient_block import gradient_blocks, gradient_rows
+from pcbatch.nuts.running.density_programs import gradient_blocks, gradient_rows
 
 LEAVES = STATISTICS.index("n_leaves")
 

@@ -366,7 +366,7 @@ def _export(given: argparse.Namespace) -> int:
 def _help(given: argparse.Namespace) -> int:
     if given.topic is None or given.topic in EXAMPLES:
         return main([*([] if given.topic is None else [given.topic]), "--help"])
-    from pcbatch.commands.lessons import lesson
+    from pcbatch.commands.command_arguments import lesson
 
     print(lesson(given.topic), end="")
     return 0

@@ -154,7 +154,8 @@ def floats_beside(backend: Backend, given: Sequence[Any], examples: Sequence[Any
     """
     types = map(backend.type_of, examples)
     every = (pair for type_, value in zip(types, given, strict=True) for pair in _typed(type_, value))
-    return _one_float_dtype(leaf for leaf, value in every if not _are_own_floats(value, leaf))
+    found = [(leaf, _are_own_floats(value, leaf)) for leaf, value in every]
+    return _one_float_dtype(leaf for leaf, is_own in found if not is_own) if any(own for _, own in found) else None
 
 
 def _one_float_dtype(types: Iterable[TensorType]) -> str | None:

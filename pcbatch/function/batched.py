@@ -34,7 +34,7 @@ from pcbatch.notice import announcing
 from pcbatch.optimize.pipeline import optimize
 from pcbatch.options import Options, OptionValues
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.report.display import Text
+from pcbatch.runtime.report.formatting import Text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

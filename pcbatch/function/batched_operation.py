@@ -16,7 +16,7 @@ from pcbatch.function.compilation_cache import Session
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.tracing_context import ordinary_code
 from pcbatch.ir.analysis.effects import can_fault
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured
 
@@ -67,7 +67,7 @@ class Compiled:
     @property
     def result_type(self) -> Type:
         """Return the type of its result for one example."""
-        table = self._now()[0].table
+        table = self._now()[0].outline
         return table.types[table.results[0]] if table.structure is None else table.structure
 
     @property
@@ -79,7 +79,7 @@ class Compiled:
     def can_fail(self) -> bool:
         """True if a lane of it may fail."""
         pipeline = self._now()[0]
-        return any(can_fault(block, pipeline.options.max_steps) for block in pipeline.table.blocks)
+        return any(can_fault(block, pipeline.options.max_steps) for block in pipeline.outline.blocks)
 
     def state(self) -> tuple[Any, ...]:
         """A snapshot of the program and of the arrays that it captures, to be compared with a later one."""

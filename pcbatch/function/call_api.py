@@ -134,7 +134,7 @@ class Calls(Linkable, Generic[P, R]):
                     value = self._checked(plan.table, finished.outcome(), home)
             else:
                 pipeline, outcome = self._execute(args, kwargs)
-                value = self._checked(pipeline.table, outcome, home)
+                value = self._checked(pipeline.outline, outcome, home)
             return self.sent(value, home) if home else value
         except OURS as error:  # as `without_internals`, for warm calls without one call more
             raise error.with_traceback(None) from None
@@ -167,7 +167,7 @@ class Calls(Linkable, Generic[P, R]):
             program, outcome = plan.table, finished.outcome()
         else:
             pipeline, outcome = self._execute(args, kwargs)
-            program = pipeline.table
+            program = pipeline.outline
         outcome.wait()
         seconds = time.perf_counter() - started
         run = Run.of(program, outcome, seconds if self.session.made() == compiled else None, self._output)
@@ -208,7 +208,7 @@ class Calls(Linkable, Generic[P, R]):
                 pipeline, outcome = self.session.run_in_slices(args, kwargs, self._options)
             else:
                 pipeline, outcome = self.session.run_at_once(args, kwargs)
-        debug_entries.show(pipeline.table, outcome)
+        debug_entries.show(pipeline.outline, outcome)
         return pipeline, outcome
 
     def as_operation(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -38,9 +38,9 @@ from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine import gc_pause
-from pcbatch.runtime.machine.fork_feedback import FeedbackCache
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
+from pcbatch.runtime.machine.pool_sizing import FeedbackCache
 from pcbatch.runtime.report.debug_entries import sites
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.strategies.executable import made_rooms
@@ -360,7 +360,7 @@ class Session:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend = self._backend
         known = self._at_a_glance(args, backend.runs_unseen())
-        if known is None or not backend.runs_now() or sites(pipeline.table):
+        if known is None or not backend.runs_now() or sites(pipeline.outline):
             return  # what lanes print is looked for the long way
         if (before := self._plans.get(known[0])) is None and known[0] in self._plans:
             return

@@ -10,11 +10,12 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from pcbatch.errors import PcbatchError
+from pcbatch.errors import PcbatchError, Span
 from pcbatch.function.reading_cache import ReadProgram
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.single.agreement import Agreement
-from pcbatch.single.bare import Bare, Frozen, UnfitError, kind_of
+from pcbatch.single.bare import Bare, Frozen, kind_of
+from pcbatch.single.repairs import UnfitError
 from pcbatch.single.running import Singly
 from pcbatch.single.surroundings import Surroundings
 
@@ -42,6 +43,8 @@ class _Kind:
     divides: bool = False
     changes: bool = True
     """True if ints are divided, and arrays changed."""
+    places: frozenset[Span] = frozenset()
+    """The places at which a bare run must be repaired."""
     readings: int = 0
     runs: int = 0
     failures: int = 0
@@ -57,22 +60,23 @@ class Examples:
         self._made = function, plain_of, empty
         self._backend = backend
         self._kinds: dict[Any, _Kind] = {}
-        self._bare_ones: dict[bool, Singly | None] = {}
+        self._bare_ones: dict[tuple[bool, frozenset[Span]], Singly | None] = {}
 
     @cached_property
     def on_proxies(self) -> Singly:
         """The runner of any example."""
         return Singly(*self._made)
 
-    def _bare(self, changes: bool) -> Singly | None:
-        """Return the bare runner of an example, for a program that may change arrays or for one that changes none."""
-        if changes not in self._bare_ones:
+    def _bare(self, changes: bool, places: frozenset[Span]) -> Singly | None:
+        """Return the bare runner of an example: its program may change arrays or not, `places` are to be repaired."""
+        key = changes, places
+        if key not in self._bare_ones:
             try:
-                found = Singly(*self._made, Bare if changes else Frozen)
+                found = Singly(*self._made, (Bare if changes else Frozen).repairing(places))
             except UnfitError:
                 found = None
-            self._bare_ones[changes] = found
-        return self._bare_ones[changes]
+            self._bare_ones[key] = found
+        return self._bare_ones[key]
 
     def run(self, receiver: Any, args: Any, kwargs: Any, read: Callable[[], ReadProgram]) -> Any:
         """Return the function's result for one example; `read` gives the typed program for such."""
@@ -80,7 +84,7 @@ class Examples:
         if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
             kind.runs += 1
             try:
-                bare = self._bare(kind.changes)
+                bare = self._bare(kind.changes, kind.places)
                 return self._within(bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
             except Exception:  # proxies know better, or raise it as the user is to see it
                 kind.failures += 1
@@ -137,7 +141,8 @@ class Examples:
         agreement = Agreement(program.reading.program, {**program.reading.names, **captured.values})
         kind.program, kind.captured = program, captured.types
         kind.divides, kind.changes = agreement.divides, agreement.changes
-        if not agreement.holds or self._bare(kind.changes) is None:
+        kind.places = frozenset(agreement.repaired)
+        if not agreement.holds or self._bare(kind.changes, kind.places) is None:
             kind.readings = MOST_READINGS
             kind.program = None
         return kind.program is not None

@@ -43,10 +43,10 @@ from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.on_gpu import KernelProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.llvm.taped_regions import NativeTapedRegions
-from pcbatch.runtime.machine.fork_feedback import FeedbackHistory
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.pool_sizing import FeedbackHistory
 from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.strategies.executable import Executable, rooms_of
 from pcbatch.runtime.strategies.local import LocalMachine
@@ -142,9 +142,8 @@ def _executable(
     make = _machine(program, backend, replace(options, jit=jit), digest)
     machine = make(max_lanes=options.max_lanes)
     if forked is not None and options.may_fork:
-        sequel = make(max_lanes=min(SEQUEL, options.max_lanes or SEQUEL))
-        learned = lessons.of(tuple(group.block for group in groups(forked)), options.max_lanes)
-        return ForkedMachine(forked, machine, sequel, learned=learned, least=CPU.least_bytes)
+        learned = lessons.of(tuple(group.block for group in groups(forked)))
+        return ForkedMachine(forked, machine, make(max_lanes=SEQUEL), learned=learned, least=CPU.least_bytes)
     if straight:
         is_native = options.jit is True and backend.place() != "GPU" and is_of_numbers(program)
         if is_native and loss(program, machine.legs.loop.row_costs) is None:
@@ -294,7 +293,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     forks = None
     if isinstance(executable, ForkedMachine):
         pools, program = executable.pools, executable.program
-        forks = Forks(pools.learned, pools.limit, options.max_lanes, executable.because, pools.least)
+        forks = Forks(pools.learned, pools.limit, pools.least)
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)

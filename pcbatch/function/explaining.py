@@ -16,9 +16,8 @@ from pcbatch.function.batched import Batched
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.machine import Block
 from pcbatch.options import OptionValues
-from pcbatch.runtime.costs.estimate import block_costs, line_costs
+from pcbatch.runtime.costs.estimate import Prices, block_costs, line_costs
 from pcbatch.runtime.costs.fitness import obstacle
-from pcbatch.runtime.costs.prices import Prices
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.report.explanation import ExecutionCost, Expensive, Explanation, Figures
 from pcbatch.runtime.report.profile import noted
@@ -141,7 +140,7 @@ def _measured(function: Batched[..., Any], args: Any, kwargs: Any) -> _Measured:
     np.asarray(run.status)  # waits for it
     seconds = time.perf_counter() - started
     pipeline = function.session.pipeline(args, kwargs)[1]
-    return _Measured(pipeline, run, seconds, block_costs(run.program, run.outcome.backend))
+    return _Measured(pipeline, run, seconds, block_costs(pipeline.table, run.outcome.backend))
 
 
 def _not_native(usual: _Measured) -> str:

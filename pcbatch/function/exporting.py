@@ -24,8 +24,8 @@ from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.export import file, template
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.limits import FIRST_CAPACITY, GROWTH, Limits
-from pcbatch.runtime.resume.atomic_write import checked_path
+from pcbatch.runtime.machine.state import FIRST_CAPACITY, GROWTH, Limits
+from pcbatch.runtime.resume.savefile import checked_path
 
 PLACES = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU"}
 """The platforms, as JAX calls them, and what pcbatch compiles for them."""

@@ -73,7 +73,7 @@ class Plan:
         if before is not None and before.pipeline is pipeline:
             return replace(before, look=look, taken=how)
         ready = None if is_watched else pipeline.machine.ready([_made(every, each) for each in taken], lanes)
-        known = packers(pipeline.table, backend, is_numpys=is_numpys, is_watched=is_watched)
+        known = packers(pipeline.outline, backend, is_numpys=is_numpys, is_watched=is_watched)
         is_alone = is_plain and not captured.leaves and all(type(each) is np.ndarray for each in given)
         checked = ready.checked if is_alone and isinstance(ready, CheckedRun) else None
         return cls(pipeline, look, how, lanes, ready, known, checked)
@@ -81,7 +81,7 @@ class Plan:
     @property
     def table(self) -> Program:
         """The program."""
-        return self.pipeline.table
+        return self.pipeline.outline
 
     def run_checked(self, args: tuple[Any, ...]) -> Finished | None:
         """Run with arguments of whatever kind; return None where it takes a closer look at them, or at the program."""
@@ -112,7 +112,7 @@ class _Binding:
     ):
         self.is_numpys = is_numpys
         self.backend: Backend = pipeline.environment.backend
-        self.program, self.users = pipeline.table, pipeline.parameters()
+        self.program, self.users = pipeline.outline, pipeline.parameters()
         self.arguments, self.given = arguments, given
         self.places: dict[str, list[int]] = {}
         self.captured: dict[str, list[int]] = {}

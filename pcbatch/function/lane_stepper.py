@@ -10,7 +10,7 @@ from pcbatch.function.batched import Batched
 from pcbatch.function.executing import arrays_of
 from pcbatch.function.tracing_context import pieces_of
 from pcbatch.interrupts import Interrupts
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.options import OptionValues
 from pcbatch.runtime.report import steps
 from pcbatch.runtime.strategies.reference import ReferenceMachine

@@ -18,7 +18,7 @@ from pcbatch import notice
 from pcbatch.errors import Span
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import arrays_of, make_executable, make_reverse, parameters, run_on
-from pcbatch.function.identity import program_digest
+from pcbatch.function.identity import program_digest, text_digest
 from pcbatch.function.reading_cache import ReadProgram
 from pcbatch.function.sliced_runs import LongRun
 from pcbatch.ir import machine
@@ -45,15 +45,20 @@ from pcbatch.options import Options
 from pcbatch.runtime.adjoint.custom_gradient import run_watched
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.costs.estimate import block_costs, block_row
+from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, block_row
 from pcbatch.runtime.costs.fitness import signature_of, signature_of_step
-from pcbatch.runtime.costs.prices import USUAL_LANES, Prices
-from pcbatch.runtime.machine.fork_feedback import FeedbackCache, FeedbackHistory
+from pcbatch.runtime.llvm.machine_code import Outline, StoredOutline
+from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Finished, Outcome
+from pcbatch.runtime.machine.native_executable import MachineToBe
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
+from pcbatch.runtime.machine.pool_sizing import FeedbackCache, FeedbackHistory
 from pcbatch.runtime.machine.segments import Snapshot
+from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.resume.checkpoint import Saved
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
+from pcbatch.runtime.store import cache_session
+from pcbatch.runtime.store.cache_session import Name
 from pcbatch.runtime.strategies.executable import Executable, resumable
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.on_the_fly import OnTheFly
@@ -170,6 +175,8 @@ class Pipeline:
 
     def parameters(self) -> dict[str, str]:
         """Parameter of the stack program to parameter of the user's function."""
+        if self._outline is not None:
+            return dict(self._outline.users)
         return dict(zip(self.optimized.entry.parameters, self.arguments.types, strict=True))
 
     @cached_property
@@ -224,6 +231,8 @@ class Pipeline:
     @cached_property
     def unforked(self) -> tuple[tuple[Span | None, str], ...]:
         """The places of calls that follow each other and are not made at the same time, and why."""
+        if self._outline is not None:
+            return self._outline.unforked
         blocks, obstacle = self.lowered.blocks, self.options.fork_obstacle
         found = {number: f"{APART}: {why}" for number, why in apart(self.lowered).items()}
         if obstacle is not None:
@@ -273,19 +282,81 @@ class Pipeline:
     def table(self) -> machine.Program:
         """The executable table, from executing the generated source."""
         program = self.emitted.load()
-        program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
+        with self.environment.backend.tracing_once(self._traces, self.options.jit is True):
+            program = self.steps.attached(self.machine_program, machine.with_kept(program, self.environment.kept))
         return replace(program, name=self.options.name or program.name)
+
+    @property
+    def outline(self) -> machine.Program:
+        """The table, perhaps without code: all that a call and its report need."""
+        return self.table if self._outline is None else self._outline.program
 
     @cached_property
     def full(self) -> list[int]:
         """The sites at which a lane fails whose list has no room for one element more."""
-        return [site for site, fault in enumerate(self.table.faults) if fault.message == NO_ROOM[1]]
+        return [site for site, fault in enumerate(self.outline.faults) if fault.message == NO_ROOM[1]]
 
     @once
     def machine(self) -> Executable:
-        """The machine that runs the table."""
+        """The machine that runs the table, or native code that runs it and was found on disk."""
+        if self._outline is None:
+            machine = self._made()
+            self._keep(machine)
+            return machine
+        known, statistics, options = self._outline, Statistics(), self.options
+
+        def name_of(*part: Any) -> Name:
+            return Name(lambda: known.digest, (True, *part), statistics.note)
+
+        def made() -> Machine:
+            machine = resumable(self._made())
+            machine.programs.statistics = statistics
+            return machine
+
+        backend, limits = self.environment.backend, Limits.of(options.max_depth, options.max_steps)
+        return LlvmProgram(
+            MachineToBe(known.program, backend, limits, options.deterministic, statistics, name_of, made)
+        )
+
+    def _made(self) -> Executable:
         digest = partial(program_digest, self.table, ())
         return make_executable(self.table, self.options, digest, self._traces, self.lessons, lambda: self.nodes)
+
+    @property
+    def _outline(self) -> Outline | None:
+        """The outline of the table in a cache on disk: native code runs without the table."""
+        return None if self._stored is None else self._stored.found
+
+    @once
+    def _stored(self) -> StoredOutline | None:
+        """The outline on disk, by what was read; None where there is no cache, or where that does not say all."""
+        store, options, read = cache_session.current(), self.options, self.read
+        may_be_native = options.strategy == "pc" and options.form != "lockstep" and options.jit is True
+        environment = self.environment
+        backend = environment.backend
+        is_plain = not (environment.kept or environment.tapes or read.has_written_out)
+        if store is None or not (may_be_native and is_plain) or options.backend != "tensorflow":
+            return None
+        if backend.place() != "CPU" or read.reading.guards.of_helpers():
+            return None
+        given = (tuple(self.arguments.types.items()), sorted(self.arguments.shared), read.reading.origin)
+        others = (tuple(environment.operand_types.items()), read.reading.parameters)
+        said = repr(replace(options.of_programs, name=None))
+        digest = text_digest(self.cfg, environment, given, others, said)
+        if digest is None:
+            return None
+        return StoredOutline(store, digest, backend, options.name, read.reading.result)
+
+    def _keep(self, made: Executable) -> None:
+        """Keep the outline of native code, if there is a place for it."""
+        stored = self._stored
+        if stored is None or not isinstance(made, LlvmProgram) or made.program is not self.table:
+            return
+        digest = made.machine.programs.name_of().digest()
+        if digest is not None:
+            unforked = () if self.options.fork is False else self.unforked
+            table = replace(self.table, name=self.machine_program.name)
+            stored.keep(Outline.of(table, self.parameters(), unforked, digest))
 
     @property
     def nodes(self) -> Nodes:
@@ -322,9 +393,9 @@ class Pipeline:
     @property
     def runs_loops_blindly(self) -> bool:
         """Return whether compiling ahead of time runs loops inside of operations, on whatever is given."""
-        machine, backend, program = self.machine, self.environment.backend, self.table
-        if not isinstance(machine, StraightLine | LocalMachine | OnTheFly):
+        if not isinstance(self.machine, StraightLine | LocalMachine | OnTheFly):
             return False
+        backend, program = self.environment.backend, self.table
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]
         return any(backend.has_loop(piece, each.reads, each.shared) for piece, each in types)

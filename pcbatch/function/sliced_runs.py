@@ -25,10 +25,10 @@ from pcbatch.ir.records import is_record_class
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
+from pcbatch.runtime.machine.forked import padded
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.segments import Snapshot
-from pcbatch.runtime.machine.sequential_fallback import padded
 from pcbatch.runtime.resume import checkpoint, slices
 from pcbatch.runtime.resume.checkpoint import Checkpoint, Saved
 from pcbatch.runtime.resume.savefile import interpreting

@@ -28,14 +28,47 @@ says what they mean. Spans take no part in comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir.program import Enter, Exit, Primitive
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, Type
+
+# -- status ------------------------------------------------------------------------------------------------------------
+# The outcome of a lane: the frozen status numbers.
+
+
+class LaneStatus(IntEnum):
+    """Per-lane outcome of a run. The numbers are part of the public contract and never change."""
+
+    OK = 0
+    """The lane returned."""
+    ASSERTION = 1
+    """An `assert` failed."""
+    RAISED = 2
+    """A `raise` was reached, or an error of Python's own: a missing key, an operation with None."""
+    ARITHMETIC = 3
+    """An integer `//` or `%` by zero, or another operation on numbers that raises in Python."""
+    INDEX = 4
+    """An index was out of range."""
+    MAX_DEPTH = 5
+    """The lane made more than `max_depth` live calls."""
+    MAX_STEPS = 6
+    """The lane made more than `max_steps` loop turns and calls."""
+    UNFINISHED = 7
+    """The run was stopped before this lane ended."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec[-1:] in tuple("bcdeEfFgGnoxX%") else format(self.name, spec)
+
+
+# -- machine -----------------------------------------------------------------------------------------------------------
 
 
 def _span() -> Span | None:
@@ -357,3 +390,35 @@ def with_kept(program: Program, kept: Mapping[str, Kept]) -> Program:
         return program
     blocks = (replace(block, body=tuple(map(bound, block.body))) for block in program.blocks)
     return replace(program, blocks=tuple(blocks))
+
+
+# -- source locations --------------------------------------------------------------------------------------------------
+# The places in the user's source from which the code of a block comes.
+
+
+def spans(program: Program, block: Block) -> tuple[Span, ...]:
+    """The statements and conditions that the block has a part of, in order; none where nothing is known."""
+    found = sorted(set(_spans(program, block)))
+    return tuple(found or ([block.span] if block.span is not None else []))
+
+
+def store_span(program: Program, store: Store) -> Span | None:
+    """The statement that a store belongs to: where it fails if it does."""
+    return None if store.site is None else program.faults[store.site].span
+
+
+def _spans(program: Program, block: Block) -> Iterator[Span]:
+    for item in block.body:
+        within = item.spans if isinstance(item, Piece) else (store_span(program, item),)
+        yield from (span for span in within if span is not None)
+    match block.terminator:
+        case PushJump(site=site) | Fault(site=site):
+            span = program.faults[site].span
+            if span is not None:
+                yield span
+
+
+def file_of(program: Program, function: str) -> str:
+    """The file that the user's `function` stands in; "" where that is not known."""
+    blocks = (block for block in program.blocks if block.function == function)
+    return next((span.file for block in blocks for span in spans(program, block)), "")

@@ -110,14 +110,6 @@ def is_generated(function: Any) -> bool:
     return isinstance(function, FunctionType) and function.__code__.co_filename == NO_FILE
 
 
-def is_frozen(value: Any) -> bool:
-    """Return whether Python refuses to change the record `value`: a named tuple, a frozen dataclass."""
-    if isinstance(value, tuple):
-        return True
-    parameters = getattr(type(value), "__dataclass_params__", None)
-    return parameters is not None and bool(parameters.frozen)
-
-
 def parts_of(value: Any) -> tuple[Any, ...] | None:
     """The parts of a list, a tuple, a dict or a record, keys and names among them; None for everything else."""
     if isinstance(value, dict):

@@ -13,13 +13,13 @@ from pcbatch.ir import debugging, machine
 from pcbatch.ir import program as ir
 from pcbatch.ir.debugging import text_of
 from pcbatch.ir.expressions import Input, call
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.payload import Compute, Copy
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.codegen.builtins import OUT_OF_RANGE
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import write_piece
-from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH
+from pcbatch.runtime.machine.state import DEFAULT_MAX_DEPTH
 
 DEPTH_MESSAGE = f"RecursionError: more than max_depth calls deep ({DEFAULT_MAX_DEPTH} unless max_depth=.. says more)"
 STEPS_MESSAGE = "more than max_steps loop turns and calls"

@@ -50,6 +50,7 @@ def sample(
     target_accept: float = 0.8,
     max_tree_depth: int = 10,
     leapfrogs_per_leaf: int = 1,
+    end_weight: float = 1.0,
     adapt: Literal["per_chain", "pooled"] | None = "per_chain",
     kernel: Literal["multinomial", "slice"] = "multinomial",
     bijectors: Mapping[str, Any] | None = None,
@@ -95,6 +96,8 @@ def sample(
         target_accept: the mean acceptance probability that the step size is adapted to.
         max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
+        end_weight: how much the ends of a trajectory count in the U-turn criterion: 1 as in Stan, 0.5 as in NumPyro and
+            BlackJAX. Less makes long trajectories shorter, which pays for variances and tails, not for means.
         adapt: "per_chain", each chain from its own draws; "pooled", all from the draws of all, so that chains are no
             longer independent of each other in the warm-up; None leaves step size and metric as they are given.
         kernel: "multinomial" (Betancourt 2017, as Stan has it) or "slice" (Hoffman and Gelman 2014).
@@ -144,6 +147,7 @@ def sample(
         target_accept=target_accept,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        end_weight=end_weight,
         adapt=adapt,
         kernel=kernel,
         thin=thin,
@@ -186,6 +190,7 @@ def export(
     target_accept: float = 0.8,
     max_tree_depth: int = 10,
     leapfrogs_per_leaf: int = 1,
+    end_weight: float = 1.0,
     adapt: Literal["per_chain"] | None = "per_chain",
     kernel: Literal["multinomial", "slice"] = "multinomial",
     bijectors: Mapping[str, Any] | None = None,
@@ -215,6 +220,7 @@ def export(
         target_accept: as in `sample`.
         max_tree_depth: as in `sample`.
         leapfrogs_per_leaf: as in `sample`.
+        end_weight: as in `sample`.
         adapt: as in `sample`, but for "pooled".
         kernel: as in `sample`.
         bijectors: as in `sample`.
@@ -238,6 +244,7 @@ def export(
         target_accept=target_accept,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        end_weight=end_weight,
         adapt=adapt,
         kernel=kernel,
         thin=thin,

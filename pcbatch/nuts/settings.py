@@ -56,6 +56,7 @@ class Settings:
     chunk: int
     strategy: str = "pc"
     superchains: int | None = None
+    end_weight: float = 1.0
 
     def __post_init__(self) -> None:
         for name, least in AT_LEAST.items():
@@ -78,6 +79,12 @@ class Settings:
         if not isinstance(target, Real) or not 0 < float(target) < 1:
             raise UsageError("PCB551", f"target_accept must be between 0 and 1, not {target!r}")
         object.__setattr__(self, "target_accept", float(target))
+        weight: Any = self.end_weight
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0.5 <= float(weight) <= 1:
+            raise UsageError("PCB551", f"end_weight must be between 0.5 and 1, not {weight!r}")
+        if weight != 1 and self.kernel == "slice":
+            raise UsageError("PCB551", "end_weight belongs to kernel='multinomial': the other kernel has no such sum")
+        object.__setattr__(self, "end_weight", float(weight))
         if self.superchains is not None:
             groups = self._whole("superchains")
             if groups < 2 or self.chains % groups or self.chains == groups:

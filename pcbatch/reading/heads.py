@@ -79,8 +79,8 @@ class Head:
         """Give the head's variables their first values, at the end of the block before the loop."""
         reader = self.reader
         heaps = (phi.source.heap for phi in self.phis.values() if isinstance(phi, MissingValue))
-        # An object of a number that is known here is the one of the source.
-        reader.cells = max(reader.cells, 0, *(max(heap, default=0) for heap in heaps))
+        reader.cells = max(reader.cells, 0, *(max(heap, default=0) for heap in heaps))  # the same objects
+        contents: dict[Path, Phi] = {}
         for path, phi in [*self.phis.items()]:
             if path[0] != "n" and path[1] not in reader.state.heap:
                 del self.phis[path]  # of what stood in for an object in another round
@@ -101,13 +101,17 @@ class Head:
                 elif isinstance(value, Lane | Host):
                     lane = reader.lane(value, hint=hint_at(path))
                     put_at(reader.state, path, reader.new("array", (lane,)))
+                made = value_at(reader.state, path)
+                if isinstance(made, Ref) and phi.content is not None:
+                    contents["c", made.cell, 0] = phi.content
+                    contents |= {("v", made.cell): Stale()} if phi.is_stored else {}
             elif isinstance(phi, Copied):
                 value = value_at(reader.state, path)
                 assert isinstance(value, Ref)
-                cell = reader.state.heap[value.cell]
-                copied = reader.new_like(cell)
+                copied = reader.new_like(reader.state.heap[value.cell])
                 reader.state.pair(copied.cell, value.cell)
                 put_at(reader.state, path, copied)
+        self.phis = contents | self.phis
         first: list[tuple[Path, Value]] = []
         for path, phi in outermost(self.phis):
             if path[0] == "h":
@@ -182,7 +186,7 @@ class Head:
             return
         is_array = isinstance(now, Ref) and self.behind.heap[now.cell].kind == "array"
         if is_array and isinstance(head, Lane) and self.behind.heap[now.cell].is_held:  # type: ignore[union-attr]
-            self.new[path] = Celled()
+            self.new[path] = self._celled(head, now)  # type: ignore[arg-type]
             return
         if self.is_optional(head, now):
             self.absent(path, head, now)
@@ -207,14 +211,9 @@ class Head:
         own, other = (self._type(s, v) for s, v in ((self.state, head), (self.behind, now)))
         if own is not None and other is not None:
             if is_array and (isinstance(head, Lane) or self.reader.is_fresh(head)) and path not in self.phis:
-                self.new[path] = Celled()
+                self.new[path] = self._celled(head, now)  # type: ignore[arg-type]
                 return
-            try:
-                self.new[path] = reader.joined([own, other])
-            except ConflictError as error:
-                self.new[path] = self.moving(
-                    path, f"is {own} before a turn and {other} after it: {reader.conflict(error)}"
-                )
+            self.new[path] = self._joined(path, own, other)
             return
         if isinstance(head, Ref | OneOf) and isinstance(now, Ref | OneOf):
             self._several(path, head, now)
@@ -223,6 +222,13 @@ class Head:
             reader.in_state(s, lambda v=v: reader.described(v)) for s, v in ((self.state, head), (self.behind, now))
         ]
         self.new[path] = self.moving(path, f"is {kinds[0]} before a turn and {kinds[1]} after it")
+
+    def _celled(self, head: Value, now: Ref) -> Celled:
+        """An array of the head that is an object after a turn: what that holds then, if it is the same array."""
+        cell = self.behind.heap[now.cell]
+        if not isinstance(head, Lane) or cell.variable != head.name or self._type(self.behind, now) != head.type:
+            return Celled()
+        return Celled(None if is_same(head, cell.items[0]) else head.type, cell.version > 0)
 
     def _viewed(self, path: Path, head: View, now: View) -> bool:
         """Tell whether two views are the same part of what is one array, which has been compared then."""
@@ -303,17 +309,17 @@ class Head:
             kind = self.reader.in_state(self.behind, lambda: self.reader.described(now))
             self.new[path] = self.moving(path, f"is {head.type} before a turn and {kind} after it")
             return
-        try:
-            joined = self.reader.joined([head.type, type_])
-        except ConflictError as error:
-            self.new[path] = self.moving(
-                path, f"is {head.type} before a turn and {type_} after it: {self.reader.conflict(error)}"
-            )
-            return
+        joined = self._joined(path, head.type, type_)
         if joined != head.type:
             self.new[path] = joined
-            return
-        self.moves.append((head, now))
+        else:
+            self.moves.append((head, now))
+
+    def _joined(self, path: Path, own: TensorType, other: TensorType) -> Phi:
+        try:
+            return self.reader.joined([own, other])
+        except ConflictError as error:
+            return self.moving(path, f"is {own} before a turn and {other} after it: {self.reader.conflict(error)}")
 
     def is_optional(self, head: Value, now: Value) -> bool:
         """Tell whether a value is None, in the head or after a turn, in some lanes at least."""
@@ -336,8 +342,7 @@ class Head:
             self._compare((*path, "content") if isinstance(head, Optional) else path, own, other)
 
     def _word(self, path: Path, head: Value, now: Value) -> None:
-        words = self.reader.numbers_of([head, now])
-        known = self.phis.get(path)
+        words, known = self.reader.numbers_of([head, now]), self.phis.get(path)
         if isinstance(known, Worded) and set(words) <= set(known.words):
             self.moves.append((self.lanes[path], self.reader.number_of(now)))
         else:
@@ -393,19 +398,14 @@ class Head:
         if self._goes_apart(path, head, now):
             return
         cells = list(dict.fromkeys([*cells_of(head), *cells_of(now)]))
+        type_ = self._type(self.state, head)
         if not all(cell in self.state.heap and cell in self.behind.heap for cell in cells):
-            type_ = self._type(self.state, head)
-            if type_ is not None and type_ == self._type(self.behind, now):
-                self.new[path] = type_
-                return
-            self.new[path] = self.moving(path, "is another object after a turn, and both have other names")
-            return
-        if all(self.state.heap[cell].kind == "array" for cell in cells):
-            type_ = self._type(self.state, head)
-            if type_ is not None:
-                self.new[path] = type_
-                return
-        self.new[path] = Chosen(tuple(cells))
+            other = self.moving(path, "is another object after a turn, and both have other names")
+            self.new[path] = other if type_ is None or type_ != self._type(self.behind, now) else type_
+        elif type_ is not None and all(self.state.heap[cell].kind == "array" for cell in cells):
+            self.new[path] = type_
+        else:
+            self.new[path] = Chosen(tuple(cells))
 
     def _goes_apart(self, path: Path, head: Value, now: Value) -> bool:
         """Return whether two names of one object may name two after a turn, one of them new."""

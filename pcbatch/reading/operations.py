@@ -8,7 +8,8 @@ from typing import Any
 
 import gast
 
-from pcbatch.ir import operators
+from pcbatch.ir import expression_printer
+from pcbatch.ir.expression_printer import Row
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -22,7 +23,6 @@ from pcbatch.ir.expressions import (
     dotted,
     operation,
 )
-from pcbatch.ir.operators import Row
 from pcbatch.ir.records import made
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS
@@ -58,13 +58,13 @@ def _operator(row: Row, key: str) -> Operation:
 
 
 BINARY: dict[type, Operation] = {
-    getattr(gast, row.node): _operator(row, row.symbol) for row in operators.BINARY.values() if row.ops
+    getattr(gast, row.node): _operator(row, row.symbol) for row in expression_printer.BINARY.values() if row.ops
 }
 """Operators of two operands, comparisons among them."""
 
 UNARY: dict[type, Operation] = {
     getattr(gast, row.node): _operator(row, row.symbol if row.symbol == "not" else f"{row.symbol}x")
-    for row in operators.UNARY.values()
+    for row in expression_printer.UNARY.values()
 }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import gast
 import numpy as np
 
-from pcbatch.ir.dtypes import casts_into
-from pcbatch.ir.operators import BY_NODE, Row
+from pcbatch.ir.expression_printer import BY_NODE, Row
+from pcbatch.ir.joins import casts_into
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import BINARY, UNARY
 from pcbatch.reading.several import refs_of

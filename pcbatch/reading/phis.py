@@ -19,7 +19,13 @@ Path = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Celled:
-    """A path of the head at which an array is an object that changes."""
+    """A path of the head at which an array is an object that changes.
+
+    `content` is the type of what it holds then, if that is known already.
+    """
+
+    content: TensorType | None = None
+    is_stored: bool = False
 
 
 @dataclass(frozen=True)

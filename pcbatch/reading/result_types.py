@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.operators import COMPARISONS
+from pcbatch.ir.expression_printer import COMPARISONS
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.operations import WindowOf
 from pcbatch.reading.values import Lane

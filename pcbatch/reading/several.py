@@ -175,7 +175,7 @@ class Several(Words):
                 return Ref(number)
         ref = self.new("array", ())
         self.state.mapped(lambda each: ref if isinstance(each, Lane) and each.name == value.name else None)
-        self.state.heap[ref.cell] = Cell("array", (value,))
+        self.state.heap[ref.cell] = Cell("array", (value,), variable=value.name)
         return ref
 
     def stand_in(self, ref: Ref, source: State, state: State) -> None:

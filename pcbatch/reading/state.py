@@ -72,6 +72,8 @@ class Cell:
     """True if a list whose length differs by lane has it inside, as a value."""
     home: Home | None = None
     """The place in rows that it was read from: where a change of it is written back; None if nobody knows it."""
+    variable: str = ""
+    """The variable that an array was before it became an object."""
     is_spread: bool = False
     """Of rows, whether what can change in them may stand in two places: nothing is written back then."""
 

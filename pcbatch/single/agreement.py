@@ -2,7 +2,8 @@
 
 Each op is evaluated once on numbers of its operands' types, as Python and NumPy have it: what comes out must have the
 types that the program says. Few operators differ in anything but types: comparisons of two dtypes, shifts by a number
-that may be negative, slices that may leave their array. They do not agree.
+that may be negative, slices that may leave their array. Where NumPy differs, proxies may have what the program says:
+that place is then in need of a repair (`repairs`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from pcbatch.errors import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.expression_printer import BINARY, COMPARISONS, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -28,11 +31,10 @@ from pcbatch.ir.expressions import (
     Slice,
     Starred,
 )
-from pcbatch.ir.operators import BINARY, COMPARISONS, UNARY
-from pcbatch.ir.payload import CAST, Copy, expression_of, pattern_of
-from pcbatch.ir.pseudo_builtins import STRUCTURAL
+from pcbatch.ir.payload import CAST, STRUCTURAL, Copy, expression_of, pattern_of
 from pcbatch.ir.types import StructType, TensorType, Type, leaves
 from pcbatch.ir.values import flatten, pack
+from pcbatch.single import repairs
 
 
 class ApartError(Exception):
@@ -47,11 +49,15 @@ _LIBRARIES = ("numpy", "math", "tensorflow", "keras", "builtins")
 
 
 class Agreement:
-    """The agreement of a program (`holds`), whether it divides ints, and whether it may change an array in place."""
+    """The agreement of a program (`holds`), whether it divides ints, and whether it may change an array in place.
+
+    It holds if the places in `repaired` are computed on proxies.
+    """
 
     def __init__(self, program: ir.Program, names: Mapping[str, Any]):
         self.names = names
         self.divides = self.changes = False
+        self.repaired: set[Span] = set()
         try:
             with np.errstate(all="ignore"):
                 for function in program.functions:
@@ -70,12 +76,13 @@ class Agreement:
                         if isinstance(code, Copy):
                             _require(given[0], types[outputs[0]])
                             continue
-                        found = self._value(expression_of(code, len(inputs)), given)
-                        pattern = pattern_of(code)
-                        parts = [found] if pattern is None else _parts(found, pattern)
-                        for name, part in zip(outputs, parts, strict=True):
-                            _require(part, types[name])
-                            self.changes |= any(leaf.shape for leaf in leaves(types[name]))
+                        expression, pattern = expression_of(code, len(inputs)), pattern_of(code)
+                        wanted = [types[name] for name in outputs]
+                        try:
+                            _require_all(self._value(expression, given), pattern, wanted)
+                        except Exception:
+                            _require_all(self._on_proxies(expression, given, op.span), pattern, wanted)
+                        self.changes |= any(leaf.shape for type_ in wanted for leaf in leaves(type_))
                     case ir.Store():
                         self.changes = True
                     case ir.Call():
@@ -114,6 +121,33 @@ class Agreement:
             case Apply(function, arguments, keywords):
                 return self._called(function, arguments, keywords, given)
         raise ApartError
+
+    def _on_proxies(self, expression: Expression, given: list[Any], place: Span | None) -> Any:
+        """Return the value of an expression on proxies, where there is a helper for these."""
+        match expression:
+            case Apply(Operator("[]"), (whole, index)) if place is not None:
+                found = self._value(whole, given)[self._windows(index, given)]
+            case Apply(Operator(symbol), arguments) if place is not None:
+                found = repairs.OPERATORS[symbol, len(arguments)](*(self._value(each, given) for each in arguments))
+            case Apply(function, arguments, keywords) if place is not None and not isinstance(function, Operator):
+                options = {name: self._value(each, given) for name, each in keywords if name is not None}
+                found = repairs.call(self._value(function, given), *self._spread(arguments, given), **options)
+            case _:
+                raise ApartError
+        self.repaired.add(place)
+        return found
+
+    def _windows(self, index: Expression, given: list[Any]) -> Any:
+        """An index with slices of fixed length, which begin at 0."""
+        match index:
+            case Items("tuple", items):
+                return tuple(self._windows(each, given) for each in items)
+            case Slice(start, stop, step) if start is not None and stop is not None:
+                length = int(self._value(stop, given) - self._value(start, given))
+                return slice(0, len(range(0, length, 1 if step is None else self._value(step, given))))
+            case Slice(start, stop, step):
+                return slice(*(each and self._value(each, given) for each in (start, stop, step)))
+        return _first(self._value(index, given))
 
     def _spread(self, items: tuple[Expression, ...], given: list[Any]) -> list[Any]:
         found: list[Any] = []
@@ -246,6 +280,12 @@ def _parts(found: Any, pattern: Any) -> list[Any]:
     for each, inner in zip([*found], pattern, strict=True):
         parts += [each] if inner is None else _parts(each, inner)
     return parts
+
+
+def _require_all(found: Any, pattern: Any, types: list[Type]) -> None:
+    """ApartError for values that are not of these types."""
+    for part, type_ in zip([found] if pattern is None else _parts(found, pattern), types, strict=True):
+        _require(part, type_)
 
 
 def _require(found: Any, type_: Type) -> None:

@@ -2,7 +2,8 @@
 
 That is as fast as the undecorated function. It is right where NumPy's operators give what a lane has, which
 `agreement` tells from the typed program. What NumPy tells only as it happens ends such a run: a division by zero, an
-int that a dtype does not hold, a function that has no form for bare numbers. The example then runs on proxies.
+int that a dtype does not hold, a function that has no form for bare numbers. The example then runs on proxies. Places
+where NumPy's operators differ are computed on proxies (`repairs`).
 """
 
 from __future__ import annotations
@@ -18,21 +19,19 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.errors import Span
 from pcbatch.ir import records
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single.boundaries import codes
 from pcbatch.single.calls import gives_pythons, of_library, power
 from pcbatch.single.meeting import rounded, within
+from pcbatch.single.repairs import HELPERS, UnfitError, rewritten
 from pcbatch.single.surroundings import Surroundings, super_
 from pcbatch.single.values import constant
 
 _ASKING = frozenset({"isinstance", "issubclass", "type", "hasattr", "getattr", "vars", "callable", "match"})
 """Names by which code asks what a value is: NumPy's numbers are Python's floats, ours are not."""
-
-
-class UnfitError(Exception):
-    """Raised for user code that has no form for bare numbers."""
 
 
 def bare(found: Any) -> Any:
@@ -91,6 +90,7 @@ def sorted_(xs: Any, *, key: Any = None, reverse: Any = False) -> list[Any]:
 _MATH = {function: _of_math(function) for function in (math.floor, math.ceil, math.trunc)}
 _BUILTINS: Mapping[str, Any] = {
     **vars(builtins),
+    **HELPERS,
     "pow": power,
     "super": super_,
     "int": int_,
@@ -100,9 +100,28 @@ _BUILTINS: Mapping[str, Any] = {
 
 
 class Bare(Surroundings):
-    """Those of one function whose types agree."""
+    """Those of one function whose types agree, once `places` are repaired."""
 
     builtins = _BUILTINS
+    places: frozenset[Span] = frozenset()
+    repaired: frozenset[Span] = frozenset()
+
+    @classmethod
+    def repairing(cls, places: frozenset[Span]) -> type[Bare]:
+        """Those in which places are repaired."""
+        return type(cls.__name__, (cls,), {"places": places}) if places else cls
+
+    def code(self, function: FunctionType) -> CodeType:
+        """The code of a function, with its places repaired."""
+        code, found = rewritten(function, self.places) if self.places else (function.__code__, self.places)
+        self.repaired |= found
+        return code
+
+    def keep(self) -> None:
+        """Hand on what the code has assigned to its globals, if all places were found in it."""
+        if self.repaired != self.places:
+            raise UnfitError(str(min(self.places - self.repaired)))
+        super().keep()
 
     def special(self, empty: Callable[..., Any]) -> dict[Any, Any]:
         """Return replacements of functions without a form for bare numbers, which raise when they are reached."""
@@ -186,6 +205,7 @@ def _of_numpy(function: Any) -> Callable[..., Any]:
         found = function(*given, **options)
         return found.item() if gives_pythons(found, given) else found
 
+    call.of_numpy = function  # type: ignore[attr-defined]
     return call
 
 

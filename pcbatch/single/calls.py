@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import members, numpy_equivalents, tensorflow_equivalents, traced_float
+from pcbatch.runtime.backends.tensorflow import numpy_equivalents, opaque, tensorflow_equivalents, traced_float
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.meeting import OPERATORS, is_pythons, together
@@ -282,6 +282,18 @@ class Float(float, metaclass=_AsPython):
         return traced_float.to_float(*map(_scalar, given)) if given else 0.0
 
 
+class Type(type, metaclass=_AsPython):
+    """`type`, by which a number has the class that it has in a lane; that of floats is `Float` here."""
+
+    original = type
+
+    def __new__(cls, *given: Any) -> Any:
+        if len(given) != 1:
+            return type(*given)
+        found = given[0].__class__
+        return Float if found in (float, TracedFloat) else found
+
+
 @functools.cache
 def number_type(kind: Any) -> Any:
     """One of NumPy's types of numbers, as a function of values."""
@@ -393,7 +405,7 @@ def library(function: Any) -> Callable[..., Any]:
 def member(value: Any, name: str) -> Any:
     """An attribute, or a method, of a number or an array, as of NumPy's."""
     if isinstance(value, Variable):
-        found = getattr(value.variable, name, None) if name not in members.MEMBERS_OF_LANES else None
+        found = getattr(value.variable, name, None) if name not in opaque.MEMBERS_OF_LANES else None
         if found is None:
             return member(value.read(), name)
         return library(found) if callable(found) else shown(found)
@@ -431,7 +443,7 @@ def _method(value: Any, name: str, method: Callable[..., Any], *given: Any, **op
 
 
 def _of_watched(raw: tf.Tensor, name: str) -> Any:
-    found = members.member(raw, name)
+    found = opaque.member(raw, name)
     if not callable(found) or isinstance(found, tf.Tensor):
         return shown(found)
     return lambda *given, **options: shown(

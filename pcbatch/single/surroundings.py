@@ -27,7 +27,7 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import OF, codes, may_change, of_values
-from pcbatch.single.calls import Float, case, library, number_type, power, sorted_numbers
+from pcbatch.single.calls import Float, Type, case, library, number_type, power, sorted_numbers
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
@@ -96,7 +96,7 @@ def super_(*given: Any) -> Any:
     return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
 
 
-_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_}
+_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_, "type": Type}
 """Built-ins that differ from Python's in a lane, or must be asked here about classes."""
 
 
@@ -117,6 +117,8 @@ class Surroundings:
         self._tensors: dict[int, tuple[tf.Tensor, Any]] = {}
         """Captured tensors, by identity, with what stands for each."""
         self._copies: dict[FunctionType, FunctionType] = {}
+        self._codes: dict[FunctionType, CodeType] = {}
+        """Copies of functions, and the code that each function had then."""
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self.changes = False
         """Tell whether anything that runs here may change an array, as far as is known."""
@@ -334,24 +336,29 @@ class Surroundings:
     def copy(self, function: FunctionType) -> FunctionType:
         """A function of the same code in these surroundings."""
         known = self._copies.get(function)
-        if known is not None and known.__code__ is function.__code__:
+        if known is not None and self._codes[function] is function.__code__:
             return known
         view = self._views.setdefault(id(function.__globals__), _View(function.__globals__, self._builtins))
         names = function.__code__.co_freevars
         pairs = zip(names, function.__closure__ or (), strict=True)
         cells = tuple(cell if name == "__class__" else self._cell(cell) for name, cell in pairs)
-        copy = FunctionType(function.__code__, view.shown, function.__name__, function.__defaults__, cells or None)
+        code = self.code(function)
+        copy = FunctionType(code, view.shown, function.__name__, function.__defaults__, cells or None)
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         copy.__dict__.update(function.__dict__)
-        self._copies[function] = copy
+        self._copies[function], self._codes[function] = copy, function.__code__
         if may_change(function):
             self._now_changes()
-        view.use(function.__code__)
+        view.use(code)
         view.refresh(self)
         for cell, _, own in self._cells:
             if any(each is own for each in cells):
                 own.cell_contents = self.substitute(_contents(cell))
         return copy
+
+    def code(self, function: FunctionType) -> CodeType:
+        """The code by which a function runs here."""
+        return function.__code__
 
     def _now_changes(self) -> None:
         """Let batched functions be called with copies from now on."""

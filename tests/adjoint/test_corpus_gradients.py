@@ -50,11 +50,12 @@ RUNS = tuple(
     )
     for place, name in enumerate(FLOATS)
     for number, lanes in enumerate(SIZES)
+    if (number - place // len(SIZES)) % len(SIZES) in (0, 2)
 )
-"""Every program in a batch of every size, the other options in turn."""
+"""Every program in batches of two sizes, the other options in turn."""
 NATIVELY = ("adaptive_simpson", "nested_stores")
 """Programs whose gradients by native code are tried in a hurry, too."""
-QUICK = tuple(run for run in RUNS if run[1] == 3 and not run[-1])[:40:20]
+QUICK = tuple(run for run in RUNS if run[1] == 3 and not run[-1])[:1]
 
 
 def test_the_runs_cover_every_pair_of_options():

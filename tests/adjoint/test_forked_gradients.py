@@ -12,7 +12,7 @@ from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.block_vjp import BlockVjp
 from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from tests.adjoint import forked_programs as programs
 from tests.adjoint.forked_programs import CASES, LEFT, WORD
 from tests.adjoint.truth import assert_alike, batched, one_by_one

@@ -9,11 +9,9 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.function import executing
 from pcbatch.runtime.adjoint.forks.in_graphs import InGraphs
-from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
-from pcbatch.runtime.adjoint.reverse import MOST_IN_GRAPH, Forks, Reverse
-from pcbatch.runtime.adjoint.vjp import TapedProgram
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
+from pcbatch.runtime.adjoint.reverse import Forks
 from pcbatch.runtime.machine.forked import IN_GRAPH, IN_XLA
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from tests.adjoint.forked_programs import CASES
 from tests.adjoint.truth import assert_alike, batched, one_by_one
 
@@ -158,30 +156,11 @@ def test_fit():
 
 
 @slow
-@pytest.mark.parametrize("name", ["worded", "fragile"])
-def test_some_examples_after_others(name, monkeypatch):
-    """With most lanes at a time: enough for some examples, for one, and too few for any, which run in sequence."""
-    function, arguments, variables = CASES[name]
-    expected = one_by_one(function, arguments, variables)
-    run, ways = TapedProgram.run_taped, []
-
-    def seen(self, arrays, lanes, room, *others):
-        ways.append((type(self), lanes, room))
-        return run(self, arrays, lanes, room, *others)
-
-    monkeypatch.setattr(TapedProgram, "run_taped", seen)
-    for most, together in ((100, 6), (30, 1), (3, 1)):
-        limited = function.options(jit=False, max_lanes=most)
-        for _ in range(2):
-            assert_alike(batched(limited, arguments, variables), expected)
-        assert max(lanes for way, lanes, _ in ways if way is ForkedWay) == together
-        assert max(room for *_, room in ways) <= most
-        in_sequence = [lanes for way, lanes, _ in ways if way is Reverse]
-        assert in_sequence or (most > 3 and name == "worded")
-        ways.clear()
-    each = pcbatch.per_example_gradients(limited, list(variables[:2]))(*arguments)
-    for ours, whole in zip(each, expected[-len(variables) :], strict=False):
-        assert ours.shape == (len(arguments[0]), *whole.shape)
+def test_few_lanes_make_their_calls_in_sequence():
+    function, arguments, variables = CASES["worded"]
+    limited = function.options(jit=False, max_lanes=30)
+    assert_alike(batched(limited, arguments, variables), one_by_one(function, arguments, variables))
+    assert any("max_lanes=30" in each for each in pcbatch.explain(limited, *arguments).calls)
 
 
 @pcbatch.autobatch(fork=True, jit=False, max_depth=9)
@@ -214,15 +193,14 @@ def test_forked_in_a_function(described):
 
 @slow
 def test_why_calls_are_made_one_after_the_other(described):
-    few = told.options(max_lanes=8)
-    reasons = {IN_GRAPH, MOST_IN_GRAPH, IN_XLA}
+    few = told.options(name="told in graphs")
+    reasons = {IN_GRAPH, IN_XLA}
     with tf.GradientTape():  # of which it is nothing
         run = few.run(X3, N3)
     assert "calls were forked" in run.profile().notes[0]
     assert not reasons & {*few.stats().notes}
     tf.function(lambda: few(X3, N3), autograph=False).get_concrete_function()
     assert reasons & {*few.stats().notes} == {IN_GRAPH}
-    tf.function(lambda: gradient(few, X3, N3), autograph=False).get_concrete_function()
     tf.function(lambda: few.run(X3, N3).value, autograph=False, jit_compile=True).get_concrete_function()
     assert reasons <= {*few.stats().notes}
     assert reasons <= {*pcbatch.explain(few, X3, N3).calls}

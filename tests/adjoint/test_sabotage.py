@@ -12,7 +12,7 @@ from pcbatch.runtime.adjoint import backward_sweep, batched_pullback, block_vjp
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.backends.tensorflow import gradients, linearize
 from pcbatch.runtime.backends.tensorflow.parts import control
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 from tests.adjoint.programs import CASES
 from tests.adjoint.test_refusals_of_gradients import HALVED_X, second
 from tests.adjoint.truth import TINY, assert_alike, batched

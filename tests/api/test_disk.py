@@ -27,7 +27,8 @@ from pcbatch.runtime.backends.tensorflow.definitions import portable
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.translation import Translation
-from pcbatch.runtime.store import cache_session, environment, executables, record_format
+from pcbatch.runtime.store import cache_session, executables
+from pcbatch.runtime.store import folder as records
 from pcbatch.runtime.store.folder import Entry, Folder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -145,8 +146,9 @@ def test_no_call_waits_until_its_program_is_written(
         put(entry, parts)
 
     monkeypatch.setattr(Entry, "put_program", slow)
+    before = {*threading.enumerate()}  # another test's may be at work
     checked(loaded(tmp_path, POWERS).powers, N, X)
-    (writing,) = [each for each in threading.enumerate() if each.name == "pcbatch-cache"]
+    (writing,) = [each for each in threading.enumerate() if each.name == "pcbatch-cache" and each not in before]
     assert not writing.daemon, "Python waits for it before it ends"
     written.set()
     again = loaded(tmp_path, POWERS).powers
@@ -176,17 +178,17 @@ def test_a_file_that_is_written_again_makes_another_environment(
     inner = tmp_path / "room"
     inner.mkdir()
     (inner / "module.py").write_text("one = 1")
-    monkeypatch.setattr(environment, "OWN", str(tmp_path))
-    digests = [environment.digest()]
+    monkeypatch.setattr(cache_session, "OWN", str(tmp_path))
+    digests = [cache_session.environment_digest()]
     (inner / "notes.txt").write_text("nothing that runs")
-    assert environment.digest() == digests[0]
+    assert cache_session.environment_digest() == digests[0]
     os.utime(inner / "module.py", ns=(0, 5))
-    digests.append(environment.digest())
+    digests.append(cache_session.environment_digest())
     (inner / "module.py").write_text("one = 11")
     os.utime(inner / "module.py", ns=(0, 5))
-    digests.append(environment.digest())
+    digests.append(cache_session.environment_digest())
     (inner / "module.py").rename(inner / "other.py")
-    digests.append(environment.digest())
+    digests.append(cache_session.environment_digest())
     assert len({*digests}) == 4
 
 
@@ -409,19 +411,19 @@ def test_what_others_own_or_may_write_to_is_a_miss(
 
 def test_what_tensorflow_cannot_run_is_run_as_it_is_traced(tmp_path: Path, folder: Path) -> None:
     """A file whose checksum is right and which is nonsense."""
-    from pcbatch.runtime.store import record_format
+    from pcbatch.runtime.store.folder import read, write
 
     checked(loaded(tmp_path, IN_LOCKSTEP).powers, N, X)
     (program,) = entries(folder)
-    key, header, library, *rest = record_format.read(str(program))
+    key, header, library, *rest = read(str(program))
     wrong = json.dumps({**json.loads(header), "main": "no_such_function"}).encode()
-    record_format.write(str(program), [key, wrong, library, *rest])
+    write(str(program), [key, wrong, library, *rest])
     powers = loaded(tmp_path, IN_LOCKSTEP).powers
     checked(powers, N, X)
     checked(powers, N, X)
     assert not entries(folder), "nobody else is to find it"
     for parts in ([key, b"{", library], [key, header, b"\xff\xff"], [key], [key, b"[]", library], [key, header]):
-        record_format.write(str(program), parts) if program.parent.exists() else None
+        write(str(program), parts) if program.parent.exists() else None
     checked(loaded(tmp_path, IN_LOCKSTEP).powers, N, X)
 
 
@@ -671,7 +673,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = Folder(str(tmp_path), "environment", 1 << 20).entry("ab")
-    write, removed = record_format.write, []
+    write, removed = records.write, []
 
     def late(path: str, parts: Any) -> None:
         if not removed:
@@ -680,7 +682,7 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
             (tmp_path / "environment").rmdir()
         write(path, parts)
 
-    monkeypatch.setattr(record_format, "write", late)
+    monkeypatch.setattr(records, "write", late)
     entry.put_program([b"program"])
     assert removed
     assert entry.program() == [b"program"]

@@ -16,6 +16,8 @@ import pytest
 import pcbatch
 from pcbatch.runtime.store import cache_session
 from tests.harness import AUTO, BATCH, EITHER, NAMES, PLAIN, XLA, Mode, assert_same, expected, load, run_lanes
+from tests.pairwise import covering
+from tests.program_features import of_corpus
 
 LOCKSTEP = XLA[0]
 numbers = itertools.count()
@@ -30,7 +32,8 @@ FEW = (
     ("index_out_of_range", AUTO),
 )
 """Native, in lockstep with stacks that grow, straight with each `jit`, and lanes that fail."""
-ALL = tuple((name, mode) for name in NAMES for mode in (AUTO, LOCKSTEP, PLAIN) if (name, mode) not in FEW)
+ALL = covering(NAMES, (AUTO, LOCKSTEP, PLAIN), of_corpus(), FEW)
+"""Each other program in one of these modes, each construct in each."""
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.runtime.report.display import Text
+from pcbatch.runtime.report.formatting import Text
 
 
 @pcbatch.autobatch(backend="reference")

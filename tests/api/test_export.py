@@ -17,10 +17,10 @@ import pcbatch
 from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.function.exporting import _depths
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.runtime.export import file, template
 from pcbatch.runtime.export.template import Sample
-from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Limits
 from tests.exporting import run_text
 
 WEIGHTS = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import tensorflow as tf
 from tests.api.test_export import ROWS, collatz, deep, fibonacci, looked_up, network
 from tests.exporting import needs_jax
 
-pytestmark = needs_jax
+pytestmark = [needs_jax, pytest.mark.xdist_group("exported")]  # whose programs are made once, and one process
 
 BLOCKED = """
 import sys
@@ -36,16 +37,42 @@ from pcbatch import LaneError, UsageError, exported
 """
 
 
-def without_tensorflow(code, folder):
-    """Run code in a process of its own, in `folder`."""
+SERVED = """
+import json
+import os
+import traceback
+
+for line in sys.stdin:
+    folder, code = json.loads(line)
+    os.chdir(folder)
+    failed = ""
+    try:
+        exec(code, {**globals()})
+        assert "tensorflow" not in sys.modules
+    except BaseException:
+        failed = traceback.format_exc()
+    print(json.dumps(failed), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def without_tensorflow():
+    """Runs code in a folder, in a process that all tests here share."""
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, *sys.path[1:]]), "JAX_PLATFORMS": "cpu"}
-    program = BLOCKED + textwrap.dedent(code) + "\nassert 'tensorflow' not in sys.modules\n"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    command = [sys.executable, "-c", BLOCKED + SERVED]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+
+        def run(code, folder):
+            process.stdin.write(json.dumps([str(folder), textwrap.dedent(code)]) + "\n")
+            process.stdin.flush()
+            failed = json.loads(process.stdout.readline())
+            assert not failed, failed
+
+        yield run
+        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +89,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_values_statuses_and_errors_of_any_number_of_lanes(folder):
+def test_values_statuses_and_errors_of_any_number_of_lanes(folder, without_tensorflow):
     without_tensorflow(
         """
         fibonacci = exported.load("fibonacci.pcb")
@@ -93,7 +120,7 @@ def test_values_statuses_and_errors_of_any_number_of_lanes(folder):
     )
 
 
-def test_more_lanes_than_a_text_serves_run_in_parts(folder):
+def test_more_lanes_than_a_text_serves_run_in_parts(folder, without_tensorflow):
     without_tensorflow(
         """
         import dataclasses
@@ -108,7 +135,7 @@ def test_more_lanes_than_a_text_serves_run_in_parts(folder):
     )
 
 
-def test_stacks_grow(folder):
+def test_stacks_grow(folder, without_tensorflow):
     without_tensorflow(
         """
         deep = exported.load("deep.pcb")
@@ -121,7 +148,7 @@ def test_stacks_grow(folder):
     )
 
 
-def test_inside_of_transformations(folder):
+def test_inside_of_transformations(folder, without_tensorflow):
     without_tensorflow(
         """
         collatz, looked_up = exported.load("collatz.pcb"), exported.load("looked_up.pcb")
@@ -138,7 +165,7 @@ def test_inside_of_transformations(folder):
     )
 
 
-def test_arguments_that_do_not_fit(folder):
+def test_arguments_that_do_not_fit(folder, without_tensorflow):
     without_tensorflow(
         r"""
         collatz, looked_up = exported.load("collatz.pcb"), exported.load("looked_up.pcb")
@@ -162,7 +189,7 @@ def test_arguments_that_do_not_fit(folder):
     )
 
 
-def test_other_devices_are_told(folder):
+def test_other_devices_are_told(folder, without_tensorflow):
     without_tensorflow(
         """
         import dataclasses
@@ -176,7 +203,7 @@ def test_other_devices_are_told(folder):
     )
 
 
-def test_numbers_of_64_bits(folder, tmp_path):
+def test_numbers_of_64_bits(folder, without_tensorflow, tmp_path):
     collatz.export(tmp_path / "wide.pcb", tf.TensorSpec([None], tf.int64), platforms="cpu")
     without_tensorflow(
         """

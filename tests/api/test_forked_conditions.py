@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 
 OPTIONS = {"jit": False, "form": "lockstep"}
 

@@ -9,8 +9,9 @@ import tensorflow as tf
 import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.forked import IN_SLICES
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback
+from pcbatch.runtime.resume import savefile
 
 WIDTH = 16
 WEIGHTS = (np.random.default_rng(3).normal(size=(2 * WIDTH, WIDTH)) / 6).astype(np.float32)
@@ -185,11 +186,33 @@ def test_what_does_not_run_at_once(forked, tmp_path):
     np.testing.assert_allclose(forked.options(resume=tmp_path / "run.npz")(), wanted, rtol=1e-5)
     run = forked.options(max_lanes=32).run(*arguments)
     np.testing.assert_allclose(run.value, wanted, rtol=1e-5)
-    assert "32 lanes at most" in run.profile().notes[-1]
+    assert any("one after the other: max_lanes=32" in note for note in run.profile().notes)
     arguments[2][1, 3] = 7
     run = forked.options(progress=True).run(*arguments)
     same(run, encoded.run(*arguments))
     assert run.errors
+
+
+def test_saved_slices_that_have_forked_are_refused(tmp_path):
+    """As they were written when runs in slices forked: with lists of lanes, and lanes that run calls."""
+
+    @pcbatch.autobatch(fork=True, jit=False)
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    sliced, path = fibonacci.options(progress=True), tmp_path / "run.npz"
+    sliced.run(np.array([3, 1], np.int32)).save(path)
+    np.testing.assert_array_equal(fibonacci.options(resume=path)(), [2, 1])
+    header, arrays = savefile.read(str(path))
+    lists = {"state/lists": np.zeros(64, np.int32), "state/lengths": np.zeros(8, np.int32)}
+    for forked in (lists, {**lists, "example/given up": np.zeros(2, np.int32)}):
+        savefile.write(path, header, {**arrays, **forked})
+        with pytest.raises(pcbatch.UsageError, match=r"PCB592: .* it does not hold the variables of this program"):
+            fibonacci.options(resume=path)()
+    lanes = {name: np.repeat(array, 4, axis=0) for name, array in arrays.items() if name.startswith("state/")}
+    savefile.write(path, header, {**arrays, **lanes})
+    with pytest.raises(pcbatch.UsageError, match=r"PCB592: .* two lanes hold the same example"):
+        fibonacci.options(resume=path)()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.function.precompiled import Precompiled
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.machine.limits import DEFAULT_MAX_DEPTH, Limits
+from pcbatch.runtime.machine.state import DEFAULT_MAX_DEPTH, Limits
 from tests.runtime.tables import fibonacci_of
 
 

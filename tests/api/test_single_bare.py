@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from enum import IntEnum
 
@@ -181,9 +182,172 @@ def joined(x, n):
     return y * 0.5, y == n
 
 
+class Sum:
+    def __init__(self):
+        self.total = 0.0
+        self.__count = 0
+
+    def add(self, value):
+        self.total += value
+        self.__count += value > 1
+        return self.__count * 0.5
+
+
+class Mean(Sum):
+    def add(self, value):
+        return super().add(value * 0.5) + self.total
+
+
+def sums(x, n):
+    total, least = 0.0, Mean()
+    for k in range(3):
+        total += n * 0.5
+        least.add(n)
+        x[k] += n
+        x[(n + k) % 3] -= (x[0] > k) + (n > k)
+    return total, x, least.add(n), least.total
+
+
+def order_of(x, n):
+    return np.argsort(x * [1, 0, 1]), np.argsort(x % n)[n - 1]
+
+
+def half(value):
+    return value * 0.5 + (value > 1)
+
+
+def of_several_types(x, n):
+    return half(n), half(x[0]), half(x), half(2), half(n > 2), [half(v) for v in (n, x[1])]
+
+
+def slices(x, n):
+    x[n - 3 : n - 1] = x[n - 2 : n]
+    x[n - 2 : n] += n
+    m = np.zeros((3, 4), x.dtype)
+    m[n - 2 : n, 1] += x[:2]
+    m[1, n - 3 : n - 1] = n * 0.5
+    return x, m, m[n - 2 : n, n - 3 : n - 1], x[n - 1 : n - 3 : -1], x[n - 2 : n][0], m[n - 2 : n] * n
+
+
+def cut(x, n):
+    x[n - 1 : n + 1] = n * 0.5
+    return x
+
+
+def cut_columns(x, n):
+    m = np.zeros((2, 3), x.dtype)
+    m[0, n - 1 : n + 1] += n * 0.5
+    return m
+
+
+def contained(x, n):
+    return n in (1, 3), 2 * n in [6.0, 8.0], n in {3, 4}, x[0] in (2.5, n), n not in x, (n, x[0]) < (n, n), n == x
+
+
+def inner_functions(x, n):
+    total = 0.0
+
+    def add(value, weight=2):
+        nonlocal total
+        total += value * 0.5 * weight
+        return lambda other: other * 0.5 + total
+
+    return add(n)(n), add(x[0])(n), total, max([n, 2], key=lambda v: v * 0.5)
+
+
+def after_a_call(x, n):
+    def moved():
+        nonlocal n
+        n -= 1
+        return n * 0.5
+
+    x[n - 1] += moved()
+    x[n] = moved() + n
+    return x, n
+
+
+def of_letters(x, n):
+    größe, é = n * 0.5, "é"; half = n * 0.25 if é == "é" else 0.0  # fmt: skip # noqa: E702
+    return größe + half
+
+
+def counted(x, n):
+    k, found = 0, []
+    for _ in range(3):
+        found.append(k * 0.5)
+        k += n
+    return found, sum(v > 1 for v in x), sum(x > 1), sum(value * 0.5 for value in (n, n)), any(x > n)
+
+
+def largest(x, n):
+    lists = [[n, 2], [x[0], 3]]
+    best = max(lists)
+    best[0] = 9
+    np.add(x, n, x)
+    np.max(x * n, 0, x[:1].reshape(()))
+    return lists, best, x
+
+
+REPAIRED = (
+    *(float_beside_int, flags, sums_of_ints, windows, shifts, order_of, sums, of_several_types, slices, contained),
+    *(inner_functions, after_a_call, of_letters, counted),
+)
+
+
+@pytest.mark.parametrize("function", REPAIRED, ids=lambda f: f.__name__)
+def test_places_where_numpy_differs_are_computed_on_proxies(function, both):
+    n = 4 if function is shifts else 1 if function is windows else 3
+    wanted, found, is_bare = both(pcbatch.autobatch(function), np.array([2.5, 1.25, 3.75], np.float32), np.int32(n))
+    assert_equal(found, wanted)
+    assert is_bare
+
+
+@pytest.mark.parametrize("function", [cut, cut_columns, windows], ids=lambda f: f.__name__)
+def test_a_slice_that_is_cut_short_fails(function, both):
+    wanted, found, is_bare = both(pcbatch.autobatch(function), np.array([2.5, 1.25, 3.75]), np.int32(3))
+    assert not is_bare
+    assert found == wanted
+    assert found[0] == "IndexError"
+
+
+def test_each_kind_has_its_own_places(both):
+    function = pcbatch.autobatch(half)
+    for value in (np.int32(3), np.float32(3), np.float64(3), np.int64(3), np.array([1, 2], np.int16)):
+        wanted, found, is_bare = both(function, value)
+        assert_equal(found, wanted)
+        assert is_bare
+
+
+def test_a_text_that_is_no_longer_the_codes_is_not_run(both, monkeypatch):
+    text, name = "def mixed(n):\n    return n * 0.5\n", "<a cell that changes>"
+    found = {}
+    monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(True), name))
+    exec(compile(text, name, "exec"), found)
+    function = pcbatch.autobatch(found["mixed"])
+    function.check(np.int32([3]))
+    other = text.replace("0.5", "0.7")
+    monkeypatch.setitem(linecache.cache, name, (len(other), None, other.splitlines(True), name))
+    wanted, found, is_bare = both(function, np.int32(3))
+    assert_equal(found, wanted)
+    assert float(found) == 1.5
+    assert not is_bare
+
+
+def test_an_error_in_repaired_code_is_at_the_users_line(both):
+    @pcbatch.autobatch
+    def failing(n):
+        half = n * 0.5
+        assert half > 2.0, f"too small: {half}"
+        return half
+
+    wanted, found, _ = both(failing, np.int32(3))
+    assert found == wanted == ("AssertionError", "too small: 1.5")
+
+
 PROGRAMS = (
     *(scalars, stores, with_objects, of_tensorflow, captured, recursive, float_beside_int, flags, sums_of_ints),
     *(members, of_numbers, windows, shifts, asks, order, large, by_zero, joined),
+    *(pytest.param(each, marks=slow) for each in (largest, cut, cut_columns, *REPAIRED[6:])),
 )
 
 

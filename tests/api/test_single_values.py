@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 import operator
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -343,3 +344,52 @@ def test_methods_of_ufuncs():
         tape.watch(watched)
         total = batched.single(watched, i)[0]
     np.testing.assert_array_equal(tape.gradient(total, watched), np.ones(3))
+
+
+CLASSES = [int, float, bool, complex, (int, float), numbers.Real, numbers.Integral, np.integer, np.floating, str]
+NUMBERS = [np.int32(3), np.int64(3), np.uint8(3), np.float32(3), np.float64(3), np.bool_(True), 3, 3.0, True]
+
+
+def in_the_batch(function, value):
+    return bool(np.asarray(function([value, value]))[0])
+
+
+@pytest.mark.parametrize("classes", CLASSES, ids=str)
+def test_numbers_have_the_classes_that_they_have_in_a_batch(classes):
+    def is_one(v):
+        return isinstance(v, classes)
+
+    def has_it(v):
+        return type(v + v) is classes or type(v) is classes
+
+    for function in map(pcbatch.autobatch, (is_one, has_it)):
+        for value in NUMBERS:
+            assert bool(function.single(value)) == in_the_batch(function, value), (type(value), function)
+
+
+@pcbatch.autobatch
+def matched(v):
+    match v:
+        case bool():
+            return 0
+        case int(n):
+            return n + 1
+        case float():
+            return 2
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda each: type(each).__name__)
+def test_patterns_of_classes_match_numbers(value):
+    assert int(matched.single(value)) == int(matched([value, value])[0])
+
+
+@pcbatch.autobatch
+def of_a_taped_number(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x if isinstance(x, float) and type(x) is float and not isinstance(x, type) else x
+    return tape.gradient(y, x)
+
+
+def test_a_number_that_a_tape_watches_has_a_class():
+    assert float(of_a_taped_number.single(np.float32(3.0))) == float(of_a_taped_number([3.0])[0]) == 6.0

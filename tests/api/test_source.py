@@ -18,7 +18,7 @@ import pcbatch
 from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.ir import machine as table
-from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.strategies.lane import Lane
 
 ROOT = Path(__file__).parents[2]

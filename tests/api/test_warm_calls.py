@@ -15,6 +15,7 @@ import pcbatch
 from pcbatch.runtime.backends.tensorflow import xla_cpu
 from pcbatch.runtime.backends.tensorflow.private import lookup
 from tests.api.warm import X, settled, value, warm
+from tests.runtime.probes import ways
 from tests.threads import in_threads
 
 # -- where they run ----------------------------------------------------------------------------------------------------
@@ -233,11 +234,12 @@ def walked(run):
             seen.add(frame.f_code)
 
     before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
+    with ways.without_collections():
+        sys.setprofile(note)
+        try:
+            run()
+        finally:
+            sys.setprofile(before)
     return {code.co_filename for code in seen}, len(seen)
 
 

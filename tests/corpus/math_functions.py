@@ -25,7 +25,7 @@ def math_functions(x, y, n):
     return (
         total + floor(x),
         root(abs(y)) * math.cos(y) + math.atan2(y, 2),
-        math.floor(x) + math.ceil(y) + int(x),
+        math.floor(x) + math.ceil(y) + int(x) + math.trunc(y),
         n + math.isqrt(n * n + 1),
         near,
         math.copysign(1.0, x) * math.hypot(x, 3) + math.pi,
@@ -44,7 +44,7 @@ def twin(x, y, n):
     return (
         (1 + np.exp(0.1) + np.exp(0.2)) * x + x + 0.25,
         np.abs(y) ** 0.5 * np.cos(y) + np.arctan(y / 2),
-        int(np.floor(x) + np.ceil(y) + np.trunc(x)),
+        int(np.floor(x) + np.ceil(y) + np.trunc(x) + np.trunc(y)),
         n + max(n, int(n == 0)),
         True,
         np.sign(x) * (x * x + 9) ** 0.5 + np.pi,

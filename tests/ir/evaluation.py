@@ -13,12 +13,10 @@ import numpy as np
 from pcbatch.ir import program as ir
 from pcbatch.ir import records
 from pcbatch.ir.debugging import TYPE, WORDS
-from pcbatch.ir.machine import Piece
-from pcbatch.ir.payload import CAST
+from pcbatch.ir.machine import LaneStatus, Piece
+from pcbatch.ir.payload import BLANK, CAST, STRUCTURAL
 from pcbatch.ir.program import Coded, statement
-from pcbatch.ir.pseudo_builtins import BLANK, STRUCTURAL
 from pcbatch.ir.slices import mesh
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.values import pack
 from pcbatch.lowering.codegen.environment import Environment
@@ -79,7 +77,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__stored__": _stored,
     "__taken__": _taken,
 }
-"""The functions of `pseudo_builtins` on plain Python values."""
+"""The functions of `payload.PSEUDO_BUILTINS` on plain Python values."""
 
 
 @lru_cache(maxsize=4096)

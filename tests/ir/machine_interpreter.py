@@ -12,8 +12,7 @@ from enum import Enum
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.source_locations import store_span
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
+from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store, store_span
 from tests.ir.evaluation import zero
 from tests.ir.interpreter import Evaluate, Lane, LaneFaultError, Outcome, StoreElement
 

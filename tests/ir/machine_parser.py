@@ -2,7 +2,7 @@
 
 That holds for every program whose pieces are statements. Generated code and spans are not in the text. As in the other
 dialects, what a statement reads follows from its code and from which names are variables
-(`pcbatch.ir.analysis.machine_scope`).
+(`tests.ir.inputs`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from pcbatch.ir.analysis.machine_scope import with_inputs
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -24,6 +23,7 @@ from pcbatch.ir.machine import (
     Fork,
     ForkedCall,
     Jump,
+    LaneStatus,
     Piece,
     Program,
     Push,
@@ -35,9 +35,9 @@ from pcbatch.ir.machine import (
     Terminator,
     checked_sites,
 )
-from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import StructType, Type
+from tests.ir.inputs import with_inputs_of_pieces
 from tests.ir.parser import (
     COST,
     INDENT,
@@ -95,7 +95,7 @@ def parse_machine(text: str) -> Program:
         tables.externs,
         tables.structure,
     )
-    return with_inputs(program)
+    return with_inputs_of_pieces(program)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.machine_scope import with_inputs
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import StructType
+from tests.ir.inputs import with_inputs_of_pieces
 from tests.ir.strategies import NAMES, computing, name_tuples, names, spans, types
 
 ODD_NAMES = [
@@ -120,4 +120,4 @@ def programs(draw: st.DrawFn) -> table.Program:
         tuple(draw(st.lists(st.integers(0, len(labels) - 1), max_size=3))) if labels else (),
         structure=draw(st.none() | types().filter(lambda type_: isinstance(type_, StructType))),
     )
-    return with_inputs(program)
+    return with_inputs_of_pieces(program)

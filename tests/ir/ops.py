@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import with_inputs
+from tests.ir.inputs import with_inputs
 from tests.ir.parser import parse_op
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast, get_args
 
-from pcbatch.ir.analysis.scope import scope, with_inputs
+from pcbatch.ir.analysis.scope import scope
 from pcbatch.ir.payload import (
     Cast,
     Choose,
@@ -54,11 +54,11 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
-from pcbatch.ir.text.expression_parser import expression_of
+from pcbatch.ir.text.expression_parser import expression_of, parse_type, parse_type_at
 from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
-from pcbatch.ir.text.type_parser import parse_type, parse_type_at
 from pcbatch.ir.types import Type
 from pcbatch.syntax import parse
+from tests.ir.inputs import with_inputs
 
 NAME = r"[^\W\d]\w*"
 NAMES = rf"{NAME}(?:, {NAME})*"

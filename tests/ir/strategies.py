@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import scope, with_inputs
+from pcbatch.ir.analysis.scope import scope
+from pcbatch.ir.expression_printer import BINARY, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -23,9 +24,9 @@ from pcbatch.ir.expressions import (
     Starred,
     operation,
 )
-from pcbatch.ir.operators import BINARY, UNARY
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import StructType, TensorType
+from tests.ir.inputs import with_inputs
 
 # Names that look like words of the IR are names all the same.
 NAMES = [

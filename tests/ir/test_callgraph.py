@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcbatch.ir.analysis.callgraph import call_graph, components, interprocedural_edges, reentrant, return_sites
+from pcbatch.ir.analysis.callgraph import call_graph, components, interprocedural_edges, return_sites
 from tests.ir import programs
 from tests.ir.parser import parse_program
 
@@ -48,12 +48,6 @@ def test_call_graph():
 
 def test_components_have_callees_first():
     assert components(call_graph(parse_program(LAYERS))) == (("leaf",), ("even", "odd"), ("main",))
-
-
-def test_a_call_may_re_enter_within_a_component_only():
-    assert reentrant(parse_program(LAYERS)) == {("even", "odd"), ("odd", "even")}
-    assert reentrant(parse_program(programs.FIBONACCI_CFG)) == {("fibonacci", "fibonacci")}
-    assert reentrant(parse_program(programs.GCD)) == frozenset()
 
 
 @given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.tuples(*[st.integers(0, n - 1)] * 2)))))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.machine_scope import with_inputs
-from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.verify.machine import verify_machine
 from tests.ir import machine_programs, programs
 from tests.ir.evaluation import copy_store, python_evaluate, zero
+from tests.ir.inputs import with_inputs_of_pieces
 from tests.ir.interpreter import interpret
 from tests.ir.machine_interpreter import BrokenProgramError, interpret_machine
 from tests.ir.machine_parser import parse_machine
@@ -163,7 +163,7 @@ def test_predicates_are_ifs(items, a, b):
     types = {name: parse_type("bool[]" if name in "pq" else "int32[]") for name in NAMES}
     block = table.Block("b0", (*pieces, machine_piece("a = a + t * u", None)), table.Return())
     storage = dict.fromkeys("abpq", "register")
-    program = with_inputs(table.Program("f", ("a", "b"), ("a", "b", "p", "q"), types, storage, (block,)))
+    program = with_inputs_of_pieces(table.Program("f", ("a", "b"), ("a", "b", "p", "q"), types, storage, (block,)))
     verify_machine(program)
     outcome = interpret_machine(program, (a, b), python_evaluate({}), copy_store)
     assert outcome.value == (values["a"] + values["t"] * values["u"], values["b"], values["p"], values["q"])

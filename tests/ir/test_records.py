@@ -122,4 +122,3 @@ def test_a_record_is_made_of_its_fields(record):
     assert len(MADE) == count, "nothing is made a second time"
     assert records.is_record_class(type(record))
     assert records.field_names(type(record)) == (None if isinstance(record, Plain) else tuple(fields))
-    assert records.is_frozen(record) == isinstance(record, Pair | Fixed)

@@ -22,7 +22,7 @@ from pcbatch.nuts.adaptation.adaptation import (
 )
 from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.running.chain import ChainState, fresh_state, make_sampler, padded
-from pcbatch.nuts.running.gradient_block import gradient_blocks, gradient_rows
+from pcbatch.nuts.running.density_programs import gradient_blocks, gradient_rows
 
 CHAINS, CAPACITY = 32, 20
 MEAN = np.array([1.0, -20.0, 0.1])

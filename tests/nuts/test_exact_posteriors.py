@@ -47,6 +47,12 @@ def by_place(samples, known):
 
 POSTERIORS = {
     "condition 1e4": (stretched, np.zeros(5), {}, lambda s: by_place(s, [stats.norm(0, scale) for scale in SCALES])),
+    "ends by half": (
+        stretched,
+        np.zeros(5),
+        {"end_weight": 0.5},
+        lambda s: by_place(s, [stats.norm(0, scale) for scale in SCALES]),
+    ),
     "condition 1e4, rotated": (
         rotated,
         np.zeros(5),

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import nuts
-from pcbatch.nuts.adaptation import pooling, windows
+from pcbatch.nuts.adaptation import adaptation, pooling
 from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, STEP, WINDOW, Averaging
 from pcbatch.nuts.kernel.metrics import Window, add_draw, window_for
 from tests.nuts.demos import load
@@ -32,7 +32,7 @@ def test_a_stretch_ends_with_a_window_and_with_the_warm_up():
 
 @pytest.mark.parametrize("warmup", [1, 10, 19, 20, 100, 151, 300, 1000])
 def test_the_last_stretch_has_ten_updates_or_as_many_as_trajectories(warmup):
-    actions = windows.plan(warmup)
+    actions = adaptation.plan(warmup)
     closed = np.flatnonzero(actions == CLOSE)
     ends = np.cumsum(stretches(actions))
     last = len(actions) - (closed[-1] + 1 if closed.size else 0)

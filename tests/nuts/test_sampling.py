@@ -383,6 +383,7 @@ REFUSED = {
     "kernel": "gibbs",
     "metric": "unit",
     "target_accept": 1.0,
+    "end_weight": 0.4,
     "max_tree_depth": 25,
     "seed": "one",
     "jit": "maybe",
@@ -398,6 +399,11 @@ REFUSED = {
 def test_options_that_make_no_sense(name):
     with pytest.raises(pcbatch.UsageError, match=f"PCB551: {name} must"):
         nuts.sample(gaussian, MEAN, **{"data": gaussian_data(), name: REFUSED[name]})
+
+
+def test_the_other_kernel_weighs_no_ends():
+    with pytest.raises(pcbatch.UsageError, match="PCB551: end_weight belongs to kernel='multinomial'"):
+        nuts.sample(gaussian, MEAN, data=gaussian_data(), kernel="slice", end_weight=0.5)
 
 
 @pytest.mark.parametrize("metric", [np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[1.0, 0.5], [0.0, 1.0]])])

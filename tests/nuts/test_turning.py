@@ -23,17 +23,21 @@ def stretch(*momenta):
     return whole
 
 
-def turns(before, after, inverse_mass=None):
+def turns(before, after, inverse_mass=None, ends=0.0):
     """Whether two stretches turn; the metric is the unit matrix unless another is given."""
     inverse_mass = np.ones(before.shape[1]) if inverse_mass is None else inverse_mass
-    return bool(u_turn.turning_by(1, tf.constant(inverse_mass), before, after))
+    return bool(u_turn.turning_by(ends, tf.constant(inverse_mass), before, after))
 
 
-def turns_in_stan(inverse_mass, before, after):
-    """Stan's `compute_criterion` for two stretches of momenta, point by point, and across the seam."""
+def turns_in_stan(inverse_mass, before, after, ends=0.0):
+    """Stan's `compute_criterion` for two stretches of momenta, point by point, and across the seam.
+
+    `ends` of both ends is left out of a sum, a half in NumPyro and BlackJAX.
+    """
     inverse = np.diag(inverse_mass) if np.ndim(inverse_mass) == 1 else np.asarray(inverse_mass)
 
     def straight(first, last, rho):
+        rho = rho - ends * (first + last)
         return (inverse @ first) @ rho > 0 and (inverse @ last) @ rho > 0
 
     return not (
@@ -64,22 +68,37 @@ def test_the_way_back():
 
 
 @METRICS
-def test_turning_is_stans_criterion(inverse_mass):
+@pytest.mark.parametrize("ends", [0.0, 0.25, 0.5])
+def test_turning_is_stans_criterion(inverse_mass, ends):
     random = np.random.default_rng(6)
     found = []
     for _ in range(100):
         before, after = (random.normal(size=(random.integers(1, 4), 3)) + 0.7 for _ in range(2))
-        found.append(turns(stretch(*before), stretch(*after), inverse_mass))
-        assert found[-1] == turns_in_stan(inverse_mass, before, after)
-    assert 20 < sum(found) < 80
+        found.append(turns(stretch(*before), stretch(*after), inverse_mass, ends))
+        assert found[-1] == turns_in_stan(inverse_mass, before, after, ends)
+    assert 20 < sum(found) < 95
 
 
+@pytest.mark.parametrize("ends", [0.0, 0.4])
 @pytest.mark.parametrize("lengths", [(1, 1), (4, 4)])
-def test_turning_is_the_same_there_and_back(lengths):
+def test_turning_is_the_same_there_and_back(lengths, ends):
     random = np.random.default_rng(7)
     for _ in range(50):
         before, after = (stretch(*random.normal(size=(length, 3)) + 0.7) for length in lengths)
-        assert turns(before, after) == turns(reversed_if(True, after), reversed_if(True, before))
+        there = turns(before, after, ends=ends)
+        assert there == turns(reversed_if(True, after), reversed_if(True, before), ends=ends)
+
+
+@pytest.mark.parametrize("leapfrogs", [1, 4])
+def test_what_is_left_out_of_the_ends(leapfrogs):
+    """Points that are several steps apart: the sum exceeds the trapezoidal rule's by as many steps."""
+    for end_weight in (0.5, 0.75, 1.0):
+        momenta = np.linspace(1.0, 2.0, 8 * leapfrogs + 1)
+        trapezoid = momenta.sum() - (momenta[0] + momenta[-1]) / 2
+        coarse = momenta[::leapfrogs]
+        rho = coarse.sum() - u_turn.left_out(end_weight, leapfrogs) * (coarse[0] + coarse[-1])
+        excess = (end_weight - 0.5) * (momenta[0] + momenta[-1])
+        np.testing.assert_allclose(leapfrogs * rho, trapezoid + excess, rtol=1e-12)
 
 
 def test_turning_looks_at_both_ends():

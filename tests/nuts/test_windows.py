@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, STEP, WINDOW
-from pcbatch.nuts.adaptation.windows import plan, stretches
+from pcbatch.nuts.adaptation.adaptation import CLOSE, LAST, STEP, WINDOW, plan, stretches
 
 
 def stan(warmup):

@@ -12,8 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.dataflow import Facts
-from pcbatch.ir.analysis.interference import Interference
+from pcbatch.ir.analysis.dataflow import Facts, Interference
 from pcbatch.ir.program import Program, PushJump
 from pcbatch.ir.rewrite.mapping import pushed
 from pcbatch.ir.text.printer import print_program

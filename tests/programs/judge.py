@@ -1,8 +1,8 @@
 """Runs generated programs under one reading: `python -m tests.programs.judge --reading reference --count 500`.
 
 A reading is `reference` (the cheapest way through the front end), `default`, `lockstep`, `native`,
-`single` or the dotted name `package.module:run` of a function that is called as `run(function, arguments)`
-(`judging.py`).
+`single`, `bare` (`single` on NumPy's own numbers) or the dotted name `package.module:run` of a function that is called
+as `run(function, arguments)` (`judging.py`).
 
 Prints one line for each kind of constructs: how many programs are right, refused, wrong (a silent wrong answer) and raw
 (an error without a code). With `--alone`, `--count` programs of each kind by itself; else programs of all `--kinds` at

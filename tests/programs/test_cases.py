@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.goldens import check_golden
+from tests.pairwise import covering
+from tests.program_features import of_function
 from tests.programs.judging import judge
 from tests.programs.readings import OPTIONS, reading
 from tests.programs.table import cases
@@ -23,6 +25,12 @@ KNOWN = dict(line.split(": ") for line in GOLDEN.read_text(encoding="utf-8").spl
 QUICK = 20
 """The quick tests run one case of this many, by the cheapest way through the front end, and all of some modules."""
 WHOLE = "layouts."
+COMPILED = covering(
+    tuple(CASES),
+    [name for name in OPTIONS if name != "reference"],
+    {name: of_function(case.function) for name, case in CASES.items()},
+)
+"""Each case compiled in one of the ways, each construct in each."""
 
 
 def outcome(name: str, options: str) -> str:
@@ -37,8 +45,7 @@ def test_some_cases(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [name for name in OPTIONS if name != "reference"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "options"), COMPILED)
 def test_cases(name: str, options: str) -> None:
     assert outcome(name, options) == KNOWN[name]
 

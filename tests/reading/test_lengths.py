@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 
 import pcbatch
+from tests.pairwise import covering
+from tests.program_features import of_function
 from tests.reading import programs_of_lengths as programs
 from tests.reading.programs_of_lengths import OTHERS, QUICK, REFUSED, Ag
 
 N = np.array([0, 1, 5, 7, 16, 40])
+IN_FORMS = covering(
+    QUICK + OTHERS,
+    ["auto", "lockstep", "native"],
+    {program: of_function(program) for program in QUICK + OTHERS},
+    [(program, "auto") for program in QUICK],
+)
 
 
 def results(found):
@@ -34,9 +42,9 @@ def test_in_lockstep(program):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["auto", "lockstep", "native"])
-@pytest.mark.parametrize("program", QUICK + OTHERS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize(("program", "form"), IN_FORMS, ids=lambda value: getattr(value, "__name__", value))
 def test_in_each_form(program, form):
+    """Each program in one form, each construct in each."""
     np.testing.assert_allclose(results(pcbatch.autobatch(program, form=form)(N)), of_python(program))
 
 

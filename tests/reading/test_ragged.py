@@ -197,6 +197,20 @@ def seen_later(x, n):
     return sum(part), np.max(part), sum(kept), len(kept), sum(values)
 
 
+def of_their_sizes(x, n):
+    first, chosen, grid = x[:n], x[x > -2.0], x.reshape(3, 2)
+    sizes = (
+        first.size,
+        chosen.size,
+        chosen.shape[0],
+        grid[: n - 1].size,
+        grid[grid > 0.0].size,
+        np.flatnonzero(x < 0.0).size,
+    )
+    ranks = first.ndim, chosen.ndim, grid[: n - 1].ndim, grid[grid > 0.0].ndim
+    return *sizes, *ranks, grid[: n - 1].shape[0] * grid[: n - 1].shape[1], chosen.dtype == x.dtype
+
+
 def in_loops(x, n):
     total, part = 0.0, x[:1]
     for k in range(3):
@@ -209,6 +223,7 @@ def in_loops(x, n):
 
 
 PROGRAMS = [
+    of_their_sizes,
     taken_by_places,
     stored_whole,
     seen_later,

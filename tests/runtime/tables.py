@@ -18,6 +18,7 @@ from pcbatch.ir.machine import (
     Fault,
     FaultSite,
     Jump,
+    LaneStatus,
     Piece,
     Program,
     Push,
@@ -25,7 +26,6 @@ from pcbatch.ir.machine import (
     Return,
     Store,
 )
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 
 INT, FLOAT, BOOL = TensorType("int32"), TensorType("float32"), TensorType("bool")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops, single
+from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops
 
 
 def compiled(function, *arrays):
@@ -133,21 +133,21 @@ def test_may_be_known_of_a_long_chain():
 
 
 def known_beyond(table):
-    return single.element(table, [tf.constant(-1)])
+    return branches.element(table, [tf.constant(-1)])
 
 
 def computed_beyond(table):
-    return single.element(table, [tf.constant(4) * tf.constant(5)])
+    return branches.element(table, [tf.constant(4) * tf.constant(5)])
 
 
 def known_in_a_loop(table):
     beyond = tf.constant(4) * tf.constant(5)
-    return turns(2, lambda y: y + single.element(table, [beyond]), tf.zeros(3, tf.int32))
+    return turns(2, lambda y: y + branches.element(table, [beyond]), tf.zeros(3, tf.int32))
 
 
 def carried_in_a_loop(table):
     return branches.loop(
-        lambda s: s[0] < 2, lambda s: [s[0] + 1, single.element(table, [s[0] - 9])], [tf.constant(0), table[1]]
+        lambda s: s[0] < 2, lambda s: [s[0] + 1, branches.element(table, [s[0] - 9])], [tf.constant(0), table[1]]
     )[1]
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops, single
+from pcbatch.runtime.backends.tensorflow import branches, private, raw_ops
 from pcbatch.runtime.backends.tensorflow.rules import family
-from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
+from pcbatch.runtime.backends.tensorflow.xla_cpu import lane_arrays
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 6e4, np.inf, -np.inf, np.nan, -np.nan, 6e-8]
 DTYPES = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
@@ -38,7 +38,7 @@ def test_an_element_at_a_place_that_is_known(place):
 
     def known(array):
         with raw_ops.reusing():
-            return single.element(array, [raw_ops.constant(place)]), single.element(array, [raw_ops.constant(0)])
+            return branches.element(array, [raw_ops.constant(place)]), branches.element(array, [raw_ops.constant(0)])
 
     found, first = tf.function(known, jit_compile=True, autograph=False)(array)
     assert found.numpy().tolist() == array[min(max(place, 0), 2)].tolist()
@@ -92,7 +92,7 @@ def test_a_conditional_in_a_body_of_a_body():
 
 @pytest.mark.parametrize("jit", [None, True])
 def test_native_functions_are_tried_inside_of_a_graph_too(jit):
-    small_calls._heeded.cache_clear()
+    lane_arrays._heeded.cache_clear()
     found = []
-    tf.function(lambda: found.append(small_calls.are_made()), jit_compile=jit, autograph=False).get_concrete_function()
-    assert found == [small_calls.are_made()] == [True]
+    tf.function(lambda: found.append(lane_arrays.are_made()), jit_compile=jit, autograph=False).get_concrete_function()
+    assert found == [lane_arrays.are_made()] == [True]

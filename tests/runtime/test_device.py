@@ -11,8 +11,8 @@ from pcbatch.ir.machine import Block, Chunks, Jump, Program, Return
 from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.costs import device
 from pcbatch.runtime.costs.device import CPU, GPU, MEASURED, Device, like_the_cpu
-from pcbatch.runtime.costs.prices import Prices
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets, spare_lanes
+from pcbatch.runtime.costs.estimate import Prices
+from pcbatch.runtime.machine.pool import BatchBuckets, spare_lanes
 
 
 def test_every_field_has_a_docstring():

@@ -188,7 +188,7 @@ def test_math_of_ints_and_vectors():
         )
 
 
-@pytest.mark.parametrize("name", ["ceil", "floor"])
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc"])
 def test_a_rounded_int_is_that_int(name):
     with recording():
         given = math_equivalents.EQUIVALENTS[name](tf.constant(-7), site=3)

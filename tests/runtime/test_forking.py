@@ -1,7 +1,6 @@
 """Forked calls: whoever runs a call, and however many lanes there are, each example gives what it gives in sequence."""
 
 import itertools
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +23,6 @@ from pcbatch.ir.machine import (
     Return,
 )
 from pcbatch.ir.verify.machine import verify_machine
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool
@@ -101,10 +99,10 @@ def trapped(*, calls: int = 2) -> Program:
     )
 
 
-def forked(program, library=NUMPY, *, spread=4, limit=2**22, most=None, **options):
-    """A machine that forks, on at most so many lanes."""
+def forked(program, library=NUMPY, *, spread=4, limit=2**22, **options):
+    """A machine that forks."""
     plain = without_forks(program)
-    machines = (Machine(plain, library.backend, max_lanes=lanes, **options) for lanes in (most, 2))
+    machines = (Machine(plain, library.backend, max_lanes=lanes, **options) for lanes in (None, 2))
     return ForkedMachine(program, *machines, spread=spread, limit=limit)
 
 
@@ -246,7 +244,7 @@ def test_all_lanes_are_free_in_the_end():
     trips = machine.legs.trips(Size(Pool(7 * 32, 7), 2))
     inputs = dict(zip(trips.layout.inputs, (N, trap, NONE), strict=True))
     counters = machine.legs.legs.loop.start()
-    state, _, _ = trips.run(trips.start(inputs, 2, 7), inputs, {}, counters, NO_BUDGET)
+    state, _, _ = trips.run(trips.start(inputs, 2, 7), inputs, {}, counters)
     assert trips.lists.length(state, trips.lists.free) == 7 * 31
     assert state["lengths"].sum() == 7 * 31, "nobody waits"
     np.testing.assert_array_equal(state["given up"], [0, 0, 0, 1, 0, 0, 0])
@@ -260,22 +258,6 @@ def test_recursion_without_end_stays_within_the_bytes():
     assert_equal(outcome, expected(trapped(), [n, NONE[:2], NONE[:2]]))
     size = machine.pools.of(2)
     assert size.pool.lanes * machine.pools.bytes(size.capacity) <= 20_000
-
-
-@pytest.mark.parametrize(("most", "spread"), [(1, 4), (3, 1), (9, 4), (60, 16)])
-def test_never_more_lanes_than_there_are_to_be(most, spread):
-    """However many examples: some are run after others, and those for which the lanes do not do in sequence."""
-    trap = NONE.copy()
-    trap[4] = 2
-    machine = forked(trapped(), most=most, spread=spread, jit=False)
-    for count in (7, 2):
-        arguments = [N[:count], trap[:count], NONE[:count]]
-        outcome = machine.run(arguments, [], count)
-        assert_equal(outcome, expected(trapped(), arguments))
-        ((_, told),) = outcome.notes
-        numbers = [int(each) for each in re.findall(r"\d+", told.partition(" lanes at most")[0])]
-        assert max(numbers[1:]) <= most
-    assert "ran again" not in told or most < 9
 
 
 def test_a_speculative_check_that_fails_fails_nobody():

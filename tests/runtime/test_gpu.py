@@ -16,7 +16,7 @@ from pcbatch.errors import UsageError
 from pcbatch.nuts.running.groups import device, groups_of
 from pcbatch.nuts.running.sampling_run import SamplingRun
 from pcbatch.runtime.backends.tensorflow import branches, graphs, private, xla_cpu
-from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
+from pcbatch.runtime.backends.tensorflow.xla_cpu import lane_arrays
 from pcbatch.runtime.costs.device import CPU, GPU
 from pcbatch.runtime.machine.forking import Forking
 from pcbatch.runtime.machine.loop import Loop
@@ -48,7 +48,7 @@ def test_a_device_around_tells_the_place(gpu):
     with tf.device("/CPU:0"):
         assert not graphs.on_gpu()
         assert xla_cpu.is_on()
-        assert small_calls.are_made()
+        assert lane_arrays.are_made()
         with tf.device("/GPU:0"):
             assert graphs.on_gpu()
 

@@ -198,9 +198,9 @@ def test_ctrl_c_comes_through_between_launches():
 
     with forced(budget=1000):
         np.testing.assert_array_equal(endless(np.array([-1], np.int32)), [-1])
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
         before = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
             with pytest.raises(KeyboardInterrupt):
                 endless(np.array([3], np.int32))
         finally:

@@ -123,9 +123,9 @@ def test_a_loop_that_reads_a_variable_sees_what_it_is_now():
 @pcbatch.autobatch(form="lockstep")
 def without_rules(a, n):
     """One that no native function takes between, a group of several operations, and one inside a function."""
-    turned = tf.reverse_sequence(a, n, seq_axis=1)
-    woven = tf.dynamic_stitch([[0, 2], [1]], [turned[:2], tf.sort(turned[2:])])
-    return woven @ a, tf.function(lambda m: tf.reverse_sequence(m, n, seq_axis=1))(a)
+    ranked = tf.cast(tf.math.in_top_k(n % 3, a, 2), a.dtype)
+    woven = tf.dynamic_stitch([[0, 2], [1]], [a[:2], tf.sort(a[2:])])
+    return ranked[:, None] * woven @ a, tf.function(lambda m: tf.dynamic_stitch([[0, 2], [1]], [m[:2], m[2:]]))(a)
 
 
 @pytest.mark.parametrize("jit", [True, False])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pcbatch.ir.analysis.stack_bounds import is_framed
+from pcbatch.ir.analysis.effects import is_framed
 from pcbatch.ir.machine import Block, Jump, Program, Push, PushJump, Return
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.segments import Snapshot

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pcbatch.errors import UsageError
-from pcbatch.ir.machine import Block, Branch, Jump, Program, Push, PushJump, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, Branch, Jump, LaneStatus, Program, Push, PushJump, Return
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.runtime.machine.machine import Machine
 from tests.runtime import tables

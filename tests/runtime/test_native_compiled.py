@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import private, xla_cpu
-from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
+from pcbatch.runtime.backends.tensorflow.xla_cpu import lane_arrays
 from pcbatch.runtime.llvm import multithreading
 
 
@@ -112,11 +112,11 @@ def test_an_array_is_made_anew_around_calls():
 
 
 def test_the_attribute_is_probed(monkeypatch):
-    assert small_calls.are_made()
+    assert lane_arrays.are_made()
     with xla_cpu.switched(False):
-        assert not small_calls.are_made()
+        assert not lane_arrays.are_made()
     monkeypatch.setattr(private, "has_modules", lambda: False)
-    assert not small_calls.are_made()
+    assert not lane_arrays.are_made()
 
 
 @pcbatch.autobatch

@@ -1,5 +1,6 @@
 """Native code as a part of a caller's graph: XLA calls a handler, in the process that it was traced in."""
 
+import itertools
 import subprocess
 import sys
 import textwrap
@@ -13,19 +14,24 @@ from hypothesis import given, settings
 import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.runtime.backends.tensorflow import handlers
-from pcbatch.runtime.backends.tensorflow.private import ffi, lookup
+from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
+from pcbatch.runtime.backends.tensorflow.private import lookup, xla
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import handler, memory, multithreading
 from tests.generated_runs import batch, batched
 from tests.generator import programs
 from tests.harness import BATCH, NAMES, NATIVE, leaves, load, mapped
+from tests.pairwise import covering
+from tests.program_features import of_corpus
 from tests.runtime import probes
 from tests.test_corpus import WITHOUT_NATIVE
 from tests.test_generated import COMPILED, SHORT, judge
 from tests.threads import in_threads
 
 PROGRAMS = [name for name in NAMES if name not in WITHOUT_NATIVE]
-QUICK = PROGRAMS[2::11]
+QUICK = tuple(itertools.product(PROGRAMS[2::11], [True, False]))
+OTHERS = covering(PROGRAMS, [True, False], of_corpus(), QUICK)
+"""Each other program under XLA or without, each construct in both."""
 
 
 @pcbatch.autobatch(form="native", max_depth=5000)
@@ -70,13 +76,10 @@ def alone(monkeypatch):
 
         return here(function, fails)
 
-    monkeypatch.setattr(handlers, "here", only_here)
+    monkeypatch.setattr(TensorFlowBackend, "here", staticmethod(only_here))
 
 
-@pytest.mark.parametrize("jit", [True, False])
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
-)
+@pytest.mark.parametrize(("name", "jit"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS)])
 def test_the_corpus(name, jit, alone):
     """Programs give in graphs, under XLA too, what they give in ordinary code, whatever the number of lanes."""
     program = load(name)
@@ -246,11 +249,11 @@ def test_a_caller_vectorises():
 def without_handlers(monkeypatch):
     """TensorFlow's library exports no such interface."""
     monkeypatch.setattr(lookup, "exported", lambda name: None)
-    for known in (ffi._table, handlers._are_called):
+    for known in (xla._table, handlers._are_called):
         known.cache_clear()
     yield
     monkeypatch.undo()
-    for known in (ffi._table, handlers._are_called):
+    for known in (xla._table, handlers._are_called):
         known.cache_clear()
 
 

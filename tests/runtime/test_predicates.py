@@ -12,6 +12,7 @@ from pcbatch.ir.machine import (
     Fault,
     FaultSite,
     Jump,
+    LaneStatus,
     Piece,
     Program,
     Push,
@@ -20,7 +21,6 @@ from pcbatch.ir.machine import (
     Statement,
     Store,
 )
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.optimize.machine.compaction import Compaction
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets, bucket, spare_lanes
-from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool, bucket, spare_lanes
 from tests.runtime.libraries import SCHEDULES, library_named
 from tests.runtime.test_pools import EXAMPLES, PROGRAMS, alone, assert_equal, machine_of
 

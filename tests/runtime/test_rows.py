@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pcbatch.ir.machine import Block, Chunks, Jump, Program, Return
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Row
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 from tests.runtime import tables
 from tests.runtime.libraries import EVERY_BLOCK, MODES, ints, library_named, on_both
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pcbatch.errors import PcbatchError
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.report.formatting import listed, written
 from pcbatch.runtime.report.run import LEGEND, LaneError, Run
-from pcbatch.runtime.report.value_formatting import listed, written
 from tests.runtime import tables
 from tests.runtime.libraries import ON_BOTH, ints, library_named
 

@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
-from pcbatch.ir.machine import Block, Program, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, LaneStatus, Program, Return
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, ops
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.report.run import Run

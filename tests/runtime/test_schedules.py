@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from pcbatch.errors import UsageError
-from pcbatch.ir.machine import Block, Branch, FaultSite, Jump, Program, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, Branch, FaultSite, Jump, LaneStatus, Program, Return
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices
 from pcbatch.runtime.schedules import SCHEDULES, schedule_named
 from pcbatch.runtime.schedules.adaptive import PATIENCE, SHARE
 from pcbatch.runtime.schedules.block_graph import BlockGraph

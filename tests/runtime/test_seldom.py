@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus, interrupts, random
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from tests.api.interrupting import stopping
 from tests.runtime.test_mixed_compiled import assert_singles
 
@@ -101,7 +101,7 @@ def in_lockstep(function):
     ran = pipeline.machine.program_for(LANES)
     (named,) = re.findall(r"^mixed: .* native: a row of (b\d+) is expensive$", pipeline.machine.form)
     assert named in {block.label for number, block in enumerate(ran.blocks) if number not in ran.native}
-    texts = [" ".join(span.text for span in source_locations.spans(ran, block)) for block in ran.blocks]
+    texts = [" ".join(span.text for span in machine.spans(ran, block)) for block in ran.blocks]
     found = "".join(text for number, text in enumerate(texts) if number not in ran.native)
     return {name for name, text in PARTS.items() if text in found}
 

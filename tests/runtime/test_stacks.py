@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.ir.machine import Block, FaultSite, Jump, Program, Push, Store
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, FaultSite, Jump, LaneStatus, Program, Push, Store
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.machine.admission import first_state
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rows import Rows
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
+from pcbatch.runtime.machine.values import Rows
 from tests.runtime.libraries import Library, ints, library_named
 from tests.runtime.tables import INT, stored
 

@@ -13,8 +13,7 @@ import pcbatch
 from pcbatch.errors import CompileError, PieceRefusalError
 from pcbatch.ir.expression_printer import print_expression
 from pcbatch.ir.expressions import free_names
-from pcbatch.ir.machine import Block, FaultSite, Piece, Program, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, FaultSite, LaneStatus, Piece, Program, Return
 from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import Type
 from pcbatch.lowering.codegen.builtins import OPS

@@ -38,11 +38,6 @@ class Scope(Protocol):
         """The class that a dotted path denotes now; None where it is something else, or is not to be seen."""
 
 
-def is_builtin(scope: Scope, name: str) -> bool:
-    """Return whether the free name `name` means Python's builtin."""
-    return scope.origin(name) == Origin(f"builtins.{name}")
-
-
 @dataclass(frozen=True)
 class LiveScope:
     """The closure, globals and builtins of a live function, looked up when asked: names resolve at first use.

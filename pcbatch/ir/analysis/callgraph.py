@@ -70,16 +70,6 @@ def components(graph: Mapping[Node, Collection[Node]]) -> tuple[tuple[Node, ...]
     return tuple(found)
 
 
-def reentrant(program: Program) -> frozenset[tuple[str, str]]:
-    """The pairs (caller, callee) of calls during which the caller may be entered again.
-
-    That is so where the callee reaches the caller: where both lie in one strongly connected component.
-    """
-    graph = call_graph(program)
-    component = {name: members for members in components(graph) for name in members}
-    return frozenset((f, g) for f, callees in graph.items() for g in callees if component[f] == component[g])
-
-
 # -- calls and returns of the stack dialect ----------------------------------------------------------------------------
 
 

@@ -8,6 +8,8 @@ from pcbatch.ir.machine import (
     Block,
     Branch,
     Fault,
+    Fork,
+    Item,
     Jump,
     Piece,
     Program,
@@ -18,6 +20,8 @@ from pcbatch.ir.machine import (
     fork_of,
     targets,
 )
+
+# -- effects -----------------------------------------------------------------------------------------------------------
 
 
 def is_step(block: Block) -> bool:
@@ -126,3 +130,124 @@ def reachable(program: Program) -> set[int]:
             found.add(number)
             waiting += following[number]
     return found
+
+
+# -- live tops ---------------------------------------------------------------------------------------------------------
+# Liveness of a machine program's variables: those that may still be read at the beginning and end of blocks.
+
+Variables = frozenset[str]
+
+
+def live_at_end(program: Program) -> list[Variables]:
+    """Return for each block the variables whose tops may be read behind it, or results where the program may end.
+
+    A saved value lies below the top of its stack: it is not what is live, and comes back by a pop.
+    """
+    return _solved(program)[1]
+
+
+def live_at_start(program: Program) -> list[Variables]:
+    """Return for each block the variables whose tops may be read in it or behind it."""
+    return _solved(program)[0]
+
+
+def _solved(program: Program) -> tuple[list[Variables], list[Variables]]:
+    """Return the variables that may be read where blocks start, and where they end."""
+    edges = successors(program)
+    ending = {number for number in calls_from(program, (0,)) if isinstance(program.blocks[number].terminator, Return)}
+    ends = [frozenset(program.results) if number in ending else Variables() for number in range(len(program.blocks))]
+    starts = [Variables() for _ in program.blocks]
+    arriving: list[list[int]] = [[] for _ in program.blocks]
+    for number, places in enumerate(edges):
+        for place in places:
+            if place < len(program.blocks):
+                arriving[place].append(number)
+    work = dict.fromkeys(range(len(program.blocks)))
+    while work:
+        number, _ = work.popitem()
+        following = (starts[place] for place in edges[number] if place < len(program.blocks))
+        ends[number] = ends[number].union(*following)
+        start = _before(program, program.blocks[number], ends[number])
+        if start != starts[number]:
+            starts[number] = start
+            work.update(dict.fromkeys(arriving[number]))
+    return starts, ends
+
+
+def read_at_end(program: Program, block: Block) -> Variables:
+    """The variables that the terminator of a block reads; those that a fault's message shows."""
+    fork = fork_of(block.terminator)
+    given = {name for call in fork.calls for _, name in call.given} if fork is not None else set()
+    conditions = {call.condition for call in fork.calls if call.condition is not None} if fork is not None else set()
+    return _read_to_leave(program, block) | given | conditions
+
+
+def _read_to_leave(program: Program, block: Block) -> Variables:
+    match block.terminator:
+        case Branch(condition=asked) | Jump(target=Branch(condition=asked)) | PushJump(target=Branch(condition=asked)):
+            return frozenset((asked,))
+        case Fault(site=site):
+            return frozenset(program.faults[site].arguments)
+    return frozenset()
+
+
+def _before(program: Program, block: Block, live: Variables) -> Variables:
+    live = live | read_at_end(program, block) | {push.saved for push in block.pushes if push.saved is not None}
+    for item in reversed(block.body):
+        live = _before_item(item, live)
+    return (live | {push.variable for push in block.pushes if push.saved is None}).difference(block.pops)
+
+
+def _before_item(item: Item, live: Variables) -> Variables:
+    asked = () if item.predicate is None else (item.predicate,)
+    match item:
+        case Piece(reads=reads, writes=writes, predicate=predicate):
+            return (live.difference(writes) if predicate is None else live).union(reads, asked)
+        case Store(array=array, indices=indices, value=value):
+            return live.union((array, *indices, value), asked)
+
+
+# -- stack bounds ------------------------------------------------------------------------------------------------------
+# The number of stack entries that a live call holds, which bounds the length of stacks.
+
+
+def is_framed(program: Program) -> bool:
+    """Return whether every live call holds at most one entry of each variable's stack, popped before it returns.
+
+    Then a lane's stacks are never longer than its stack of program counters, so that room there is room everywhere.
+    """
+    calls = [block.terminator for block in program.blocks if isinstance(block.terminator, PushJump)]
+    return all(_frame_is_small(program, entry) for entry in {0, *(place for call in calls for place in targets(call))})
+
+
+def _frame_is_small(program: Program, entry: int) -> bool:
+    """Return whether a call of `entry` keeps to at most one entry of each variable, and none in the end."""
+    held_at: dict[int, frozenset[str]] = {}
+    waiting = [(entry, frozenset[str]())]
+    while waiting:
+        number, held = waiting.pop()
+        if number in held_at:
+            if held_at[number] != held:
+                return False
+            continue
+        held_at[number] = held
+        block = program.blocks[number]
+        count = Counter(held)
+        count.subtract(block.pops)
+        count.update(push.variable for push in block.pushes)
+        if not set(count.values()) <= {0, 1}:
+            return False
+        held = frozenset(name for name, entries in count.items() if entries)
+        match block.terminator:
+            case (
+                PushJump(fork=Fork(join=join)) | Branch(fork=Fork(join=join))
+            ):  # a lane that forks pushes nothing, and goes on there
+                waiting.append((join, held))
+            case PushJump(back=back):
+                waiting.append((back, held))
+            case Return():
+                if held:
+                    return False
+            case other:
+                waiting += [(place, held) for place in targets(other)]
+    return True

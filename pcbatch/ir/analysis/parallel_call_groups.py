@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 
-from pcbatch.ir.analysis.effects import read, written
-from pcbatch.ir.analysis.live_tops import live_at_start
+from pcbatch.ir.analysis.effects import live_at_start, read, written
 from pcbatch.ir.machine import Block, Branch, Fork, ForkedCall, Jump, Piece, Program, PushJump, fork_of, targets
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from pcbatch.ir import machine
+from pcbatch.ir.machine import Piece
+from pcbatch.ir.program import Coded, Function, Program, reads, writes
 
-from pcbatch.ir.expressions import resolved
-from pcbatch.ir.payload import Compute
-from pcbatch.ir.program import Coded, Function, Op, Program, reads, writes
+# -- scope -------------------------------------------------------------------------------------------------------------
 
 
 def variables_of(function: Function) -> tuple[str, ...]:
@@ -30,9 +29,20 @@ def scope(program: Program, function: Function) -> frozenset[str]:
     return frozenset(name for each in functions for name in variables_of(each))
 
 
-def with_inputs(op: Op, variables: Collection[str]) -> Op:
-    """`op`, as it is read from a text, with the names that are `variables` as its inputs."""
-    if not isinstance(op, Coded) or not isinstance(op.code, Compute):
-        return op
-    expression, inputs = resolved(op.code.expression, variables)
-    return replace(op, inputs=inputs, code=Compute(expression, op.code.pattern))
+# -- machine scope -----------------------------------------------------------------------------------------------------
+# The names that are variables in the pieces of a machine program, in contrast to free names.
+
+
+def variables_of_pieces(program: machine.Program) -> frozenset[str]:
+    """Return the names that are variables in all pieces: state, temporaries, targets of assignments."""
+    pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    assigned = {name for piece in pieces for statement in piece.statements for name in writes(statement.op)}
+    return frozenset({*program.storage, *(program.types.keys() - {*program.shared})}) | assigned
+
+
+def scope_of_piece(program: machine.Program, variables: frozenset[str], piece: Piece) -> frozenset[str]:
+    """The names that are variables in `piece`: its operands, those that all lanes share among them, and `variables`.
+
+    Captured arrays are free names of the code, though the piece is handed them as shared operands.
+    """
+    return variables.union(piece.reads, piece.writes, piece.shared).difference(program.externs.get(piece.scope, ()))

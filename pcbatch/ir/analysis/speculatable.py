@@ -11,10 +11,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.expression_printer import COMPARISONS
 from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Items, Name, Operator, path_of, walk
-from pcbatch.ir.operators import COMPARISONS
-from pcbatch.ir.payload import Cast, Choose, Compute, Copy, Payload, Truth
-from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
+from pcbatch.ir.payload import PSEUDO_BUILTINS, Cast, Choose, Compute, Copy, Payload, Truth
 
 _BUILTINS = frozenset({"abs", "bool", "float", "max", "min"})
 _OPERATORS = frozenset({"+", "-", "*", "&", "|", "^"})

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from pcbatch.ir.machine import Program
 from pcbatch.ir.verify import machine_block_rules, machine_rules
-from pcbatch.ir.verify.rules import Violations
-from pcbatch.ir.verify.verifier import IRError
+from pcbatch.ir.verify.verifier import IRError, Violations
 
 Stage = tuple[Callable[[Program], Violations], ...]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.analysis.machine_scope import scope, variables_of
 from pcbatch.ir.analysis.parallel_call_groups import groups
+from pcbatch.ir.analysis.scope import scope_of_piece, variables_of_pieces
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -27,7 +27,7 @@ from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
 from pcbatch.ir.text.machine_printer import print_push, print_statement
 from pcbatch.ir.types import NONE, TensorType, leaves
 from pcbatch.ir.verify.machine_rules import at, at_end
-from pcbatch.ir.verify.rules import Violations, about_payload, repeated
+from pcbatch.ir.verify.verifier import Violations, about_payload, repeated
 
 
 def values(program: Program) -> Violations:
@@ -215,7 +215,7 @@ def operands(program: Program) -> Violations:
 
 def statements(program: Program) -> Violations:
     """Check that the statements of a piece agree with its operands, its results and its fault sites."""
-    variables = variables_of(program)
+    variables = variables_of_pieces(program)
     for block, piece in pieces(program):
         if piece.function is not None and not piece.statements:  # generated code
             continue
@@ -223,7 +223,7 @@ def statements(program: Program) -> Violations:
         needed: dict[str, None] = {}
         assigned: set[str] = set()
         for statement in piece.statements:
-            for complaint in _about(program, statement, scope(program, variables, piece)):
+            for complaint in _about(program, statement, scope_of_piece(program, variables, piece)):
                 yield f"{where}: {print_statement(statement)}: {complaint}"
             needed.update(dict.fromkeys(name for name in reads(statement.op) if name not in assigned))
             assigned.update(writes(statement.op))

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from pcbatch.ir.analysis.effects import is_step, reachable
-from pcbatch.ir.machine import Block, Fault, Piece, Program, PushJump, Store, checked_sites, targets
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, Fault, LaneStatus, Piece, Program, PushJump, Store, checked_sites, targets
 from pcbatch.ir.text.machine_printer import print_item, print_terminator
-from pcbatch.ir.verify.rules import Violations, about_message, is_name, repeated
+from pcbatch.ir.verify.verifier import Violations, about_message, is_name, repeated
 
 STORAGE = ("register", "cached stack", "stack", "example", "slot")
 

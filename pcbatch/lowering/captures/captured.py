@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.pseudo_builtins import PSEUDO_BUILTINS
+from pcbatch.ir.payload import PSEUDO_BUILTINS
 from pcbatch.ir.types import Type
 from pcbatch.ir.values import flatten
 

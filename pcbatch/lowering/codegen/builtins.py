@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 
 BUILTINS = {
     "abs": "absolute",

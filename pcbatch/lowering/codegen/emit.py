@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pcbatch.ir.machine import Block, Piece, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, LaneStatus, Piece, Program
 from pcbatch.ir.types import Type, records
 from pcbatch.lowering.codegen.builtins import NO_SITE, OPS
 from pcbatch.lowering.codegen.environment import Environment

@@ -37,6 +37,10 @@ class Environment:
             return importlib.import_module(self.backend.ops_module)
         return self.names[name] if name in self.names else vars(builtins)[name]
 
+    def is_bound(self, name: str) -> bool:
+        """Return whether a free name is bound to something of the user's, or is a built-in of Python's."""
+        return name in self.names or name in vars(builtins)
+
     def path(self, text: str) -> Any:
         """The value of a dotted name such as `np.sqrt`; KeyError or AttributeError where there is none."""
         root, *attributes = text.split(".")

@@ -15,9 +15,8 @@ from typing import Any
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import renamed_free
-from pcbatch.ir.machine import Piece
+from pcbatch.ir.machine import LaneStatus, Piece
 from pcbatch.ir.payload import Compute, pattern_of
-from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.translate import Translation
 

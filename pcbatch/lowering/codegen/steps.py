@@ -17,9 +17,8 @@ import numpy as np
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Apply, Constant, Expression, Input, Name, Operator, walk
-from pcbatch.ir.machine import Block, Item, Piece, Program, Step, Straight
+from pcbatch.ir.machine import Block, Item, LaneStatus, Piece, Program, Step, Straight
 from pcbatch.ir.payload import CAST, Compute
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType, Type, is_number
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.pieces import compile_piece, write_piece

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from pcbatch.ir.dtypes import MEMBERS
+from pcbatch.ir.expression_printer import BINARY, UNARY
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -26,9 +26,9 @@ from pcbatch.ir.expressions import (
     path_of,
     walk,
 )
-from pcbatch.ir.operators import BINARY, UNARY
+from pcbatch.ir.joins import MEMBERS
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.payload import Pattern
-from pcbatch.ir.status import LaneStatus
 from pcbatch.lowering.codegen.builtins import (
     BUILTINS,
     CHECKED_BUILTINS,

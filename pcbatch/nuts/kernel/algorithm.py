@@ -40,7 +40,7 @@ from pcbatch.nuts.kernel.dynamics import (
     outweighs,
 )
 from pcbatch.nuts.kernel.metrics import Metric, momentum
-from pcbatch.nuts.kernel.u_turn import LAST, joined, momenta_at, reversed_if, turning_by
+from pcbatch.nuts.kernel.u_turn import LAST, joined, left_out, momenta_at, reversed_if, turning_by
 
 Proposal = tuple[Tensor, Tensor, Tensor, Tensor]
 """`(q, g, lp, energy)` of a point of the trajectory."""
@@ -83,10 +83,11 @@ def multinomial(
     dtype: tf.DType,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
+    end_weight: float = 1.0,
     waits: bool = True,
 ) -> Kernel:
     """The sampler with points drawn by their weights; arguments as those of `make_sampler`."""
-    turning = partial(turning_by, leapfrogs_per_leaf)
+    turning = partial(turning_by, left_out(end_weight, leapfrogs_per_leaf))
 
     @autobatch
     def build_tree(

@@ -49,9 +49,14 @@ def slice_sampler(
     dtype: tf.DType,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
+    end_weight: float = 1.0,
     waits: bool = True,
 ) -> Kernel:
-    """Algorithm 6, apart from the step size's adaptation; arguments as those of `make_sampler`."""
+    """Algorithm 6, apart from the step size's adaptation; arguments as those of `make_sampler`.
+
+    Its criterion sums up nothing, so no end has a weight.
+    """
+    assert end_weight == 1.0
 
     @autobatch
     def build_tree(

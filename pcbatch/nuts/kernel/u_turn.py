@@ -36,7 +36,17 @@ def reversed_if(condition: Tensor, momenta: Tensor) -> Tensor:
     return tf.where(condition, tf.gather(momenta, (SUM, LAST, FIRST)), momenta)
 
 
-def turning_by(leapfrogs: int, inverse_mass: Tensor, before: Tensor, after: Tensor) -> Tensor:
+def left_out(end_weight: float, leapfrogs: int) -> float:
+    """The share of the momentum of each end that `turning_by` leaves out of a sum, for the option `end_weight`.
+
+    The sum stands for the distance travelled, which the trapezoidal rule gives: there both ends count by half. Stan
+    counts them in full, so half a step too much. Where points are several steps apart, the same excess is a smaller
+    part of a point. Left as they are, trajectories of four steps a point were 20 times as long.
+    """
+    return 0.5 - (end_weight - 0.5) / leapfrogs
+
+
+def turning_by(ends: float, inverse_mass: Tensor, before: Tensor, after: Tensor) -> Tensor:
     """Tell whether the ends of two adjacent stretches have begun to approach each other; NaN counts as yes.
 
     For a stretch the criterion to go on is `p_sharp . rho > 0` at both ends, `rho` being the sum of its momenta and
@@ -45,14 +55,12 @@ def turning_by(leapfrogs: int, inverse_mass: Tensor, before: Tensor, after: Tens
     with the nearest point of the other: without these checks across the seam, trajectories of half a period go on for
     a whole one (Stan, 2019).
 
-    Where points are `leapfrogs` steps apart, both ends count for less: `rho` is the distance travelled, and a sum over
-    few points has half a point too much of each end, to which that end is never opposed. Uncorrected, trajectories of
-    four steps a point were 20 times as long.
+    `ends` of the momentum of both ends is left out of `rho`, to which an end is never opposed: see `left_out`.
     """
     firsts, lasts = tf.gather(before, (FIRST, FIRST, LAST)), tf.gather(after, (LAST, FIRST, LAST))
     sums = tf.gather(before, (SUM, SUM, LAST)) + tf.gather(after, (SUM, FIRST, SUM))
-    if leapfrogs > 1:
-        sums -= (0.5 - 0.5 / leapfrogs) * (firsts + lasts)
+    if ends:
+        sums -= ends * (firsts + lasts)
     drifts = velocities(inverse_mass, sums)
     first, last = firsts * drifts, lasts * drifts
     # As a matrix product: XLA's CPU compiler adds up the elements of a plain sum one after the other.

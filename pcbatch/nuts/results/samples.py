@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.nuts.results import plots, reports, savefile, summaries
+from pcbatch.nuts.results import reports, savefile, summaries
 from pcbatch.nuts.results.draws import Draws
 
 
@@ -75,7 +75,7 @@ class Samples(Draws):
 
         Raises UsageError PCB564 where matplotlib is not installed.
         """
-        return plots.save_pictures(self, Path(folder))
+        return summaries.save_pictures(self, Path(folder))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save draws, settings, data and where the chains stand to `path` (npz); `pcbatch.nuts.resume` goes on.

@@ -32,7 +32,7 @@ from pcbatch.nuts.parameters.models import Joint
 from pcbatch.nuts.parameters.parameters import Layout, Leaf, Node, arrays_of, layout_of, leaves, made
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.results.draws import GROUPS, Draws
-from pcbatch.runtime.resume import headers
+from pcbatch.runtime.resume import savefile
 from pcbatch.runtime.resume.checkpoint import python_version
 from pcbatch.version import __version__
 
@@ -49,8 +49,8 @@ FORM = {
     "bijectors": [(type(None), list)],
     "whole": bool,
     "data": object,
-    "done": headers.count,
-    "cost": [headers.count],
+    "done": savefile.count,
+    "cost": [savefile.count],
     "failed": {str: str},
 }
 """The fields of a header."""
@@ -150,9 +150,9 @@ class Saved:
     def read_layout(self, written: Mapping[str, Any]) -> Layout:
         """A layout from what `written_layout` wrote."""
         if "shape" in written:
-            headers.check(written, {"shape": [headers.count]}, "a layout")
+            savefile.check(written, {"shape": [savefile.count]}, "a layout")
             return Leaf(tuple(written["shape"]))
-        headers.check(written, {"kind": str, "names": [str], "parts": [dict]}, "a layout")
+        savefile.check(written, {"kind": str, "names": [str], "parts": [dict]}, "a layout")
         kind = PLAIN.get(written["kind"]) or self._class(written["kind"])
         names, parts = tuple(written["names"]), tuple(map(self.read_layout, written["parts"]))
         if len(set(names)) != len(parts) or len(names) != len(parts) or not _is_kind(kind, names):
@@ -213,7 +213,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
         if header.get(name) != now:
             raise saved.refusal("PCB591", f"they were saved {what} {header.get(name)!s:.60}, this is {now}")
     with saving.interpreting(saved.path):
-        headers.check(header, FORM)
+        savefile.check(header, FORM)
     return saved
 
 
@@ -286,5 +286,5 @@ def _read_bijector(written: Sequence[Any] | None) -> Any:
     if written is None:
         return None
     name, *numbers = written
-    headers.check(numbers, [(int, float)], "a bijector")
+    savefile.check(numbers, [(int, float)], "a bijector")
     return kinds[name](*numbers)

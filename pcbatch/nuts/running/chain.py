@@ -93,6 +93,7 @@ def make_sampler(
     capacity: int,
     max_tree_depth: int = 10,
     leapfrogs_per_leaf: int = 1,
+    end_weight: float = 1.0,
     kernel: Literal["multinomial", "slice"] = "multinomial",
     waits: bool = True,
 ) -> Sampler:
@@ -105,6 +106,7 @@ def make_sampler(
         capacity: how many draws one run of a chain has room for.
         max_tree_depth: how often a trajectory may double; it has at most `2**max_tree_depth - 1` new points (leaves).
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
+        end_weight: how much the ends of a trajectory count in the U-turn criterion.
         kernel: how a point of a trajectory is drawn: by its weight, or as Hoffman and Gelman's algorithm 6 does.
         waits: whether every chain waits for the others at its gradients, or the schedule weighs what that costs.
 
@@ -116,6 +118,7 @@ def make_sampler(
         dtype=dtype,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        end_weight=end_weight,
         waits=waits,
     )
 

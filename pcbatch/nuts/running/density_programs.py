@@ -15,13 +15,60 @@ import tensorflow as tf
 from pcbatch.api import autobatch
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.function.executing import called_within
-from pcbatch.nuts.kernel.dynamics import span_of, value_and_gradient
+from pcbatch.ir import machine
+from pcbatch.ir.machine import Program
+from pcbatch.nuts.kernel.dynamics import leapfrog, span_of, value_and_gradient
 from pcbatch.nuts.parameters.parameters import unravel
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import make_sampler
-from pcbatch.nuts.running.gradient_block import gradient_blocks
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.report.run import Run
+
+# -- gradient block ----------------------------------------------------------------------------------------------------
+# The block of a program that computes gradients: its rows are a run's cost, counted and estimated.
+
+CALLS = tuple(f"{function.__name__}(" for function in (leapfrog, value_and_gradient))
+"""Text in the sampler's lines that compute gradients, and in no others."""
+
+
+def gradient_blocks(program: Program) -> tuple[int, ...]:
+    """The numbers of the blocks with such a line: one, or more if the compiler has made copies of it.
+
+    LookupError where there is none, rather than the figures of some other block.
+    """
+    found = tuple(
+        number
+        for number, block in enumerate(program.blocks)
+        if any(call in span.text for span in machine.spans(program, block) for call in CALLS)
+    )
+    if not found:
+        raise LookupError(f"no block of {program.name} computes a gradient")
+    return found
+
+
+def gradient_rows(run: Run) -> tuple[int, int]:
+    """The number of rows of gradients that a run of `chain` needed, and the number that it computed."""
+    return GradientRows().of(run)
+
+
+class GradientRows:
+    """The same, for one run after another: in the text of their program the blocks are looked for once."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Program | None, list[int]] = (None, [])
+
+    def of(self, run: Run) -> tuple[int, int]:
+        """The rows of one run."""
+        program, blocks = self._last
+        if run.program is not program:
+            blocks = [*gradient_blocks(run.program)]
+            self._last = (run.program, blocks)
+        active, computed = (np.asarray(counts) for counts in (run.outcome.active, run.outcome.rows))
+        return int(active[blocks].sum()), int(computed[blocks].sum())
+
+
+# -- density programs --------------------------------------------------------------------------------------------------
 
 TRIALS = 5
 """The number of times that a gradient is timed each way."""
@@ -73,6 +120,7 @@ def chain_of(
         settings.chunk,
         settings.max_tree_depth,
         settings.leapfrogs_per_leaf,
+        settings.end_weight,
         settings.kernel,
         waits,
         schedule=settings.schedule,
@@ -97,6 +145,7 @@ def _chain(
     capacity: int,
     max_tree_depth: int,
     leapfrogs_per_leaf: int,
+    end_weight: float,
     kernel: Literal["multinomial", "slice"],
     waits: bool,
 ) -> Any:
@@ -107,6 +156,7 @@ def _chain(
         capacity=capacity,
         max_tree_depth=max_tree_depth,
         leapfrogs_per_leaf=leapfrogs_per_leaf,
+        end_weight=end_weight,
         kernel=kernel,
         waits=waits,
     ).chain

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from pcbatch import random
 from pcbatch.api import autobatch
-from pcbatch.nuts.adaptation import windows
+from pcbatch.nuts.adaptation import adaptation
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.parameters.parameters import leaves, split
@@ -37,13 +37,14 @@ def whole_chain(
         capacity=max(1, settings.draws),
         max_tree_depth=settings.max_tree_depth,
         leapfrogs_per_leaf=settings.leapfrogs_per_leaf,
+        end_weight=settings.end_weight,
         kernel=settings.kernel,  # type: ignore[arg-type]
     ).chain
     first = tf.nest.map_structure(lambda array: np.asarray(array)[0], state)
     gradient, lowest = first.point.g, first.point.lp
     step_size, metric, averaging, window = first.step_size, first.metric, first.averaging, first.window
     ahead, none = first.phase, np.zeros((), np.int32)
-    plan = plan_of(windows.plan(settings.warmup if settings.adapts else 0))
+    plan = plan_of(adaptation.plan(settings.warmup if settings.adapts else 0))
     warmup, draws = np.array(settings.warmup, np.int32), np.array(settings.draws * settings.thin, np.int32)
     longest, thin = np.array(max(1, settings.warmup), np.int32), np.array(settings.thin, np.int32)
     target = np.asarray(settings.target_accept, settings.dtype)

@@ -76,7 +76,7 @@ def _settings(written: Mapping[str, Any]) -> Settings:
     """The settings; any exception where they are none."""
     found = Settings(**written)
     schedule_named(found.schedule)
-    if found.as_json() != {"strategy": "pc", "superchains": None, **written} or not (
+    if found.as_json() != {"strategy": "pc", "superchains": None, "end_weight": 1.0, **written} or not (
         type(found.jit) is type(found.save_warmup) is bool
     ):
         raise ValueError("the settings are none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -14,21 +14,52 @@ import tensorflow as tf
 
 from pcbatch.errors import UsageError
 from pcbatch.function.stats import Stats
-from pcbatch.nuts.adaptation import pooling, windows
+from pcbatch.notice import silent
+from pcbatch.nuts.adaptation import adaptation, pooling
 from pcbatch.nuts.adaptation.adaptation import plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
 from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
-from pcbatch.nuts.running import density_programs, diagnosis, progress
+from pcbatch.nuts.running import density_programs, diagnosis
 from pcbatch.nuts.running.chain import ChainState, padded, together
-from pcbatch.nuts.running.gradient_block import GradientRows
+from pcbatch.nuts.running.density_programs import GradientRows
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
 from pcbatch.nuts.running.starts import ATTEMPTS, NOT_FINITE, Starts
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.costs.device import GPU
 from pcbatch.runtime.report.run import Run
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+# The bar that sampling shows: trajectories, divergences, utilisation.
+
+Watch = Callable[[int, int, float], None]
+"""Told after each chunk: how many trajectories of each chain are done, divergences so far, utilisation."""
+
+
+@contextmanager
+def bar(settings: Settings, done: int, shown: bool) -> Iterator[Watch]:
+    """A bar of tqdm's over the trajectories of each chain, `done` of which are behind; nothing unless `shown`."""
+    if not shown:
+        yield lambda done, divergences, utilization: None
+        return
+    from tqdm.auto import tqdm  # only now: it looks for a notebook
+
+    with silent(), tqdm(total=settings.trajectories, initial=done, unit="trajectory", dynamic_ncols=True) as bar_:
+
+        def watch(done: int, divergences: int, utilization: float) -> None:
+            draws = max(0, done - settings.warmup) // settings.thin
+            text = f"{settings.chains} chains, " + (f"{draws} draws" if done >= settings.warmup else "warm-up")
+            bar_.set_description_str(text, refresh=False)
+            bar_.set_postfix_str(f"{divergences} diverged, {utilization:.0%} of rows of use", refresh=False)
+            bar_.update(done - bar_.n)
+
+        watch(done, 0, 1.0)
+        yield watch
+
+
+# -- sampling run ------------------------------------------------------------------------------------------------------
 
 LONGEST_CHUNK = 250
 """Arrays; chains wait for each other at the end of a chunk, and a bar moves on."""
@@ -80,7 +111,7 @@ class SamplingRun:
     def run(self, shows_progress: bool) -> Samples:
         """Make the trajectories that are still to be made, or those before Ctrl-C."""
         settings, interrupted = self.settings, False
-        with progress.bar(settings, self.done, shows_progress) as watch:
+        with bar(settings, self.done, shows_progress) as watch:
             try:
                 for _ in self._chunks():
                     watch(self.done, self.divergences, self.standing.cost.utilization)
@@ -111,7 +142,7 @@ class SamplingRun:
     @cached_property
     def actions(self) -> np.ndarray:
         """The purpose of each trajectory of the warm-up."""
-        return windows.plan(self.settings.warmup if self.settings.adapts else 0)
+        return adaptation.plan(self.settings.warmup if self.settings.adapts else 0)
 
     def _chunks(self) -> Iterator[None]:
         settings, starts = self.settings, self._starts

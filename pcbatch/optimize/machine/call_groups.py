@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.analysis.effects import onward, written
-from pcbatch.ir.analysis.live_tops import live_at_start
+from pcbatch.ir.analysis.effects import live_at_start, onward, written
 from pcbatch.ir.analysis.parallel_call_groups import Step, arms, course
 from pcbatch.ir.analysis.speculatable import calls_opaque
 from pcbatch.ir.machine import (

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.analysis.live_tops import live_at_end, read_at_end
+from pcbatch.ir.analysis.effects import live_at_end, read_at_end, written
 from pcbatch.ir.machine import Block, Program, Store
 
 

@@ -50,9 +50,8 @@ from pcbatch.ir.machine import (
     fork_of,
     targets,
 )
-from pcbatch.ir.payload import NEGATION, Compute, Constant, Copy
+from pcbatch.ir.payload import BLANK, NEGATION, Compute, Constant, Copy
 from pcbatch.ir.program import Primitive, reads, writes
-from pcbatch.ir.pseudo_builtins import BLANK
 from pcbatch.ir.types import TensorType, Type, elements, leaves
 from pcbatch.optimize.machine.deferred_turns import Exit, Turns, loops
 from pcbatch.optimize.machine.turn_parts import Parts, parts_of

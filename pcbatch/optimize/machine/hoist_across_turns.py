@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.analysis.live_tops import read_at_end
+from pcbatch.ir.analysis.effects import read_at_end, written
 from pcbatch.ir.analysis.speculatable import calls_opaque
 from pcbatch.ir.machine import Block, Item, Jump, Piece, Program, PushJump, Statement, Store, fork_of, targets
 

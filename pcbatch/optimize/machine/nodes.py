@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pcbatch.ir.analysis.effects import read, written
-from pcbatch.ir.analysis.live_tops import read_at_end
+from pcbatch.ir.analysis.effects import read, read_at_end, written
 from pcbatch.ir.machine import Block, Item, Piece, Program, Return, Statement, Store
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Exit, Primitive, is_copy, reads, statement, writes

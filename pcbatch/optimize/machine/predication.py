@@ -26,13 +26,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.analysis.machine_scope import variables_of
+from pcbatch.ir.analysis.scope import variables_of_pieces
 from pcbatch.ir.machine import (
     Block,
     Branch,
     FaultSite,
     Item,
     Jump,
+    LaneStatus,
     Piece,
     Program,
     PushJump,
@@ -44,7 +45,6 @@ from pcbatch.ir.machine import (
 )
 from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive
-from pcbatch.ir.status import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine.block_order import order_blocks
 from pcbatch.optimize.machine.dead_writes import mark_dead_writes
@@ -82,7 +82,11 @@ class _Converting:
 
     def __init__(self, program: Program, costs: list[float], limit: float):
         self.program, self.costs, self.limit = program, costs, limit
-        self.taken = {*variables_of(program), *program.shared, *(n for each in program.externs.values() for n in each)}
+        self.taken = {
+            *variables_of_pieces(program),
+            *program.shared,
+            *(n for each in program.externs.values() for n in each),
+        }
         self.own: set[str] = set()  # the predicates that were made here: each has one piece that writes it
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         self.is_generated = any(piece.function is not None for piece in pieces)

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.analysis.live_tops import read_at_end
+from pcbatch.ir.analysis.effects import read_at_end, written
 from pcbatch.ir.machine import Item, Piece, Program, Store
 
 

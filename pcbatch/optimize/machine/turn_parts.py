@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis.effects import read, written
-from pcbatch.ir.analysis.live_tops import read_at_end
+from pcbatch.ir.analysis.effects import read, read_at_end, written
 from pcbatch.ir.analysis.speculatable import calls_opaque, is_cheap
 from pcbatch.ir.expressions import Input, operation
 from pcbatch.ir.machine import Block, Item, Piece, Program, Statement, Store, checked_sites

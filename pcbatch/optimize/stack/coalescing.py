@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.dataflow import liveness
-from pcbatch.ir.analysis.interference import Interference, copies
+from pcbatch.ir.analysis.dataflow import Interference, copies, liveness
 from pcbatch.ir.rewrite.mapping import map_blocks, variables, without_unused
 from pcbatch.ir.rewrite.renaming import renamed
 from pcbatch.ir.types import TensorType

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from pcbatch.ir.operators import BINARY
+from pcbatch.ir.expression_printer import BINARY
 from pcbatch.reading.static.opaque import Name, Opaque, opaque
 
 MAKERS = (collections.namedtuple, dataclasses.field, functools.partial, range, float, int)

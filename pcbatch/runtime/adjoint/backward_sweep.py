@@ -22,7 +22,7 @@ from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.loop import TRIPS
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 
 NEXT, LEFT = "next", "left"
 """The keys of the block whose run is to be undone next, -1 for none, and of how many rows of that run are left."""

@@ -18,7 +18,7 @@ from pcbatch.runtime.adjoint.tape import LANE, Tapes
 from pcbatch.runtime.backends.pieces import Apart, Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 
 Totals = dict[str, Array]
 """The gradients by shared operands so far, by key."""

@@ -28,7 +28,7 @@ from pcbatch.runtime.adjoint.block_vjp_info import Names, keys
 from pcbatch.runtime.adjoint.tape import LANE, child_field, index_field, predicate_field, residual_field
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 
 Adjoint = list[Array | None]
 """Gradients by the leaves of a value, `[rows, ...]`; None for zeros, and for leaves that have none."""

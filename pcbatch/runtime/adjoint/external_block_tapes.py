@@ -8,8 +8,7 @@ from typing import Protocol
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.context import ExternalBlocks
-from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 
 
 class ExternalBlockTapes(Protocol):

@@ -24,7 +24,7 @@ from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.guarded import MakeRunner
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 
 
 class TapedExecution(Execution):

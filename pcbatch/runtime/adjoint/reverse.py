@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups, without_forks
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import Merging
@@ -25,39 +24,27 @@ from pcbatch.runtime.adjoint.tape import Sizes, Sources
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.adjoint.vjp import TapedProgram, TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
-from pcbatch.runtime.machine.limits import GROWTH, Limits
 from pcbatch.runtime.machine.outcome import Statistics
-from pcbatch.runtime.machine.pool_sizing import Pools
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.pool import BatchBuckets
+from pcbatch.runtime.machine.pool_sizing import ForkFeedback, Pools
+from pcbatch.runtime.machine.state import GROWTH, Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
 
 FEW = 3
 """Number of segments beyond which the next run has tapes as long as they get."""
 
 
-MOST_IN_GRAPH = (
-    "in a tf.function, under a gradient tape, calls were made one after the other: max_lanes= has examples run at once "
-    "after others, which has to be known before the graph is made; leave max_lanes= away there"
-)
-
-
 @dataclass(frozen=True)
 class Forks:
     """The feedback `learned` from runs whose calls are forked, plain ones too, and the limit on the bytes of lanes.
 
-    With `most` there are never more lanes: not all examples are run at once then.
     Few examples begin with so many bytes of lanes at `least`, as plain runs do: else their first run would be compiled
     for several numbers of lanes.
     """
 
     learned: ForkFeedback
     limit: int
-    most: int | None = None
-    because: Callable[[str], None] = lambda why: None
-    """A callback for the reason why a run has made its calls one after the other."""
     least: int = 0
 
 
@@ -177,8 +164,7 @@ class Reverse(TapedProgram):
         layout = Layout(program)
         limits = replace(self.limits, roomy=False)
         context = replace(self.context, layout=layout, limits=limits)
-        largest, limit, most, least = limits.largest_capacity, forks.limit, forks.most, forks.least
-        pools = Pools(layout, largest, forks.learned, limit=limit, most=most, least=least)
+        pools = Pools(layout, limits.largest_capacity, forks.learned, limit=forks.limit, least=forks.least)
         given = {"jit": self.jit, "tape": self.tape, "statistics": self.statistics, "sizes": self._sizes}
         given |= {"sources": self._sources, "by_lane": self.by_lane}
 
@@ -240,11 +226,7 @@ class Reverse(TapedProgram):
 
     def run(self, arrays: Sequence[Array], lanes: Any) -> TapedRun:
         """Run `lanes` lanes on such arrays, taped."""
-        if self.forked is not None and self._forks is not None:
-            if self._forks.most is None or self.backend.runs_now():
-                return self.forked.run(arrays, lanes)
-            self._forks.because(MOST_IN_GRAPH)
-        return self._in_sequence(arrays, lanes)
+        return self._in_sequence(arrays, lanes) if self.forked is None else self.forked.run(arrays, lanes)
 
     def _in_sequence(self, arrays: Sequence[Array], lanes: Any) -> TapedRun:
         """The same, with calls made one after the other."""
@@ -253,8 +235,6 @@ class Reverse(TapedProgram):
         if not (isinstance(lanes, int) and self.backend.runs_now()):
             return self.run_taped(arrays, lanes, _known(lanes))
         room, way = lanes if self._rooms is None else self._rooms.of(lanes), self.mixed or self
-        if self._forks is not None and self._forks.most is not None:
-            room = max(lanes, min(room, self._forks.most))  # what forks have left is no reason for more lanes
         taped = way.run_mixed(arrays, lanes, room) if way.is_mixed else self.run_taped(arrays, lanes, room)
         if self.tapes.are_short(room) and int(taped.segments) > FEW:
             sizes = replace(self.tapes.sizes, guesses=False)

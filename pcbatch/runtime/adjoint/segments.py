@@ -19,10 +19,9 @@ from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.segments import Legs, Snapshot
-from pcbatch.runtime.machine.state import ArraySpec
+from pcbatch.runtime.machine.state import GROWTH, ArraySpec
 
 
 @dataclass(frozen=True)

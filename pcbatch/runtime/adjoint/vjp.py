@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.adjoint.flow import GradientFlow
@@ -24,10 +23,9 @@ from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 
 POLICIES: dict[str, Callable[[Segments], ResidualStore]] = {"keep": KeepAll, "replay": Checkpoints}
 """The stores of segments, by the option `tape`."""

@@ -9,15 +9,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from pcbatch.ir.machine import Block, Piece, Program, Store
 from pcbatch.ir.types import elements, leaves
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.runtime.backends.protocol import Backend
+from pcbatch.runtime.costs.device import CPU, Device
 from pcbatch.runtime.costs.fitness import parts_of
-from pcbatch.runtime.costs.prices import Prices
+
+# -- prices ------------------------------------------------------------------------------------------------------------
+# The prices of trips and blocks, for choosing between blocks: the one place where fixed costs stand beside rows.
+#
+# The unit is that of `estimate`, a multiply-add or an element; the fixed costs are measured (`device`). A price is an
+# estimate: what it decides is right when it is right to a factor of two.
+
+USUAL_LANES = CPU.usual_lanes
+"""Number of lanes to assume while it is not known."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices of a program's blocks. `row_costs` are those of one row (one lane) of each; a block runs `lanes` rows."""
+
+    row_costs: Sequence[float]
+    lanes: int
+    device: Device = CPU
+
+    @property
+    def trip(self) -> float:
+        """A trip in which no block runs."""
+        return self.device.trip + self.device.guard * len(self.row_costs)
+
+    @property
+    def rows(self) -> list[float]:
+        """The rows of one execution of each block, without fixed costs."""
+        return [self.lanes * cost for cost in self.row_costs]
+
+    @property
+    def executions(self) -> list[float]:
+        """The cost of one execution of each block."""
+        return [self.device.execution + rows for rows in self.rows]
+
+    def is_dear(self, cost: float) -> bool:
+        """Return whether to compute a row of such a cost for all lanes costs more than to look whether one waits.
+
+        As if in every other trip none did: a guard costs a look in every trip, and saves the rows in those.
+        """
+        return self.lanes * cost > 2 * self.device.guard
+
+    def whole_run(self, trips: int, executions: Sequence[int]) -> float:
+        """A whole run of so many trips in which the blocks ran so often."""
+        return trips * self.trip + sum(n * price for n, price in zip(executions, self.executions, strict=True))
+
+
+# -- estimate ----------------------------------------------------------------------------------------------------------
 
 LEAST = 1.0
 """A row of the cheapest block: jumping somewhere is work as well."""
@@ -44,11 +93,22 @@ def item_costs(program: Program, block: Block, backend: Backend) -> list[float]:
         for item in block.body:
             match item:
                 case Piece():
-                    parts = parts_of(program, item)
-                    found.append(sum(backend.cost(part, types.reads, types.shared) for part, types in parts))
+                    found.append(_piece_cost(program, item, backend))
                 case Store():
                     found.append(stored(program, item))
     return found
+
+
+def _piece_cost(program: Program, piece: Piece, backend: Backend) -> float:
+    """The sum of what the parts of a piece cost, of which many may be the same."""
+    known: dict[Any, float] = {}
+    total = 0.0
+    for part, types in parts_of(program, piece):
+        key = part, *types.reads, *types.shared
+        if key not in known:
+            known[key] = backend.cost(part, types.reads, types.shared)
+        total += known[key]
+    return total
 
 
 def dear_pieces(program: Program, number: int, prices: Prices, backend: Backend) -> frozenset[int]:
@@ -93,14 +153,14 @@ def line_costs(program: Program, backend: Backend) -> tuple[dict[Span, float], .
 
 def _span_costs(program: Program, block: Block, backend: Backend) -> dict[Span, float]:
     """The part of a row's cost that is each span's; they add up to 1."""
-    found: dict[Span | None, float] = dict.fromkeys(source_locations.spans(program, block), 0.0)
+    found: dict[Span | None, float] = dict.fromkeys(machine.spans(program, block), 0.0)
     for item in block.body:
         match item:
             case Piece(reads=reads, shared=shared, spans=spans):
                 types = [program.types[name] for name in reads]
                 costs = backend.line_costs(item, types, [program.shared_types[name] for name in shared])
             case Store():
-                spans, costs = (source_locations.store_span(program, item),), (float(stored(program, item)),)
+                spans, costs = (machine.store_span(program, item),), (float(stored(program, item)),)
         for span, cost in zip(spans, costs, strict=True):
             found[span] = found.get(span, 0.0) + cost
     known = {span: cost for span, cost in found.items() if span is not None}

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from pcbatch.errors import Span
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.analysis.callgraph import components
+from pcbatch.ir.analysis.effects import is_framed
 from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest, nest_with_calls
-from pcbatch.ir.analysis.source_locations import store_span
-from pcbatch.ir.analysis.stack_bounds import is_framed
-from pcbatch.ir.machine import Block, Piece, Program, PushJump, Step, Store
+from pcbatch.ir.machine import Block, Piece, Program, PushJump, Step, Store, store_span
 from pcbatch.ir.types import elements, is_number, leaves
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span, UsageError
-from pcbatch.ir.machine import Block, FaultSite, Jump, Program
+from pcbatch.ir.machine import Block, FaultSite, Jump, LaneStatus, Program
 from pcbatch.ir.records import is_record_class
-from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import StructType, Type, records
-from pcbatch.runtime.resume import headers, savefile
+from pcbatch.runtime.resume import savefile
 from pcbatch.version import __version__
 
 WHAT = "exported program"
@@ -36,11 +35,11 @@ FORM = {
     "by_name": [str],
     "defaults": [str],
     "statics": {str: str},
-    "inputs": [{"leaf": (headers.count, type(None)), "dtype": str, "shape": [headers.count], "lanes": bool}],
-    "operands": headers.count,
-    "platforms": {str: headers.count},
-    "lanes": [headers.count],
-    "depths": [headers.count],
+    "inputs": [{"leaf": (savefile.count, type(None)), "dtype": str, "shape": [savefile.count], "lanes": bool}],
+    "operands": savefile.count,
+    "platforms": {str: savefile.count},
+    "lanes": [savefile.count],
+    "depths": [savefile.count],
     "results": {str: str},
     "shown": {str: str},
     "structure": (str, type(None)),
@@ -151,7 +150,7 @@ def read(path: str | os.PathLike[str]) -> Contents:
             f"reads format {FORMAT}: export the function again",
         )
     with savefile.interpreting(str(name), WHAT):
-        headers.check(header, FORM)
+        savefile.check(header, FORM)
         return _contents(header, arrays)
 
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.llvm.handler import Handler
 from pcbatch.runtime.llvm.interface import Interface
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Outcome
+from pcbatch.runtime.machine.segments import blanked
 
 Version = tuple[int, int]
 
@@ -97,14 +98,14 @@ class InGraphs:
 
     def _ended(self, failures: Array, steps: Array, *rest: Array) -> list[Array]:
         """Return the `_parts` of what native code writes."""
-        interface, legs = self._interface, self._machine.legs
+        interface = self._interface
         values, shown = [*rest[: len(interface.results)]], rest[len(interface.results) :]
         number = len(self._program.faults) + 1
         codes, blocks = failures % number, failures // number
         statuses = [LaneStatus.OK, *(site.status for site in self._program.faults)]
         status = self._backend.take(self._backend.array(statuses, "int32"), codes)
-        if legs.loop.can_fail:
-            values = legs.blanked(values, status)
+        if self._machine.legs.loop.can_fail:
+            values = blanked(self._program, self._backend, values, status)
         place = self._backend.where(codes > 0, blocks, self._backend.constant(-1))
         return [status, codes - 1, place, steps, *values, *shown]
 

@@ -1,12 +1,18 @@
-"""The machine code of a native function, and where it is kept on disk."""
+"""The machine code of a native function, what a call of it needs, and where both are kept on disk."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from pcbatch.errors import Span
 from pcbatch.interrupts import is_main, waited
+from pcbatch.ir.machine import Block, Piece, Program
+from pcbatch.ir.types import StructType, Type, records
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.function import Function
@@ -61,3 +67,68 @@ def _read(entry: Entry) -> MachineCode | None:
     except (ValueError, KeyError, TypeError):
         return None
     return MachineCode(parts[1], arena_bytes) if isinstance(arena_bytes, int) else None
+
+
+@dataclass(frozen=True)
+class Outline:
+    """All that calls of a native program need but its machine code: where that is on disk, says the `digest`."""
+
+    program: Program
+    """The program without code: its faults, its places in the source, what its blocks store where."""
+    users: Mapping[str, str]
+    """The parameters of the user's function, by those of the program."""
+    unforked: tuple[tuple[Span | None, str], ...]
+    """The places of calls that are not made at the same time, and why."""
+    digest: str
+
+    @classmethod
+    def of(
+        cls, program: Program, users: Mapping[str, str], unforked: Sequence[tuple[Span | None, str]], digest: str
+    ) -> Outline:
+        """The outline of a program."""
+        bare = replace(program, blocks=tuple(map(_without_code, program.blocks)), structure=None)
+        return cls(bare, dict(users), tuple(unforked), digest)
+
+    def of_call(self, name: str | None, result: Type) -> Outline:
+        """The same, of a program with such a result, whose classes are this process's own; perhaps of another name."""
+        structure = result if isinstance(result, StructType) else None
+        return replace(self, program=replace(self.program, name=name or self.program.name, structure=structure))
+
+
+def _without_code(block: Block) -> Block:
+    body = (
+        replace(item, function=None, statements=(), steps=(), kept={}) if isinstance(item, Piece) else item
+        for item in block.body
+    )
+    return replace(block, body=tuple(body))
+
+
+class StoredOutline:
+    """The outline that a cache on disk has under a digest of what was read: `found`, None where there is none."""
+
+    def __init__(self, store: Store, digest: str, backend: Backend, name: str | None, result: Type):
+        self._store = store
+        self._entry = store.entry(digest, ["outline", *compiler.target(), *backend.settings()], backend.version())
+        found = _unpickled(self._entry.outline())
+        self.found = None if found is None else found.of_call(name, result)
+
+    def keep(self, outline: Outline) -> None:
+        """Keep an outline that was not found."""
+        types = [*outline.program.types.values(), *outline.program.shared_types.values()]
+        if any(True for type_ in types for _ in records(type_)):
+            return  # the classes of another process are others
+        try:
+            content = pickle.dumps(outline)
+        except (pickle.PicklingError, TypeError, AttributeError):
+            return
+        self._store.later(partial(self._entry.put_outline, content))
+
+
+def _unpickled(content: bytes | None) -> Outline | None:
+    if content is None:
+        return None
+    try:
+        found: Any = pickle.loads(content)
+    except Exception:  # whatever is written there is no outline of this version's
+        return None
+    return found if isinstance(found, Outline) else None

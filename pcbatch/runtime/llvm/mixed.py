@@ -13,22 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import leaves
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.llvm.region_handler import NativeBlocks, native_blocks, with_tops_apart
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.native_executable import NativeExecutable
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
-from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool
 from pcbatch.runtime.machine.result_packing import Returned
 from pcbatch.runtime.machine.segments import Legs
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import GROWTH, Layout
 
 SHOWN = 4
 """Maximal number of blocks in lockstep that are called by name."""

@@ -13,8 +13,7 @@ from pcbatch.ir.types import leaves
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm.stacks import Leaf
 from pcbatch.runtime.llvm.types import Number, by_dtype
-from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 
 EXECUTIONS = "executions"
 """The key of how often each block has run, an array more than the state has: int64 `[blocks]`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
@@ -18,9 +18,9 @@ from pcbatch.runtime.llvm.interface import NEEDS_ROOM, STOPPED, Interface
 from pcbatch.runtime.llvm.kernel import Kernel
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
+from pcbatch.runtime.machine.state import GROWTH
 
 BUDGET = 1 << 18
 """Steps of a lane, of 10 to 1,000 ns each, after which the host may handle Ctrl-C."""

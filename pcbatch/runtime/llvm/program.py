@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.analysis import effects
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import interface as native
@@ -30,10 +30,11 @@ from pcbatch.runtime.llvm.multithreading import LaneCost, Part, short_seconds
 from pcbatch.runtime.llvm.ptx import ptx
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.llvm.types import ALIGNED
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.native_executable import NativeExecutable
+from pcbatch.runtime.machine.native_executable import MachineToBe, NativeExecutable
 from pcbatch.runtime.machine.outcome import CheckedRun, Counts, Finished, Outcome, Run
+from pcbatch.runtime.machine.pool import BatchBuckets
+from pcbatch.runtime.machine.segments import blanked
 
 Ended = Callable[["Written", Sequence[Array], int], Outcome]
 """The outcome of a run by what it has written, of its arrays and number of lanes."""
@@ -49,12 +50,11 @@ class LlvmProgram(NativeExecutable):
     form = "native"
     is_numpys = any_lanes = True
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine | MachineToBe):
         super().__init__(machine)
-        self.limits = Limits(machine.context.limits.max_depth, machine.context.limits.max_steps)
+        self.limits = Limits(self._known.limits.max_depth, self._known.limits.max_steps)
         # A lane's bits are the same in any batch only if it is never with others in a group.
-        self._width = 1 if machine.context.is_deterministic else width()
-        self.translation = Translation(self.program, self.backend, self.limits, self._width)
+        self._width = 1 if self._known.is_deterministic else width()
         in_groups = self._width > 1 and may_be_for_groups(self.program)
         self._cost = LaneCost(GROUPS * self._width if in_groups else 1)
         self._translate()
@@ -62,6 +62,11 @@ class LlvmProgram(NativeExecutable):
     def _translate(self) -> None:
         """Raise what stands against native code."""
         self._found = self._looked_up(counts=False)
+
+    @cached_property
+    def translation(self) -> Translation:
+        """The translation of the program, which its code is needed for."""
+        return Translation(self.machine.program, self.backend, self.limits, self._width)
 
     @cached_property
     def _statuses(self) -> np.ndarray:
@@ -108,7 +113,7 @@ class LlvmProgram(NativeExecutable):
 
     def _looked_up(self, counts: bool) -> tuple[StoredCode, Function | None]:
         """The entry of the cache on disk, and the function to be compiled if that is empty."""
-        kept = StoredCode(self.machine.programs.name_of("llvm", counts, self.limits, self._width), self.backend)
+        kept = StoredCode(self._known.name_of("llvm", counts, self.limits, self._width), self.backend)
         if kept.found is not None:
             return kept, None
         with self.statistics.tracing(counts=False):
@@ -185,7 +190,7 @@ class LlvmProgram(NativeExecutable):
         counted: Callable[[], np.ndarray],
     ) -> Outcome:
         """The outcome of a run by what it has written; `counted` repeats it and counts how often blocks run."""
-        legs, interface = self.machine.legs, Interface(self.program, counts=False)
+        interface = Interface(self.program, counts=False)
         blocks, codes = np.divmod(failures, len(self.program.faults) + 1)
         status = self._statuses[codes]
         fault_values: dict[str, list[Array]] = {name: [] for name in interface.storage.shown}
@@ -197,7 +202,7 @@ class LlvmProgram(NativeExecutable):
             return Counts(executions, active=executions, rows=executions, trips=np.int64(0))
 
         return Outcome(
-            values=tuple(legs.blanked(values, status)),
+            values=tuple(blanked(self.program, self.backend, values, status)),
             status=status,
             site=codes.astype(np.int32) - 1,
             place=np.where(codes > 0, blocks, -1).astype(np.int32),
@@ -206,8 +211,9 @@ class LlvmProgram(NativeExecutable):
             steps=steps,
             stack_entries=self.stack_entries,
             backend=self.backend,
-            can_fail=legs.loop.can_fail,
+            can_fail=any(effects.can_fault(block, self.limits.max_steps) for block in self.program.blocks),
             native_lanes=1,
+            code=lambda: self.machine.program,
         )
 
 

@@ -18,7 +18,7 @@ from pcbatch.runtime.llvm.machine_code import MachineCode, StoredCode
 from pcbatch.runtime.llvm.native_blocks import EXECUTIONS, Extent
 from pcbatch.runtime.llvm.region import UnsupportedBlockError
 from pcbatch.runtime.llvm.translation import Translation
-from pcbatch.runtime.machine import limits as machine
+from pcbatch.runtime.machine import state as machine
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.store.cache_session import Name
 

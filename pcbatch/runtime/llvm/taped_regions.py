@@ -10,8 +10,7 @@ from pcbatch.runtime.costs.estimate import block_costs
 from pcbatch.runtime.costs.fitness import mixture
 from pcbatch.runtime.llvm.region_handler import native_blocks, with_tops_apart
 from pcbatch.runtime.machine.context import ExternalBlocks
-from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 
 
 class NativeTapedRegions:

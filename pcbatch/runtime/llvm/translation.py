@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.analysis.stack_bounds import is_framed
+from pcbatch.ir.analysis.effects import is_framed
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature

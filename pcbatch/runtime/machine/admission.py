@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.pool import Pool

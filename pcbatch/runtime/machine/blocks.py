@@ -21,7 +21,7 @@ from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine import state
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.result_packing import Returned
 from pcbatch.runtime.machine.segments import Legs, Snapshot
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.store.cache_session import Name
 
 NO_BUDGET = 2**63 - 1

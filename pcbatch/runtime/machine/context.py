@@ -13,8 +13,7 @@ from pcbatch.optimize.machine.merging import Merging
 from pcbatch.optimize.machine.predication import Predication
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.machine.limits import Limits
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.runtime.schedules.schedule_step import Schedule
 

@@ -11,9 +11,8 @@ from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import to_stored
-from pcbatch.runtime.machine.values import Values
+from pcbatch.runtime.machine.values import Rows, Values
 
 Computed = tuple[list[list[Array]], Array | None]
 """The result of a piece for its rows: the leaves of each output, and fault sites plus one, if it has checks."""

@@ -1,7 +1,7 @@
 """The compiled programs of runs whose calls are forked: a whole run, or the part that its lanes allow, and a leg.
 
 Both give where the run stands. A whole run has its first state from the arguments; a leg goes on from a state, which
-may have been enlarged since (`pool_growth`). Most runs need no more than the one program.
+may have been enlarged since (`pool_sizing.grown`). Most runs need no more than the one program.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET, Programs
+from pcbatch.runtime.machine.compiled_programs import Programs
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import OWN, Forking, Report
 from pcbatch.runtime.machine.loop import Counters
@@ -76,13 +76,12 @@ class ForkedLegs:
                 *operands, examples = arrays[count:]
                 inputs = dict(zip(self.legs.layout.inputs, arrays[:count], strict=True))
                 state = self.trips(size).start(inputs, size.capacity, examples)
-                until = self.backend.array(NO_BUDGET, "int64")
-                return self._traced(size, state, self.legs.loop.start(), inputs, operands, until)
+                return self._traced(size, state, self.legs.loop.start(), inputs, operands)
 
         return self._compiled("forked run", size, program)
 
     def leg(self, size: Size) -> Callable[..., Any]:
-        """Return the program of state, counters, arguments, operands, `until` (int64) to a `ForkSegmentState`."""
+        """Return the program of state, counters, arguments, operands to a `ForkSegmentState`."""
 
         def program(*arrays: Array) -> list[Array]:
             with self.programs.statistics.tracing(counts=True):
@@ -90,8 +89,7 @@ class ForkedLegs:
                 state = {key: next(remaining) for key in self._keys}
                 counters = {key: next(remaining) for key in self.legs.loop.counter_specs}
                 inputs = {key: next(remaining) for key in self.legs.layout.inputs}
-                *operands, until = remaining
-                return self._traced(size, state, counters, inputs, operands, until)
+                return self._traced(size, state, counters, inputs, list(remaining))
 
         return self._compiled("forked leg", size, program)
 
@@ -100,10 +98,10 @@ class ForkedLegs:
         return self._once((kind, size), lambda: self.backend.compile(program, self.jit, name=name))
 
     def _traced(
-        self, size: Size, state: State, counters: Counters, inputs: State, operands: Sequence[Array], until: Array
+        self, size: Size, state: State, counters: Counters, inputs: State, operands: Sequence[Array]
     ) -> list[Array]:
         trips = self.trips(size)
-        state, counters, report = trips.run(state, inputs, self.legs.operands(operands), counters, until)
+        state, counters, report = trips.run(state, inputs, self.legs.operands(operands), counters)
         numbers = self.backend.joined(*(state[key] for key in self._numbers))
         packed = self.returned(size).pack(Snapshot(size.pool, state, counters, inputs, trips.outputs(state)))
         return [report, numbers, *(state[key] for key in self._others), *packed]
@@ -128,12 +126,10 @@ class ForkedLegs:
         specs = self.legs.loop.counter_specs
         return {key: self.backend.array(found[key], dtype) for key, (dtype, _) in specs.items()}
 
-    def go_on(
-        self, size: Size, state: State, counters: Counters, given: Sequence[Array], until: int
-    ) -> ForkSegmentState:
-        """A leg more, on arguments and shared operands, until there have been so many trips in all."""
+    def go_on(self, size: Size, state: State, counters: Counters, given: Sequence[Array]) -> ForkSegmentState:
+        """A leg more, on arguments and shared operands."""
         before = [*(state[key] for key in self._keys), *(counters[key] for key in self.legs.loop.counter_specs)]
-        return self.standing(size, self.leg(size)(*before, *given, self.backend.array(until, "int64")))
+        return self.standing(size, self.leg(size)(*before, *given))
 
     @cached_property
     def _numbers(self) -> list[str]:

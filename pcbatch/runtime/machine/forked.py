@@ -1,11 +1,11 @@
 """Whole runs of programs whose calls are forked, on as many lanes as that takes.
 
-A run begins with some lanes for each example, or with what the runs before it could have used (`pools`). Where lanes
+A run begins with some lanes for each example, or with what the runs before it could have used (`Pools`). Where lanes
 find no free ones any more, or no room on their stacks, the run stops at the end of a trip, its state is enlarged
-(`pool_growth`), and it goes on from there, by the program of the next size: nothing is computed twice.
+(`pool_sizing.grown`), and it goes on from there, by the program of the next size: nothing is computed twice.
 
 Examples that are given up, as one of their lanes has failed or has taken too many steps, and those whose lanes wait
-where the limit of bytes is reached, are run again by the machine without forks (`sequential_fallback`), which says what
+where the limit of bytes is reached, are run again by the machine without forks (`completed`), which says what
 becomes of them. That machine also runs what becomes part of a caller's graph, and runs in slices. Taped runs have a
 way of their own.
 """
@@ -13,28 +13,98 @@ way of their own.
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from pcbatch.errors import Span
 from pcbatch.ir.analysis.parallel_call_groups import forking
-from pcbatch.ir.machine import Chunks, Program
+from pcbatch.ir.machine import Chunks, LaneStatus, Program
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback
 from pcbatch.runtime.machine.fork_segments import ForkedLegs, ForkSegmentState
 from pcbatch.runtime.machine.forking import Report
 from pcbatch.runtime.machine.machine import Machine
-from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
-from pcbatch.runtime.machine.pool_growth import grown, wanting
-from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, Pools, Size
-from pcbatch.runtime.machine.sequential_fallback import completed, left_over, one_after_another
+from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, ForkFeedback, Pools, Size, grown, wanting
 from pcbatch.runtime.machine.state import Layout
+
+# -- sequential fallback -----------------------------------------------------------------------------------------------
+# The completion of a run whose calls were forked: the examples left over.
+
+
+def left_over(outcome: Outcome) -> np.ndarray:
+    """Return the examples whose outcome is not known: int32 `[n]`."""
+    return np.flatnonzero(np.asarray(outcome.status) == int(LaneStatus.UNFINISHED)).astype(np.int32)
+
+
+def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequence[Array]) -> Outcome:
+    """Complete the outcome of a run on `arrays`: `machine` runs the examples that are `left`."""
+    if not left.size:
+        return outcome
+    backend, count = machine.backend, len(machine.legs.layout.inputs)
+    places = backend.array(left, "int32")
+    some = [backend.take(array, places) for array in arrays[:count]]
+    return completed_by(outcome, left, machine.run(some, arrays[count:], int(left.size)))
+
+
+def completed_by(outcome: Outcome, left: np.ndarray, again: Outcome) -> Outcome:
+    """Complete the outcome of a run by that of a second run of the examples that were `left`."""
+    backend = outcome.backend
+    places = backend.array(left, "int32")
+    every = places >= 0
+
+    def put(before: Array, after: Array) -> Array:
+        return backend.masked_store(before, [], every, after, places)
+
+    def numbers(name: str) -> np.ndarray:
+        found = np.array(getattr(outcome, name))
+        found[left] = np.asarray(getattr(again, name))
+        return found
+
+    shown = {
+        name: [put(*each) for each in zip(leaves, again.fault_values[name], strict=True)]
+        for name, leaves in outcome.fault_values.items()
+    }
+    return replace(
+        outcome,
+        values=tuple(put(*each) for each in zip(outcome.values, again.values, strict=True)),
+        fault_values=shown,
+        counting=lambda: _sum(outcome.counts, again.counts),
+        status=numbers("status"),
+        site=numbers("site"),
+        place=numbers("place"),
+        steps=numbers("steps"),
+    )
+
+
+def padded(counts: Counts, blocks: int) -> Counts:
+    """The counts of a run in sequence as those of a program with more blocks, which it does not come to."""
+
+    def more(array: Array) -> np.ndarray:
+        found = np.asarray(array)
+        return np.concatenate([found, np.zeros(blocks - found.size, found.dtype)])
+
+    return Counts(more(counts.executions), more(counts.active), more(counts.rows), counts.trips)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    names = ("executions", "active", "rows", "trips")
+    found = []
+    for name in names:
+        total, more = np.array(getattr(one, name)), np.asarray(getattr(other, name))
+        if more.shape:
+            total[: more.size] += more  # join blocks, which come last, are the forked program's alone
+        else:
+            total += more
+        found.append(total)
+    return Counts(*found)
+
+
+# -- forked ------------------------------------------------------------------------------------------------------------
 
 IN_GRAPH = (
     "in a tf.function calls were made one after the other where no gradient tape inside it watches the run; called "
@@ -55,12 +125,6 @@ class ForkSummary:
     lanes: tuple[int, ...]
     examples: int
     left: int = 0
-
-    def __add__(self, other: ForkSummary) -> ForkSummary:
-        one, two = self.report, other.report
-        report = Report(one.forked + two.forked, max(one.most, two.most), one.short + two.short, 0, 0, 0)
-        lanes = max(self.lanes, other.lanes, key=max)
-        return ForkSummary(report, lanes, self.examples + other.examples, self.left + other.left)
 
     def __str__(self) -> str:
         report, left = self.report, self.left
@@ -99,9 +163,8 @@ class ForkedMachine:
         limits = replace(context.limits, roomy=False)
         context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
-        largest, most = limits.largest_capacity, machine.max_lanes
         learned = ForkFeedback(spread) if learned is None else learned
-        self.pools = Pools(context.layout, largest, learned, limit=limit, least=least, most=most)
+        self.pools = Pools(context.layout, limits.largest_capacity, learned, limit=limit, least=least)
         self.form = "lockstep, calls forked"
         self.in_sequence: dict[str, None] = {}
         """Reasons of the runs that made their calls one after the other."""
@@ -143,13 +206,10 @@ class ForkedMachine:
         if not lanes:
             self.machine.compile(arguments, shared, lanes)
             return
-        examples = self.pools.at_once(lanes)
         arrays = self.machine.arrays_given(arguments, shared, lanes)
         with self.compiling():
-            size = self.pools.of(examples)
-            count = len(self.legs.legs.layout.inputs)
-            part = [*(self.backend.first(each, examples) for each in arrays[:count]), *arrays[count:]]
-            given = self.machine.extended(part, examples, size.pool.examples)
+            size = self.pools.of(lanes)
+            given = self.machine.extended(arrays, lanes, size.pool.examples)
             self.legs.whole(size)(*given, self.backend.constant(0))
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
@@ -164,34 +224,17 @@ class ForkedMachine:
         return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
 
     def _run_arrays(self, arrays: Sequence[Array], examples: int) -> Outcome:
-        """A run, of a part of the examples after another where not all are run at once."""
-        count, first = len(self.legs.legs.layout.inputs), self.backend.constant
-        runs: list[tuple[Outcome, ForkSummary]] = []
-        begun = 0
-        while begun < examples:
-            some = self.pools.at_once(examples - begun)
-            part = arrays
-            if some < examples:
-                part = [*(self.backend.rows_at(each, first(begun), some) for each in arrays[:count]), *arrays[count:]]
-            runs.append(self._at_once(part, some))
-            begun += some
-        told = functools.reduce(operator.add, (told for _, told in runs))
-        return noted(one_after_another([outcome for outcome, _ in runs]), told)
-
-    def _at_once(self, arrays: Sequence[Array], examples: int) -> tuple[Outcome, ForkSummary]:
         with self.compiling():
             size = self.pools.of(examples)
             given = self.machine.extended(arrays, examples, size.pool.examples)
             found = self.legs.whole(size)(*given, self.backend.constant(examples))
         now, told = self._ended(size, found, given, examples)
-        return self._completed(now.returned.outcome(now.arrays, self._fewer(now, examples)), arrays, told)
+        return noted(*self._completed(now.returned.outcome(now.arrays, self._fewer(now, examples)), arrays, told))
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` examples on arrays like these; see `Machine.ready`."""
         if not lanes:
             return self.machine.ready(arrays, lanes)
-        if self.machine.max_lanes is not None:
-            return lambda given: Finished.of(self._run_arrays(given, lanes))
         known: dict[Size, Callable[..., Any]] = {}
         count = self.backend.constant(lanes)
 
@@ -233,7 +276,7 @@ class ForkedMachine:
                 growth *= growth
             state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
             with self.compiling():
-                now = self.legs.go_on(larger, state, self.legs.counters(now), given, NO_BUDGET)
+                now = self.legs.go_on(larger, state, self.legs.counters(now), given)
             forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
             report = replace(now.report, forked=forked, most=most, short=report.short + now.report.short)
         learned = self.pools.learned

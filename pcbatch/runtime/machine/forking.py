@@ -30,19 +30,16 @@ from pcbatch.optimize.machine.compaction import Compaction, Row
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU, Device
-from pcbatch.runtime.costs.estimate import dear_pieces
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices, dear_pieces
 from pcbatch.runtime.machine.admission import given_by
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.fork_join import ForkJoin
-from pcbatch.runtime.machine.fork_schedule import Routes
-from pcbatch.runtime.machine.forked_execution import ForkedExecution
+from pcbatch.runtime.machine.fork_join import ForkedExecution, ForkJoin
 from pcbatch.runtime.machine.loop import TRIPS, Counters
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.state import HELD
-from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
+from pcbatch.runtime.machine.values import Rows
+from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Routes, Worklists
 
 GIVEN_UP = "given up"
 """The key of which examples are given up: int32 `[examples]`, 0 or 1."""
@@ -56,7 +53,7 @@ class Report:
     """The report on a run at the end of a leg: the calls that it has `forked`, and its `most` lanes at a time.
 
     Lanes were `short` at the end of so many of its trips. `can_run`, `stuck` and `paused` are numbers of lanes: could
-    go on (none, unless there was a budget); wait at blocks, for free lanes if none can run; found no room on stacks.
+    go on (none, unless a tape was full); wait at blocks, for free lanes if none can run; found no room on stacks.
     """
 
     forked: int
@@ -145,18 +142,15 @@ class Forking:
         return {**state, "pc": nothing, "depth": nothing + 1, "parent": nothing - 1}
 
     def run(
-        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters, until: Array
+        self, state: State, inputs: State, shared: Mapping[str, Leaves], counters: Counters
     ) -> tuple[State, Counters, Array]:
-        """Go on until no lane can run or there have been `until` trips (an int64 scalar) in all.
-
-        Return the state and the counters then, and a vector of a `Report`.
-        """
+        """Go on until no lane can run; return the state and the counters then, and a vector of a `Report`."""
         backend, lists = self.backend, self.lists
         by_example = {key: inputs[key] for key in self.layout.by_example}
         sizes = backend.array([self.size(number) for number in self._numbers], "int64")
 
         def goes_on(carried: dict[str, Any]) -> Array:
-            return self.goes_on(carried["state"]) & (carried["counters"]["trips"] < until)
+            return self.goes_on(carried["state"])
 
         def turn(carried: dict[str, Any], go: Array | None = None) -> dict[str, Any]:
             state, lanes, chunks, calls = self.trip(carried["state"], by_example, shared, go)

@@ -16,6 +16,7 @@ from pcbatch.ir.machine import (
     Fork,
     ForkedCall,
     Jump,
+    LaneStatus,
     Piece,
     Program,
     Push,
@@ -24,8 +25,7 @@ from pcbatch.ir.machine import (
     Store,
 )
 from pcbatch.ir.records import field_names
-from pcbatch.ir.status import LaneStatus
-from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import TensorType, Type
 
 __all__ = [

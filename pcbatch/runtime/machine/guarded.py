@@ -15,7 +15,7 @@ from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 from pcbatch.runtime.schedules.block_graph import BlockGraph
 from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts
 

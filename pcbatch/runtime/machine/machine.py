@@ -27,16 +27,14 @@ from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.predication import PREDICATION, Predication
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets, spare_lanes
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET, Programs, Sizes, Versions
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Standing, Statistics
-from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool, spare_lanes
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.segments import Legs, SegmentResult, Snapshot
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
 
 

@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Array
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
+from pcbatch.once import once
+from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
+from pcbatch.runtime.machine.pool import BatchBuckets
+from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
+from pcbatch.runtime.machine.state import Limits
+from pcbatch.runtime.store.cache_session import Name
+
+
+@dataclass(frozen=True)
+class MachineToBe:
+    """A machine that is made by `make` when it is asked for, and what is known of it before that.
+
+    Its `program` may be without code, which a run of native code does not need.
+    """
+
+    program: Program
+    backend: Backend
+    limits: Limits
+    is_deterministic: bool
+    statistics: Statistics
+    name_of: Callable[..., Name]
+    """The name of a part of the program on disk."""
+    make: Callable[[], Machine]
+
+    @classmethod
+    def of(cls, machine: Machine) -> MachineToBe:
+        """The same of a machine that there is."""
+        context, programs = machine.context, machine.programs
+        known = (machine.program, machine.backend, context.limits, context.is_deterministic)
+        return cls(*known, machine.statistics, programs.name_of, lambda: machine)
 
 
 class NativeExecutable(ABC):
@@ -27,14 +56,27 @@ class NativeExecutable(ABC):
     form: str
     """The form in `f.stats()`."""
 
-    def __init__(self, machine: Machine):
-        self.machine, self.program, self.backend = machine, machine.program, machine.backend
+    def __init__(self, machine: Machine | MachineToBe):
+        self._known = MachineToBe.of(machine) if isinstance(machine, Machine) else machine
+        self.program, self.backend = machine.program, machine.backend
         self.statistics: Statistics = machine.statistics
+        if isinstance(machine, Machine):
+            vars(self)["machine"] = machine
+
+    @once
+    def machine(self) -> Machine:
+        """The machine that does the rest."""
+        return self._known.make()
 
     @property
     def notes(self) -> Sequence[tuple[Span | None, str]]:
         """The notes of the trace about the program."""
-        return self.machine.notes
+        return self.machine.notes if self.has_machine else ()
+
+    @property
+    def has_machine(self) -> bool:
+        """Return whether its machine is made."""
+        return "machine" in vars(self)
 
     @property
     @abstractmethod
@@ -57,13 +99,17 @@ class NativeExecutable(ABC):
         if lanes == 0:
             self.machine.compile(arguments, shared, lanes)
         else:
-            self._compile(self.machine.arrays_given(arguments, shared, lanes), lanes)
+            self._compile(self._arrays_given(arguments, shared, lanes), lanes)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`."""
         if not (isinstance(lanes, int) and lanes and self.backend.runs_now()):
             return self.machine.run(arguments, shared, lanes)
-        return self._run_arrays(self.machine.arrays_given(arguments, shared, lanes), lanes)
+        return self._run_arrays(self._arrays_given(arguments, shared, lanes), lanes)
+
+    def _arrays_given(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> list[Array]:
+        given = argument_arrays(self.program, self.backend, arguments, lanes)
+        return given + operand_arrays(self.program, self.backend, shared)
 
     def ready(self, arrays: Sequence[Array], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; see `Machine.ready`."""
@@ -97,7 +143,7 @@ class NativeExecutable(ABC):
     @contextmanager
     def _timed(self) -> Iterator[None]:
         """Count compilations inside, and explain failures."""
-        with self.machine.statistics.timed(), explaining(self.program, self.backend, jit=True):
+        with self.statistics.timed(), explaining(self.program, self.backend, jit=True):
             yield
 
     def _explained(self, run: Run) -> Run:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch import notice
 from pcbatch.errors import Span
+from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine import gc_pause
 from pcbatch.runtime.machine.state import Layout
@@ -98,6 +99,8 @@ class Outcome:
     """The seconds of building graphs, scheduling and executing, of a run that was batched on the fly."""
     standing: Callable[[int], Standing] | None = None
     """A function that runs so many steps again, where runs can be looked at: trips, or launches of frames."""
+    code: Callable[[], Program] | None = None
+    """A function that returns the program with its code, where the one that was run may be without."""
 
     @property
     def arrays(self) -> list[Array]:

@@ -8,15 +8,84 @@ as blocks run for lists of lanes: so a room (`rooms`) may be larger than the num
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakValueDictionary
 
+import numpy as np
+
+from pcbatch.runtime.backends.protocol import Backend, State
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets, bucket
-from pcbatch.runtime.machine.fork_feedback import ForkFeedback, ForkStatistics
-from pcbatch.runtime.machine.forking import Report
-from pcbatch.runtime.machine.limits import GROWTH
-from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.forking import GIVEN_UP, Forking, Report
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool, bucket
+from pcbatch.runtime.machine.state import GROWTH, Layout
+from pcbatch.runtime.machine.worklists import LENGTHS, LISTS
+
+# -- fork feedback -----------------------------------------------------------------------------------------------------
+# Feedback from runs whose calls are forked to all later runs of the program.
+#
+# Plain runs and taped ones, those by whatever is differentiated and those under other options: as far as they fork the
+# same calls, each begins with what the last one that was short of something could have used.
+
+FIRST_CAPACITY = 2
+"""Initial room on a lane's stacks, in live calls: lanes that fork have one or two."""
+
+
+@dataclass(frozen=True)
+class ForkStatistics:
+    """The beginning of a run: its lanes for each example, and room on their stacks for `capacity` live calls.
+
+    Tapes have room for so many `rows` of a block for each example, where taped runs have had more than was guessed.
+    """
+
+    spread: int
+    capacity: int = FIRST_CAPACITY
+    rows: float | None = None
+    is_known: bool = False
+    """True if some run has reported it."""
+
+
+class ForkFeedback:
+    """The lesson of now, always a whole one, whatever other threads learn."""
+
+    def __init__(self, spread: int):
+        self.now = ForkStatistics(spread)
+        self._lock = threading.Lock()
+
+    def learn(self, after: Callable[[ForkStatistics], ForkStatistics]) -> bool:
+        """Set the beginning of the next run to `after` of the present one; return whether it changed."""
+        with self._lock:
+            before, self.now = self.now, after(self.now)
+            return self.now != before
+
+
+@dataclass(eq=False)
+class FeedbackHistory:
+    """The feedback of one program under all options: separate by forked calls."""
+
+    _known: dict[Any, ForkFeedback] = field(default_factory=dict)
+
+    def of(self, blocks: tuple[int, ...]) -> ForkFeedback:
+        """Return the feedback of runs that fork groups of calls at these blocks."""
+        return self._known.setdefault(blocks, ForkFeedback(CPU.spread))
+
+
+class FeedbackCache:
+    """The feedback of one function's programs, as long as one of these programs exists."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[Any, FeedbackHistory] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def of(self, key: Any) -> FeedbackHistory:
+        """Return the feedback of the program with this key."""
+        with self._lock:
+            return self._known.setdefault(key, FeedbackHistory())
+
+
+# -- pool sizing -------------------------------------------------------------------------------------------------------
 
 MOST_GROWTH = 8
 """Maximal factor by which a run's number of lanes grows when it grows first; and from run to run."""
@@ -34,8 +103,7 @@ class Pools:
     """The sizes of the runs of one program.
 
     What is `learned` says how many lanes there are for each example at first, or more, of `least` bytes in all; `limit`
-    how many bytes they may take. A lane for each example there is in any case. With `most` there are never more lanes,
-    however many examples: not all of these are run at once then.
+    how many bytes they may take. A lane for each example there is in any case.
     """
 
     def __init__(
@@ -45,12 +113,11 @@ class Pools:
         learned: ForkFeedback,
         *,
         limit: int,
-        most: int | None,
         least: int = 0,
     ):
         self.layout, self.largest_capacity, self.learned = layout, largest_capacity, learned
-        self.limit, self.most, self.least = limit, most, least
-        self.rooms = BatchBuckets(lambda: min(CPU.idle_least, self.at_once(CPU.idle_least)))
+        self.limit, self.least = limit, least
+        self.rooms = BatchBuckets(lambda: CPU.idle_least)
         self._bytes: dict[int, int] = {}
 
     @property
@@ -62,10 +129,6 @@ class Pools:
     def capacity(self) -> int:
         """The initial capacity of a run's stacks, in live calls."""
         return min(self.learned.now.capacity, self.largest_capacity)
-
-    def at_once(self, examples: int) -> int:
-        """Return the number of examples, out of so many, that run at once."""
-        return examples if self.most is None else min(examples, max(1, self.most // self.spread))
 
     def of(self, examples: int) -> Size:
         """The size in which a run of so many examples begins."""
@@ -85,7 +148,6 @@ class Pools:
         fewest = min(self.least // self.bytes(capacity), CPU.least_lanes)
         fewest = 2 ** (fewest.bit_length() - 1) if fewest else 0
         lanes = min(max(room * now.spread, fewest), self._lanes(capacity))
-        room = room if self.most is None else min(room, self.most)
         return Size(Pool(max(room, lanes), room), capacity)
 
     def larger(self, size: Size, growth: int, *, lanes: bool, stacks: bool) -> Size:
@@ -102,22 +164,18 @@ class Pools:
         """Return the lesson of a run, which began with one size and ended with another: the size that it needed.
 
         One that was short of lanes would have needed one for each call at most; where that is hardly more than it had,
-        the next one has as many. Where there are to be few lanes many runs are short; fewer examples are run at once if
-        some could not end.
+        the next one has as many.
         """
         pool, spread, room = first.pool, now.spread, first.pool.examples
         wanted = -(-(examples + report.forked) // examples)
         enough = CPU.enough_lanes if last.pool.lanes == pool.lanes else 1.0
-        if self.most is not None:
-            spread = min(2 * spread if report.stuck else spread, self.most)
-        elif report.short and wanted * room > enough * pool.lanes >= enough * room * spread:
+        if report.short and wanted * room > enough * pool.lanes >= enough * room * spread:
             spread = min(bucket(wanted), max(spread * MOST_GROWTH, last.pool.lanes // room))
         return replace(now, spread=spread, capacity=max(now.capacity, last.capacity), is_known=True)
 
     def _lanes(self, capacity: int) -> int:
         """Return the maximal number of lanes."""
-        lanes = self.limit // self.bytes(capacity)
-        return lanes if self.most is None else min(lanes, self.most)
+        return self.limit // self.bytes(capacity)
 
     def bytes(self, capacity: int) -> int:
         """The bytes of a lane whose stacks have room for so many live calls."""
@@ -134,3 +192,56 @@ def _element(dtype: str) -> int:
     """The bytes of an element."""
     bits = "".join(filter(str.isdigit, dtype))
     return int(bits) // 8 if bits else 1
+
+
+# -- pool growth -------------------------------------------------------------------------------------------------------
+# A run that forks, between two legs: on more lanes, on longer stacks.
+#
+# Nothing is computed again for that. Lanes that have found no free ones wait on the lists of their blocks, and go on
+# there. Those that lack room on their stacks have a list of their own, and go back to their blocks.
+
+
+def wanting(state: State, trips: Forking) -> tuple[bool, bool]:
+    """Return whether examples that are not given up need more lanes, and whether they need longer stacks.
+
+    No lane can run.
+    """
+    lists = trips.lists
+    every, lengths = np.asarray(state[LISTS]).reshape(lists.count, lists.lanes), np.asarray(state[LENGTHS])
+    example, given_up = np.asarray(state["example"]), np.asarray(state[GIVEN_UP])
+
+    def some(number: int) -> bool:
+        return bool((given_up[example[every[number, : lengths[number]]]] == 0).any())
+
+    return any(map(some, range(len(trips.blocks)))), some(lists.paused)
+
+
+def grown(state: State, before: Forking, after: Forking, capacity: int) -> State:
+    """`state` on the lanes of `after`, as many as before or more, whose stacks have room for `capacity` live calls."""
+    backend, layout, lanes = before.backend, before.layout, before.lists.lanes
+    new = {key: state[key] for key in layout.arrays}
+    if layout.capacity(backend, state) < capacity:
+        new = layout.grown(backend, new, capacity)
+    if after.lists.lanes > lanes:
+        fresh, first = after.new_lanes(after.lists.lanes, capacity), backend.constant(0)
+        new = {key: backend.with_rows(fresh[key], first, new[key]) for key in new}
+    return {**new, **_lists(state, before, after, backend), GIVEN_UP: state[GIVEN_UP]}
+
+
+def _lists(state: State, before: Forking, after: Forking, backend: Backend) -> State:
+    """The lists of more lanes, nobody paused any more."""
+    old, new, pc = before.lists, after.lists, np.asarray(state["pc"])
+    lists = np.zeros((new.count, new.lanes), np.int32)
+    lists[:, : old.lanes] = np.asarray(state[LISTS]).reshape(old.count, old.lanes)
+    lengths = np.array(state[LENGTHS])
+
+    def put(number: int, lanes: np.ndarray) -> None:
+        lists[number, lengths[number] : lengths[number] + lanes.size] = lanes
+        lengths[number] += lanes.size
+
+    put(new.free, np.arange(new.lanes - 1, old.lanes - 1, -1, dtype=np.int32))
+    paused = lists[new.paused, : lengths[new.paused]].copy()
+    lengths[new.paused] = 0
+    for lane in paused:
+        put(int(pc[lane]), lane[None])
+    return {LISTS: backend.array(lists.reshape(-1), "int32"), LENGTHS: backend.array(lengths, "int32")}

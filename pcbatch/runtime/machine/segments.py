@@ -18,21 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.backends.protocol import Array, Spec, State
+from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import MakeRunner
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
 from pcbatch.runtime.machine.outcome import Counting, Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
+from pcbatch.runtime.machine.state import GROWTH
 
 QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
-"""The arrays of a queue (`ends.first_queue`), in the order in which they are passed on."""
+"""The arrays of a queue (`admission.first_queue`), in the order in which they are passed on."""
 
 _Round = dict[str, Any]
 """The state of a round. It is the `run`, a dictionary of what changes, and two bools, whether it `can_run`, and whether
@@ -283,24 +283,6 @@ class Legs:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def blanked(self, results: Sequence[Array], status: Array) -> list[Array]:
-        """The leaves `results`, those of failed lanes NaN or 0.
-
-        Not a part of the compiled program, which would have a kernel more for each leaf: most runs have no such lane.
-        """
-        if self.backend.is_concrete(status) and not np.asarray(status).any():
-            return list(results)
-        failed = self.backend.array(status, "int32") != LaneStatus.OK
-        types = [type_ for name in self.program.results for type_ in self.layout.leaves(name)]
-        lanes = self.backend.lanes_of(status)
-        blanks = [self.backend.cast(self._blank(lanes, type_), type_.returned) for type_ in types]
-        return [self.backend.where(failed, blank, leaf) for blank, leaf in zip(blanks, results, strict=True)]
-
-    def _blank(self, lanes: Any, type_: TensorType) -> Array:
-        """Return the outputs of a failed lane: NaN, or zeros."""
-        zeros = self.backend.zeros(lanes, type_)
-        return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros
-
     def outcome(
         self,
         counters: Mapping[str, Array],
@@ -321,7 +303,7 @@ class Legs:
             counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))
             counting = partial(_same, counts)
         return Outcome(
-            values=tuple(self.blanked([outputs[key] for key in keys], outputs["status"])),
+            values=tuple(blanked(self.program, self.backend, [outputs[key] for key in keys], outputs["status"])),
             status=outputs["status"],
             site=outputs["site"],
             place=outputs["place"],
@@ -334,3 +316,23 @@ class Legs:
             trace=counters.get("trace"),
             notes=tuple(self.notes),
         )
+
+
+def blanked(program: Program, backend: Backend, results: Sequence[Array], status: Array) -> list[Array]:
+    """The leaves `results` of a program, those of failed lanes NaN or 0.
+
+    Not a part of the compiled program, which would have a kernel more for each leaf: most runs have no such lane.
+    """
+    if backend.is_concrete(status) and not np.asarray(status).any():
+        return list(results)
+    failed = backend.array(status, "int32") != LaneStatus.OK
+    types = [type_ for name in program.results for type_ in leaves(program.types[name])]
+    lanes = backend.lanes_of(status)
+    blanks = [backend.cast(_blank(backend, lanes, type_), type_.returned) for type_ in types]
+    return [backend.where(failed, blank, leaf) for blank, leaf in zip(blanks, results, strict=True)]
+
+
+def _blank(backend: Backend, lanes: Any, type_: TensorType) -> Array:
+    """Return the outputs of a failed lane: NaN, or zeros."""
+    zeros = backend.zeros(lanes, type_)
+    return zeros + float("nan") if type_.dtype.startswith(("float", "bfloat", "complex")) else zeros

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.debugging import DTYPES, FIRST, LAST, WORDS, number_of
-from pcbatch.ir.machine import FaultSite, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import FaultSite, LaneStatus, Program
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import listing
+from pcbatch.runtime.report import formatting
 
 
 def sites(program: Program) -> dict[int, FaultSite]:
@@ -48,7 +47,7 @@ def _lines(record: np.ndarray, known: dict[int, FaultSite]) -> Iterator[str]:
 
 def _line(entry: np.ndarray, known: dict[int, FaultSite]) -> str:
     site = known[int(entry[0])]
-    where = "" if site.span is None else f", {listing.file_name(site.span.file)}:{site.span.line}"
+    where = "" if site.span is None else f", {formatting.file_name(site.span.file)}:{site.span.line}"
     return f"{where}: {filled(site.message.format(''), list(_values(entry)))}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pcbatch.runtime.report import display, listing
+from pcbatch.runtime.report import formatting
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The names of columns, and rows."""
@@ -59,7 +59,7 @@ class Expensive:
     @property
     def text(self) -> str:
         """Its source line, shortened."""
-        text = listing.line_text(self.file, self.line).strip()
+        text = formatting.line_text(self.file, self.line).strip()
         return text if len(text) <= TEXT else f"{text[: TEXT - 2]}.."
 
 
@@ -83,11 +83,11 @@ class Explanation:
     not_native: str = ""
 
     def __str__(self) -> str:
-        said = [self._title, "", *listing.table(*self._overall())]
+        said = [self._title, "", *formatting.columns(*self._overall())]
         if self.not_native:
             said += ["", self.not_native]
         for block in self.blocks:
-            said += ["", self._heading(block), *listing.table(*self._of_block(block))]
+            said += ["", self._heading(block), *formatting.columns(*self._of_block(block))]
         if self.blocks:
             said += ["", LEGEND]
         if self.calls:
@@ -97,11 +97,11 @@ class Explanation:
     def _repr_html_(self) -> str:
         """The same as tables, in notebooks."""
         legend = LEGEND.replace("\n", " ").split("; ")
-        tables = [display.figures(self._title, *self._overall(), [self.not_native] if self.not_native else [])]
+        tables = [formatting.figures(self._title, *self._overall(), [self.not_native] if self.not_native else [])]
         for block in self.blocks:
             last = block is self.blocks[-1]
-            tables.append(display.figures(self._heading(block), *self._of_block(block), legend if last else []))
-        return "".join([*tables, display.points([*self.calls, *self.advice])])
+            tables.append(formatting.figures(self._heading(block), *self._of_block(block), legend if last else []))
+        return "".join([*tables, formatting.points([*self.calls, *self.advice])])
 
     @property
     def _title(self) -> str:
@@ -112,7 +112,7 @@ class Explanation:
         return header, [(f"{way.seconds:.3g}", f"{way.utilization:.0%}", way.name) for way in self.ways]
 
     def _heading(self, block: Expensive) -> str:
-        return f"{block.label} of {block.function}, {listing.file_name(block.file)}:{block.line}: {block.text}"
+        return f"{block.label} of {block.function}, {formatting.file_name(block.file)}:{block.line}: {block.text}"
 
     def _of_block(self, block: Expensive) -> Table:
         header = ("launches", "rows", "of use", "seconds", "")

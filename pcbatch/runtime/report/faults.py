@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.ir.status import LaneStatus
-from pcbatch.runtime.report import display, listing
+from pcbatch.ir.machine import LaneStatus
+from pcbatch.runtime.report import formatting
 
 SHOWN_LANES = 5
 """The number of faults that a message draws, and of lanes that it names with each."""
@@ -34,7 +34,7 @@ class LaneFault:
     @property
     def place(self) -> str:
         """The file and the line, `model.py:12`; "" if there is none."""
-        return "" if self.span is None else f"{listing.file_name(self.span.file)}:{self.span.line}"
+        return "" if self.span is None else f"{formatting.file_name(self.span.file)}:{self.span.line}"
 
     def __str__(self) -> str:
         return self.render()
@@ -60,7 +60,7 @@ class Faults(tuple[LaneFault, ...]):
 
     def _repr_html_(self) -> str:
         rows = [
-            display.row(
+            formatting.row(
                 [str(fault.lane), fault.status.name],
                 "\n".join(filter(None, [fault.message, fault.place and f"{fault.place}: {_source(fault)}"])),
             )
@@ -68,7 +68,7 @@ class Faults(tuple[LaneFault, ...]):
         ]
         rest = len(self) - len(rows)
         title = f"{lanes_of(len(self))} failed" if self else "no lane failed"
-        return display.table(
+        return formatting.table(
             title, ("lane", "status", "") if rows else (), rows, [f"and {lanes_of(rest)} more"] if rest else []
         )
 

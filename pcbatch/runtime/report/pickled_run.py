@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from pcbatch.ir.machine import Block, Jump, Program
 from pcbatch.ir.types import records
 from pcbatch.runtime.backends.protocol import Backend
@@ -106,7 +106,7 @@ def program_of(program: Program) -> Program:
             Jump(0),
             cost=0.0,
             function=block.function,
-            span=block.span or next(iter(source_locations.spans(program, block)), None),
+            span=block.span or next(iter(machine.spans(program, block)), None),
         )
         for block in program.blocks
     )

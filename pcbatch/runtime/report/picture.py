@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span, needed
-from pcbatch.ir import values
-from pcbatch.ir.analysis import source_locations
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir import machine, values
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.runtime.machine.outcome import Standing
 from pcbatch.runtime.machine.state import Layout
-from pcbatch.runtime.report import listing
-from pcbatch.runtime.report.trace import Trace
-from pcbatch.runtime.report.utilization import Utilization
-from pcbatch.runtime.report.value_formatting import written
+from pcbatch.runtime.report import formatting
+from pcbatch.runtime.report.formatting import written
+from pcbatch.runtime.report.trace import Trace, Utilization
 
 BLOCKS = 30
 """The number of blocks that are drawn: those that ran for most lanes."""
@@ -101,10 +98,10 @@ def _over_time(trace: Trace, shown: Sequence[str]) -> tuple[np.ndarray, np.ndarr
 def _label(program: Program, label: str) -> str:
     """A block's label with the source line that it begins at."""
     block = next(block for block in program.blocks if block.label == label)
-    span: Span | None = block.span or next(iter(source_locations.spans(program, block)), None)
+    span: Span | None = block.span or next(iter(machine.spans(program, block)), None)
     if span is None:
         return label
-    text = listing.line_text(span.file, span.line).strip().replace("$", r"\$")
+    text = formatting.line_text(span.file, span.line).strip().replace("$", r"\$")
     return f"{text if len(text) <= TEXT else text[: TEXT - 2] + '..'}  {span.line}  {label}"
 
 

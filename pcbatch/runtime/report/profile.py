@@ -14,12 +14,12 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.ir.analysis import source_locations
+from pcbatch.ir import machine
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.costs.estimate import line_costs
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import display, listing
-from pcbatch.runtime.report.utilization import ratio
+from pcbatch.runtime.report import formatting
+from pcbatch.runtime.report.trace import ratio
 
 Place = tuple[str, int]
 """A file and a line."""
@@ -94,7 +94,7 @@ class Line:
     @property
     def text(self) -> str:
         """The source line."""
-        return listing.line_text(self.file, self.number)
+        return formatting.line_text(self.file, self.number)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class FunctionProfile:
     @property
     def heading(self) -> str:
         """Its name, and where it stands."""
-        return f"{self.name}, {listing.file_name(self.file)}" if self.file else self.name
+        return f"{self.name}, {formatting.file_name(self.file)}" if self.file else self.name
 
     def source(self) -> Iterator[tuple[int | None, str, Counts | None]]:
         """All its lines: numbers, texts, and the counts of those that have code.
@@ -118,7 +118,7 @@ class FunctionProfile:
         """
         counts: defaultdict[Definition, dict[int, Counts]] = defaultdict(dict)
         for line in self.lines:
-            counts[(line.file, *listing.definition(line.file, line.number))][line.number] = line.counts
+            counts[(line.file, *formatting.definition(line.file, line.number))][line.number] = line.counts
         if not counts:
             return
         name = self.name.rpartition(".")[2]
@@ -130,11 +130,11 @@ class FunctionProfile:
         for each, found in whole.items():
             file, of, extent = each
             if each != own:
-                yield None, f"in {of}, {listing.file_name(file)}" if of else f"in {listing.file_name(file)}", None
+                yield None, f"in {of}, {formatting.file_name(file)}" if of else f"in {formatting.file_name(file)}", None
                 if _is_inside(own, each):
                     extent = range(min(found), max(found) + 1)
             for number in extent:
-                yield number, listing.line_text(file, number), found.get(number)
+                yield number, formatting.line_text(file, number), found.get(number)
 
 
 def _is_inside(inner: Definition, outer: Definition) -> bool:
@@ -167,7 +167,7 @@ class Profile:
             tuple(
                 FunctionProfile(
                     name,
-                    source_locations.file_of(program, name),
+                    machine.file_of(program, name),
                     counts,
                     tuple(Line(*place, share) for place, share in sorted(lines[name].items())),
                 )
@@ -200,11 +200,11 @@ class Profile:
         rows: list[tuple[str, ...]] = []
         margin = max((len(str(line.number)) for line in self.lines), default=1)
         for function in self.functions:
-            heading = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
+            heading = f"{function.name}, {formatting.file_name(function.file)}" if function.file else function.name
             rows += [("",) * len(self.header), (*function.counts.cells(self.total), heading)]
             rows += self._source(function, margin)
         notes = ["", *self.notes] if self.notes else []
-        return "\n".join([self.title, "", *listing.table(self.header, rows), "", self.legend, *notes])
+        return "\n".join([self.title, "", *formatting.columns(self.header, rows), "", self.legend, *notes])
 
     def _source(self, function: FunctionProfile, margin: int) -> list[tuple[str, ...]]:
         """The lines of a function, with figures where it has code."""
@@ -218,13 +218,15 @@ class Profile:
         """The same as a table, in notebooks."""
         total, body = self.total, []
         for function in self.functions:
-            head = f"{function.name}, {listing.file_name(function.file)}" if function.file else function.name
-            body.append(display.row(function.counts.cells(total), head, strong=True))
+            head = f"{function.name}, {formatting.file_name(function.file)}" if function.file else function.name
+            body.append(formatting.row(function.counts.cells(total), head, strong=True))
             for number, text, counts in function.source():
                 cells = counts.cells(total) if counts is not None else ("",) * (len(self.header) - 1)
                 share = ratio(counts.cost, total.cost) if counts is not None else 0.0
-                body.append(display.row(cells, text if number is None else f"{number}  {text}", share=share))
-        return display.table(self.title, self.header, body, [*self.legend.replace("\n", " ").split("; "), *self.notes])
+                body.append(formatting.row(cells, text if number is None else f"{number}  {text}", share=share))
+        return formatting.table(
+            self.title, self.header, body, [*self.legend.replace("\n", " ").split("; "), *self.notes]
+        )
 
     def __repr__(self) -> str:
         return f"<pcbatch.Profile of {self.title}>"
@@ -232,13 +234,13 @@ class Profile:
 
 def noted(span: Span | None, text: str) -> str:
     """A note with its place."""
-    return text if span is None else f"{listing.file_name(span.file)}:{span.line}: {text}"
+    return text if span is None else f"{formatting.file_name(span.file)}:{span.line}: {text}"
 
 
 def _counted(program: Program, outcome: Outcome) -> Iterator[tuple[str, Counts, dict[Place, Counts]]]:
     """Each block's function, its counts, and those of each line of which it has a part."""
     counted = [np.asarray(each).tolist() for each in (outcome.executions, outcome.active, outcome.rows)]
-    costs = line_costs(program, outcome.backend)
+    costs = line_costs(program if outcome.code is None else outcome.code(), outcome.backend)
     tapes = [outcome.tape.get(number, {}) for number, _ in enumerate(program.blocks)]
     for block, runs, active, rows, by_span, kept in zip(program.blocks, *counted, costs, tapes, strict=True):
         counts = Counts(runs, active, rows, sum(by_span.values()) * rows, sum(kept.values()) * active)

@@ -13,19 +13,17 @@ import numpy as np
 
 from pcbatch.errors import Diagnostic, PcbatchError, UsageError
 from pcbatch.ir import values
-from pcbatch.ir.machine import FaultSite, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import FaultSite, LaneStatus, Program
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import display, pickled_run
+from pcbatch.runtime.report import formatting, pickled_run
 from pcbatch.runtime.report.faults import SHOWN_LANES, Faults, LaneFault, Statuses, alike, drawn, lanes_of
+from pcbatch.runtime.report.formatting import listed, written
 from pcbatch.runtime.report.picture import picture, stacks_picture
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.results import delivered, packed
-from pcbatch.runtime.report.trace import Trace, not_recorded
-from pcbatch.runtime.report.utilization import Utilization
-from pcbatch.runtime.report.value_formatting import listed, written
+from pcbatch.runtime.report.trace import Trace, Utilization, not_recorded
 
 SHOWN_RESULTS = 20
 """The number of lanes whose results a report lists."""
@@ -321,9 +319,9 @@ class Run:
         for lane in range(min(count, SHOWN_RESULTS)):
             fault = failed.get(lane)
             text = _shortened(written(self.result(lane))) if fault is None else f"{fault.message}  {fault.place}"
-            rows.append(display.row([str(lane), self.status[lane].name], text.rstrip()))
+            rows.append(formatting.row([str(lane), self.status[lane].name], text.rstrip()))
         more = [f"and {lanes_of(count - len(rows))} more"] if count > len(rows) else []
-        return display.table(f"{self.program.name}: {self._counts()}", ("lane", "status", "value"), rows, more)
+        return formatting.table(f"{self.program.name}: {self._counts()}", ("lane", "status", "value"), rows, more)
 
 
 class LaneError(PcbatchError, RuntimeError):

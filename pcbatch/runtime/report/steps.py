@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.analysis import source_locations
-from pcbatch.ir.machine import Block, Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir import machine
+from pcbatch.ir.machine import Block, LaneStatus, Program
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import listing
+from pcbatch.runtime.report import formatting
+from pcbatch.runtime.report.formatting import written
 from pcbatch.runtime.report.run import Run
-from pcbatch.runtime.report.value_formatting import written
 from pcbatch.runtime.strategies.lane import Visit
 
 COUNTER = "(program counter)"
@@ -62,14 +61,14 @@ def _heading(program: Program, visit: Visit) -> Iterator[str]:
     if block is None:
         yield "start"
         return
-    spans = source_locations.spans(program, block)
+    spans = machine.spans(program, block)
     files = dict.fromkeys(span.file for span in spans)
-    where = ", ".join([block.label, *([block.function] if block.function else []), *map(listing.file_name, files)])
+    where = ", ".join([block.label, *([block.function] if block.function else []), *map(formatting.file_name, files)])
     yield f"{visit.count:,}  {where}"
     lines = sorted({(span.file, span.line) for span in spans})
     margin = max((len(str(line)) for _, line in lines), default=1)
     for file, line in lines:
-        yield f"     {line:>{margin}}  {listing.line_text(file, line).strip()}"
+        yield f"     {line:>{margin}}  {formatting.line_text(file, line).strip()}"
     if visit.status != LaneStatus.OK:
         yield f"     the lane fails here: {visit.status.name}"
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.interrupts import Interrupts
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.notice import silent
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome

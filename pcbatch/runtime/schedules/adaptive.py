@@ -10,7 +10,7 @@ from functools import partial
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices
 from pcbatch.runtime.schedules.schedule_step import Memory, Trip
 
 EXPENSIVE = 2.0

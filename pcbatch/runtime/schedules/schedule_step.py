@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from pcbatch.runtime.backends.protocol import Array, Backend, State
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices
 from pcbatch.runtime.schedules.block_graph import BlockGraph
 
 Again = Callable[[Array], Array]

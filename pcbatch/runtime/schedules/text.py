@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices
 from pcbatch.runtime.schedules.block_graph import BlockGraph
 from pcbatch.runtime.schedules.schedule_step import Again, BlockCounts, Schedule, Trip
 

@@ -2,6 +2,7 @@
 
     FOLDER/ENVIRONMENT/KEY/program        the traced program, see the backend
     FOLDER/ENVIRONMENT/KEY/HASH.compiled  a file of its compiler's, with its name
+    FOLDER/ENVIRONMENT/KEY/outline        what a call needs of a program that was read, see `llvm.machine_code`
     FOLDER/running-HOST-PID-xxxx/         where a process's compiler reads and writes, see `executables`
 
 Every file is a record with a checksum and the key, so what is damaged, or lies in another's place, is no entry. Nor is
@@ -15,15 +16,78 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pcbatch.errors import UsageError
-from pcbatch.runtime.store import record_format
 
-PROGRAM = "program"
+# -- record format -----------------------------------------------------------------------------------------------------
+# A record: some byte strings in one file, with a checksum over all of them.
+#
+# A file is written beside its place under another name and then given its own, so nobody reads half of one. What was
+# damaged later has another checksum, and reads as if it were not there.
+
+MAGIC = b"pcbatch record 1\n"
+_DIGEST = hashlib.sha256().digest_size
+_LENGTH = 8
+
+
+def packed(parts: Sequence[bytes]) -> bytes:
+    """The bytes of a file with `parts`."""
+    body = b"".join(len(part).to_bytes(_LENGTH, "little") + part for part in parts)
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def unpacked(raw: bytes) -> list[bytes] | None:
+    """Return the parts in the bytes of a file; None where it is no record, or is damaged."""
+    start = len(MAGIC) + _DIGEST
+    body = raw[start:]
+    if not raw.startswith(MAGIC) or hashlib.sha256(body).digest() != raw[len(MAGIC) : start]:
+        return None
+    parts, place = [], 0
+    while place < len(body):
+        end = place + _LENGTH + int.from_bytes(body[place : place + _LENGTH], "little")
+        parts.append(body[place + _LENGTH : end])
+        place = end
+    return parts
+
+
+def read(path: str) -> list[bytes] | None:
+    """The parts of the record in a file; None where there is none, or a damaged one, or one that others could write."""
+    try:
+        with open(
+            os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb"
+        ) as file:
+            found = os.fstat(file.fileno())
+            return unpacked(file.read()) if stat.S_ISREG(found.st_mode) and belongs_to_user(found) else None
+    except OSError:
+        return None
+
+
+def belongs_to_user(found: os.stat_result) -> bool:
+    """Return whether a file or a folder belongs to the user, and nobody else may write to it."""
+    return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def write(path: str, parts: Sequence[bytes]) -> None:
+    """Write a record in place of the old one; OSError where that cannot be done."""
+    beside = f"{path}.{os.getpid()}.{secrets.token_hex(4)}.part"
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(packed(parts))
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(beside)
+        raise
+
+
+# -- folder ------------------------------------------------------------------------------------------------------------
+
+PROGRAM, OUTLINE = "program", "outline"
 COMPILED = ".compiled"
 RUNNING = "running-"
 """The beginning of the names of the folders of processes."""
@@ -45,7 +109,7 @@ def prepared(folder: str | os.PathLike[str]) -> str:
             raise PermissionError(13, "Permission denied")
     except OSError as error:
         raise UsageError("PCB575", f"{path!r} cannot be a cache: {error.strerror or error}") from None
-    if not record_format.is_ours(found):
+    if not belongs_to_user(found):
         raise UsageError(
             "PCB575",
             f"{path!r} cannot be a cache: others may write to it, and what is in a cache is run\n"
@@ -60,7 +124,7 @@ def is_ours(path: str) -> bool:
         found = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and record_format.is_ours(found)
+    return stat.S_ISDIR(found.st_mode) and belongs_to_user(found)
 
 
 @dataclass(frozen=True)
@@ -117,7 +181,15 @@ class Entry:
 
     def program(self) -> list[bytes] | None:
         """The parts of the traced program, used now; None where there is none."""
-        found = self._read(PROGRAM)
+        return self._used(PROGRAM)
+
+    def outline(self) -> bytes | None:
+        """The outline of a program that was read, used now; None where there is none."""
+        found = self._used(OUTLINE)
+        return found[0] if found is not None and len(found) == 1 else None
+
+    def _used(self, name: str) -> list[bytes] | None:
+        found = self._read(name)
         if found is not None:
             with contextlib.suppress(OSError):
                 os.utime(self.path)
@@ -140,6 +212,10 @@ class Entry:
         """Keep the parts of a traced program; OSError where that cannot be."""
         self._write(PROGRAM, parts)
 
+    def put_outline(self, content: bytes) -> None:
+        """Keep an outline; OSError where that cannot be."""
+        self._write(OUTLINE, [content])
+
     def put_compiled(self, name: str, content: bytes) -> None:
         """Keep one of its compiler's files; OSError where that cannot be."""
         self._write(_place(name), [name.encode(), content])
@@ -154,7 +230,7 @@ class Entry:
         return all(is_ours(path) for path in (os.path.dirname(self.path), self.path))
 
     def _read(self, name: str) -> list[bytes] | None:
-        found = record_format.read(os.path.join(self.path, name)) if self._is_ours else None
+        found = read(os.path.join(self.path, name)) if self._is_ours else None
         return found[1:] if found and found[0] == self.key.encode() else None
 
     def _write(self, name: str, parts: Sequence[bytes]) -> None:
@@ -170,7 +246,7 @@ class Entry:
                 os.mkdir(path, 0o700)
         if not self._is_ours:
             raise PermissionError(errno.EACCES, "a folder in it is another user's, or others may write to it")
-        record_format.write(os.path.join(self.path, name), [self.key.encode(), *parts])
+        write(os.path.join(self.path, name), [self.key.encode(), *parts])
 
 
 def _place(name: str) -> str:

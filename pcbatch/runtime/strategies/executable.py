@@ -10,10 +10,11 @@ from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.forked import IN_SLICES, ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
+from pcbatch.runtime.machine.native_executable import NativeExecutable
 from pcbatch.runtime.machine.outcome import Outcome, Run, Statistics
+from pcbatch.runtime.machine.pool import BatchBuckets
 from pcbatch.runtime.strategies.straight_line import StraightLine
 
 
@@ -94,5 +95,7 @@ def rooms_of(executable: Executable) -> BatchBuckets | None:
 
 def made_rooms(executable: Executable) -> tuple[int, ...]:
     """The rooms that it has."""
+    if isinstance(executable, NativeExecutable) and not executable.has_machine:
+        return ()
     rooms = rooms_of(executable)
     return () if rooms is None else rooms.made

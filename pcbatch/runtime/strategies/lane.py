@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import values
-from pcbatch.ir.machine import Block, Branch, Fault, Jump, Piece, Program, PushJump, Return, Store
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import Block, Branch, Fault, Jump, LaneStatus, Piece, Program, PushJump, Return, Store
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Outcome
+from pcbatch.runtime.machine.state import Limits
 
 
 class FaultError(Exception):

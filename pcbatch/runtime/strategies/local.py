@@ -30,11 +30,11 @@ from pcbatch.runtime.machine import admission, gc_pause, state
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.outcome import Outcome, Standing
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.state import GROWTH
+from pcbatch.runtime.machine.values import Rows
 from pcbatch.runtime.strategies.on_host import OnHost
 
 Launch = Callable[..., Sequence[Array]]

@@ -20,7 +20,7 @@ import numpy as np
 
 from pcbatch.ir.machine import Block, Branch, Program
 from pcbatch.optimize.machine.nodes import Nodes, Use
-from pcbatch.runtime.machine.limits import Limits
+from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.strategies.lane import Walker
 
 AHEAD = 10_000

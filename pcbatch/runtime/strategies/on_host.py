@@ -11,11 +11,10 @@ from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.segments import Legs
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
 
 
 class OnHost:

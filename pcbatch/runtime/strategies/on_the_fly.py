@@ -26,18 +26,16 @@ from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import TensorType, leaves, with_leaves
 from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.costs.estimate import block_costs
-from pcbatch.runtime.costs.prices import Prices
+from pcbatch.runtime.costs.estimate import Prices, block_costs
 from pcbatch.runtime.machine import gc_pause
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rows import Rows
 from pcbatch.runtime.machine.segments import Legs
-from pcbatch.runtime.machine.state import Layout
+from pcbatch.runtime.machine.state import Layout, Limits
+from pcbatch.runtime.machine.values import Rows
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.node_graphs import GraphLane, Leaves, Node, Value, by_agenda, by_depth
 from pcbatch.runtime.strategies.on_host import OnHost

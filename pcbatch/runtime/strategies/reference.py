@@ -13,13 +13,12 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir import values
-from pcbatch.ir.machine import Program
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import TensorType, Type, leaves
 from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.machine.limits import Limits
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
+from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.strategies.lane import Lane, Walk
 from pcbatch.runtime.strategies.on_host import require_host
 

@@ -13,18 +13,16 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.ir.machine import Program, Return
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus, Program, Return
 from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import admission
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
-from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool
+from pcbatch.runtime.machine.values import Rows
 
 ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
 """The end of every lane in a block that cannot fail, as in `Layout.outputs`. No step is made without a jump."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import records, values
-from pcbatch.ir.dtypes import is_inexact
+from pcbatch.ir.joins import is_inexact
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 

@@ -12,8 +12,8 @@ from benchmarks.nuts.end_to_end.contestants.worker import Counts, Job, Run, serv
 from pcbatch import nuts
 
 
-def prepare(job: Job, data: dict[str, np.ndarray]) -> Run:
-    """The sampler as a user calls it."""
+def prepare(job: Job, data: dict[str, np.ndarray], **more: Any) -> Run:
+    """The sampler as a user calls it, with `more` options."""
     model = job.model
     bijectors = dict.fromkeys(model.positive, nuts.positive) | dict.fromkeys(model.unit, nuts.interval(0, 1))
 
@@ -29,6 +29,7 @@ def prepare(job: Job, data: dict[str, np.ndarray]) -> Run:
             seed=seed,
             progress=False,
             **options,
+            **more,
         )
         drawn = [samples[name] for name in model.sizes]
         gradients = int(samples.sample_stats["n_steps"].sum())

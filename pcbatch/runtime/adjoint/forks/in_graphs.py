@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.vjp import TapedRun

@@ -10,10 +10,10 @@ from pcbatch.runtime.adjoint.tape import BlockTape, child_field
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
-from pcbatch.runtime.machine.forked_execution import ForkedExecution
+from pcbatch.runtime.machine.fork_join import ForkedExecution
 from pcbatch.runtime.machine.forking import Forking
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.rows import Rows
+from pcbatch.runtime.machine.values import Rows
 
 
 class TapedForkedExecution(TapedExecution, ForkedExecution):

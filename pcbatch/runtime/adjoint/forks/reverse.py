@@ -6,27 +6,22 @@ bytes is reached, run again in sequence, taped, as without a tape (`machine.fork
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.status import LaneStatus
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.runtime.adjoint.forks.in_graphs import UNKNOWN, DescribedTaped, InGraphs
 from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.batch_buckets import BatchBuckets
-from pcbatch.runtime.machine.fork_feedback import ForkStatistics
-from pcbatch.runtime.machine.forked import ForkSummary, noted
+from pcbatch.runtime.machine.forked import ForkSummary, completed_by, left_over, noted
 from pcbatch.runtime.machine.forking import Report
-from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pool_sizing import Pools, Size
-from pcbatch.runtime.machine.sequential_fallback import completed_by, left_over, one_after_another
+from pcbatch.runtime.machine.pool import BatchBuckets, Pool
+from pcbatch.runtime.machine.pool_sizing import ForkStatistics, Pools, Size
 
 LEAST = 64
 """The tape of a block has a multiple of so many rows."""
@@ -46,18 +41,6 @@ class ForkedTaped(TapedRun):
     first: TapedRun
     left: np.ndarray
     again: TapedRun | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts(TapedRun):
-    """A taped run of some examples after others: those of the `parts`."""
-
-    parts: Sequence[ForkedTaped]
-
-
-def _taped(run: ForkedTaped) -> TapedRun:
-    """Return the taped run without the runs inside it."""
-    return TapedRun(**{each.name: getattr(run, each.name) for each in fields(TapedRun)})
 
 
 class ForkedReverse:
@@ -104,32 +87,13 @@ class ForkedReverse:
         """Run so many examples on such arrays, taped."""
         if not (isinstance(lanes, int) and self.backend.runs_now()):
             return self._in_graphs.run(self, self._way_in_graph(lanes), arrays, lanes)
-        found: list[tuple[ForkedTaped, ForkSummary]] = []
-        count, begun = len(self.pools.layout.inputs), 0
-        while begun < lanes:
-            some, part = self.pools.at_once(lanes - begun), arrays
-            if some < lanes:
-                start = self.backend.constant(begun)
-                part = [*(self.backend.rows_at(each, start, some) for each in arrays[:count]), *arrays[count:]]
-            found.append(self._at_once(part, some))
-            begun += some
-        runs, told = [taped for taped, _ in found], functools.reduce(operator.add, (told for _, told in found))
-        outcome = noted(one_after_another([taped.outcome for taped in runs]), told)
-        if len(runs) == 1:
-            return replace(runs[0], outcome=outcome)
-        return Parts(**{**vars(_taped(runs[0])), "outcome": outcome}, parts=runs)
-
-    def _at_once(self, arrays: Sequence[Array], lanes: int) -> tuple[ForkedTaped, ForkSummary]:
-        """Do the same for examples that run at once, and return the statistics, too."""
-        backend, most = self.backend, self.pools.most
-        room = lanes if self.rooms is None else self.rooms.of(lanes)
-        room = room if most is None else max(lanes, min(room, most))
+        backend, room = self.backend, lanes if self.rooms is None else self.rooms.of(lanes)
         for others in reversed(range(TRIES)):
             way, size = self.way(room), self.pools.exactly(room)
             first = way.run_taped(arrays, lanes, room)
             left = left_over(first.outcome)
             told, is_new = self._learn(way, size, first, lanes, int(left.size))
-            if not is_new or most is not None or (self.way(room) is way and self.pools.exactly(room) == size):
+            if not is_new or (self.way(room) is way and self.pools.exactly(room) == size):
                 break
             if others:
                 del first  # its tapes, before there are others
@@ -139,8 +103,8 @@ class ForkedReverse:
             some = [*(backend.take(array, places) for array in arrays[:count]), *arrays[count:]]
             again = self._sequence(some, int(left.size))
             outcome = completed_by(outcome, left, again.outcome)
-        known = {**vars(first), "way": self, "outcome": outcome}
-        return ForkedTaped(**known, first=first, left=left, again=again), told
+        known = {**vars(first), "way": self, "outcome": noted(outcome, told)}
+        return ForkedTaped(**known, first=first, left=left, again=again)
 
     def _way_in_graph(self, lanes: Any) -> ForkedWay:
         """The way of a run in a caller's graph."""
@@ -173,8 +137,6 @@ class ForkedReverse:
         """See `Way.gradients`."""
         if isinstance(taped, DescribedTaped):
             return self._in_graphs.gradients(taped, shared, upstream, lanes)
-        if isinstance(taped, Parts):
-            return self._of_parts(taped, shared, upstream)
         assert isinstance(taped, ForkedTaped)
         first, again, backend = taped.first, taped.again, self.backend
         found = first.way.gradients(first, shared, upstream, lanes)
@@ -192,24 +154,4 @@ class ForkedReverse:
                 total.append(backend.masked_store(one, [], places >= 0, other, places))
             else:
                 total.append(backend.sum_of_gradients(one, other))
-        return total
-
-    def _of_parts(self, taped: Parts, shared: Sequence[Array], upstream: Sequence[Array | None]) -> list[Array | None]:
-        """The gradients through runs of some examples after others."""
-        backend, begun, found = self.backend, 0, []
-        for part in taped.parts:
-            count = int(part.outcome.status.shape[0])
-            start = backend.constant(begun)
-            some = [None if each is None else backend.rows_at(each, start, count) for each in upstream]
-            found.append(self.gradients(part, shared, some, count))
-            begun += count
-        total: list[Array | None] = []
-        for place, each in enumerate(zip(*found, strict=True)):
-            there = [one for one in each if one is not None]
-            if not there:
-                total.append(None)
-            elif place < len(found[0]) - len(shared) or self.by_lane:
-                total.append(backend.joined(*there))
-            else:
-                total.append(functools.reduce(backend.sum_of_gradients, there))
         return total

@@ -17,14 +17,12 @@ from pcbatch.runtime.adjoint.forks.record import TapedForking
 from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec, State
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import GIVEN_UP, OWN
-from pcbatch.runtime.machine.limits import GROWTH
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH
 from pcbatch.runtime.machine.segments import Legs, Snapshot
-from pcbatch.runtime.machine.state import ArraySpec
+from pcbatch.runtime.machine.state import GROWTH, ArraySpec
 
 TOLD = "told"
 """The key of a run's statistics. They are int32: its calls that were forked, its lanes at most, trips short of some."""
@@ -73,13 +71,10 @@ class FlatLegs(Legs):
 
 
 class ForkedSegments(Segments):
-    """The segments of the runs of one program that forks.
+    """The segments of the runs of one program that forks; lanes may take so many bytes in all, `limit`."""
 
-    Lanes may take so many bytes in all, `limit`, and there may be so many at `most`, if that is given.
-    """
-
-    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int, most: int | None):
-        self.context, self.backend, self.tapes, self.limit, self.most = context, context.backend, tapes, limit, most
+    def __init__(self, context: Context, tapes: ForkedTapes, legs: FlatLegs, limit: int):
+        self.context, self.backend, self.tapes, self.limit = context, context.backend, tapes, limit
         self.layout = context.layout
         self.legs: FlatLegs = legs
 
@@ -133,9 +128,8 @@ class ForkedSegments(Segments):
         told = state.pop(TOLD)
         trips = self._trips(lanes, backend.lanes_of(state[GIVEN_UP]))
         blank = self.tapes.blank(lanes, examples)
-        until = backend.array(NO_BUDGET, "int64")
         after, counters, report = trips.run(
-            {**state, **blank}, legs.by_example(shared), legs.operands(shared), snapshot.counters, until
+            {**state, **blank}, legs.by_example(shared), legs.operands(shared), snapshot.counters
         )
         tape = {key: after.pop(key) for key in blank}
         forked, most, short, can_run, _, _ = backend.unstack(report, 6)
@@ -172,8 +166,6 @@ class ForkedSegments(Segments):
         )
         # Of more than 2^31 bytes there is none.
         found = backend.constant(min(self.limit, 2**31 - 1)) // (backend.constant(tops) + entry * (capacity + 1))
-        if self.most is not None:
-            found = backend.where(found > self.most, backend.constant(self.most), found)
         least = backend.constant(0) + examples
         return backend.where(found > least, found, least)
 

@@ -78,7 +78,7 @@ class ForkedWay(TapedProgram):
     @cached_property
     def segments(self) -> ForkedSegments:
         """See `TapedProgram`."""
-        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit, self.pools.most)
+        return ForkedSegments(self.context, self.tapes, self._legs, self.pools.limit)
 
     @cached_property
     def forward(self) -> ForkedForward:

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
+from pcbatch.runtime.backends.tensorflow.arithmetic import is_flag
 from pcbatch.runtime.backends.tensorflow.operators import numbers
-from pcbatch.runtime.backends.tensorflow.promotion import is_flag
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.weak import SizeError, Weak, counted, is_lane_value, is_number, unify
 

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private, traced_float
-from pcbatch.runtime.backends.tensorflow.promotion import loses
+from pcbatch.runtime.backends.tensorflow.arithmetic import loses
 from pcbatch.runtime.backends.tensorflow.recorder import convert_first, is_recording
 from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, Weak, WeakTypeError, commit, is_committed, is_number
 

@@ -22,7 +22,6 @@ from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 REPLACEMENTS: dict[str, str] = {
     "math.fsum": "write sum(xs) or tf.reduce_sum(xs)",
     "math.gamma": "write math.exp(math.lgamma(x))",
-    "math.trunc": "write int(x)",
     "numpy.floor_divide": "write a // b, which fails the lane where b is zero",
     "numpy.remainder": "write a % b, which fails the lane where b is zero",
     "numpy.mod": "write a % b, which fails the lane where b is zero",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 
-from pcbatch.ir.dtypes import MEMBERS
+from pcbatch.ir.joins import MEMBERS
 from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 
@@ -150,8 +150,6 @@ _PLAINLY = (
 )
 """Messages of TensorFlow that name its own parameters and classes, and the same in words that the user knows."""
 NO_VALUE = re.compile(r"SymbolicTensor|[Ss]ymbolic `?(tf\.)?Tensor|\bWeak\b")
-UNTRACED = re.compile(rf"{NO_VALUE.pattern}|differs from lane to lane")
-"""Pattern of messages about values that have no number while they are traced; others name the replacement, too."""
 
 
 def reason(error: BaseException) -> str:

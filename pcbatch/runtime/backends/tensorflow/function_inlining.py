@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, flop_estimate, private
-from pcbatch.runtime.backends.tensorflow.unrolled_values import LISTS, Unexpandable, Value, folded, listed, static
+from pcbatch.runtime.backends.tensorflow.lists import LISTS, Unexpandable, Value, folded, listed, static
 
 TURNS, OPERATIONS = 64, 4000
 """The most turns that are written out of a loop, and the most operations of a piece in all."""

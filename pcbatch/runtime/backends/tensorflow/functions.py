@@ -4,31 +4,132 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.text.type_parser import parse_type
+from pcbatch.ir.debugging import DTYPES, FIRST, LAST, TYPE, WORDS
+from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
-from pcbatch.runtime.backends.tensorflow import decimals
+from pcbatch.runtime.backends.tensorflow import arithmetic
 from pcbatch.runtime.backends.tensorflow.operators import add, greater, less, number
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.selection import choose, to_bool
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
-from pcbatch.runtime.backends.tensorflow.weak import (
-    DOUBLE,
-    INT,
-    Weak,
-    carrier,
-    is_lane_value,
-    scalar,
-    unify,
-)
+from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, INT, Weak, carrier, is_lane_value, scalar, unify
+
+# -- autograph ---------------------------------------------------------------------------------------------------------
+# Functions that TensorFlow's AutoGraph is to leave as they are.
+#
+# `tf.map_fn` and its like hand a function to AutoGraph, which reads its source to rewrite its conditions. Of a lambda
+# in generated code, or in a function that `single` helps, it finds none, or another one, and says so in the log.
+
+T = TypeVar("T")
+
+
+def as_written(function: T) -> T:
+    """`function`, marked so that nobody tries."""
+    marked: Any = function
+    marked.autograph_info__ = None
+    return function
+
+
+# -- iteration ---------------------------------------------------------------------------------------------------------
+# Sequences taken apart: iterables of loops, patterns of `match`, unpacking, starred arguments.
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (tf.Tensor, tf.Variable, np.ndarray))
+
+
+def spread(value: Any) -> Any:
+    """Return the items of `*value`: of an array along its first axis, otherwise as Python; TypeError for a number."""
+    if isinstance(value, Weak) or (_is_array(value) and len(value.shape) == 0):
+        raise TypeError("a number cannot be taken apart; an array can, along its first axis")
+    return tf.unstack(value) if isinstance(value, (tf.Tensor, tf.Variable)) else value
+
+
+def unpacked(value: Any, pattern: Any) -> Any:
+    """`value` for an assignment to a tuple of targets: tensors along their first axis, other values as Python.
+
+    `pattern` is None for a name, ... for a starred one, a tuple of patterns for a tuple of targets. ValueError where
+    the numbers differ.
+    """
+    if pattern is None or pattern is ...:
+        return value
+    items = list(spread(value))
+    if ... in pattern:
+        before = pattern.index(...)
+        after = len(pattern) - before - 1
+        if len(items) < before + after:
+            raise ValueError(f"{len(items)} values for at least {before + after} targets")
+        pattern = (*pattern[:before], *[None] * (len(items) - before - after), *pattern[before + 1 :])
+    if len(items) != len(pattern):
+        raise ValueError(f"{len(items)} values for {len(pattern)} targets")
+    return tuple(unpacked(item, part) for item, part in zip(items, pattern, strict=True))
+
+
+# -- debugged ----------------------------------------------------------------------------------------------------------
+# Entries of the record of `pcbatch.debug` (`pcbatch.ir.debugging`): values as words of 32 bits.
+
+_HEAD = 3
+
+
+def record(number: int, text: str, *values: Any) -> tf.Tensor:
+    """Return int32 `[WORDS]`: the entry of these values; TypeError for values without words."""
+    words = [tf.constant([number], tf.int32)]
+    room = (WORDS - 1) // max(len(values), 1)
+    for value in values:
+        words.append(_words(value, room))
+    entry = tf.concat(words, axis=0)
+    return tf.pad(entry, [[0, WORDS - entry.shape[0]]])
+
+
+def recorded(record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The row of the next entry, that of the count, which is also its column, and the new count: int32 scalars."""
+    count = record[0, 0]
+    place = 1 + tf.where(count < FIRST, count, FIRST + (count - FIRST) % LAST)
+    return place, tf.zeros_like(count), count + 1
+
+
+def unrecorded() -> tf.Tensor:
+    """A record without entries."""
+    return tf.zeros(TYPE.shape, tf.int32)
+
+
+def _words(value: Any, room: int) -> tf.Tensor:
+    try:
+        tensor = tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"pcbatch.debug shows numbers and arrays, no {type(value).__name__}: give its parts") from None
+    name = tensor.dtype.name
+    if name not in DTYPES:
+        raise TypeError(f"pcbatch.debug shows numbers and arrays, nothing of dtype {name}")
+    sizes = tensor.shape.as_list()
+    kept_as, each = DTYPES[name]
+    kept = min(math.prod(sizes), (room - _HEAD - len(sizes)) // each)
+    if kept < min(1, math.prod(sizes)):
+        raise TypeError("pcbatch.debug shows fewer values at a time: write several of it")
+    head = tf.constant([1 + [*DTYPES].index(name), len(sizes), kept, *sizes], tf.int32)
+    flat = tf.cast(tf.reshape(tensor, [-1])[:kept], kept_as)
+    return tf.concat([head, tf.reshape(_bits(flat), [-1])], axis=0)
+
+
+def _bits(flat: tf.Tensor) -> tf.Tensor:
+    if flat.dtype == tf.int32:
+        return flat
+    if flat.dtype.is_complex:
+        flat = tf.stack([tf.math.real(flat), tf.math.imag(flat)], axis=-1)
+    return tf.bitcast(flat, tf.int32)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
 
 
 def minimum(*xs: Any) -> Any:
@@ -224,7 +325,7 @@ def rounded(x: Any, digits: int | None = None, *, site: int) -> Any:
         return whole(tf.round(given), site)
     else:
         wide = tf.cast(given, DOUBLE)
-        found = decimals.rounded(wide, digits)
+        found = arithmetic.rounded(wide, digits)
         fault(tf.math.is_inf(found) & tf.math.is_finite(wide), site)
         result = tf.cast(found, given.dtype)
     return Weak(result) if isinstance(x, Weak) else result

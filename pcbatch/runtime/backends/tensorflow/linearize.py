@@ -8,9 +8,10 @@ nobody told.)
 from __future__ import annotations
 
 import contextlib
+import math
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -24,7 +25,6 @@ from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import Apart, Backward, Element, Leaves, Note, Origin, Signature, Wanted
 from pcbatch.runtime.backends.tensorflow import (
     custom_vectorised_ops,
-    elements,
     error_locations,
     error_messages,
     pieces,
@@ -37,6 +37,89 @@ from pcbatch.runtime.backends.tensorflow.gradient_connectivity import Connected
 from pcbatch.runtime.backends.tensorflow.lists import is_list
 from pcbatch.runtime.backends.tensorflow.shared_operand_gradients import Contributions, gradients_of
 from pcbatch.runtime.backends.tensorflow.trace_partition import Anatomy, SharedUse, makes_functions
+from pcbatch.runtime.backends.tensorflow.traces import Trace
+
+# -- elements ----------------------------------------------------------------------------------------------------------
+# Arrays of which a piece reads elements alone, `x = a[i]`: gradients come to these elements, and no array is made.
+#
+# The gradient of a lookup is an array of zeros but for the element. Where nothing but lookups of one element reads an
+# array of a lane, the derivative stops at what is looked up; who undoes the piece adds it at the element's place.
+
+
+@dataclass(frozen=True)
+class ElementRead:
+    """An element `tensor`, at scalar `indices` of the array that is read at `place`, its only `leaf`."""
+
+    place: int
+    leaf: int
+    indices: tuple[tf.Tensor, ...]
+    tensor: tf.Tensor
+
+
+def read_elements(
+    anatomy: Anatomy, signature: Signature, traced: Trace, outputs: Sequence[tf.Tensor], reads: Sequence[int]
+) -> Iterator[ElementRead]:
+    """All elements that are taken of arrays, of the leaves `reads`, of which nothing else is read."""
+    first = 0
+    for place, type_ in enumerate(signature.reads):
+        count = len([*leaf_types(type_)])
+        if count == 1 and first in reads:
+            array = traced.reads[first]
+            found = [] if any(array is output for output in outputs) else _taken(anatomy, array)
+            yield from (ElementRead(place, first, *each) for each in found or ())
+        first += count
+
+
+def _taken(anatomy: Anatomy, array: tf.Tensor) -> list[tuple[tuple[tf.Tensor, ...], tf.Tensor]] | None:
+    """The elements that are taken of an array, each with its indices; None where something else is done with it."""
+    found: list[tuple[tuple[tf.Tensor, ...], tf.Tensor]] = []
+    for operation in anatomy.operations:
+        if not any(tensor is array for tensor in operation.inputs):
+            continue
+        if _is_lookup(operation, array):
+            found.append((_indices(array, 1, operation.inputs[1]), operation.outputs[0]))
+            continue
+        depth = _merged(operation, array)
+        if depth is None:
+            return None
+        merged = operation.outputs[0]
+        for other in anatomy.operations:
+            if any(tensor is merged for tensor in other.inputs):
+                if not _is_lookup(other, merged):
+                    return None
+                found.append((_indices(array, depth, other.inputs[1]), other.outputs[0]))
+    return found
+
+
+def _is_lookup(operation: Any, array: tf.Tensor) -> bool:
+    """Return whether an operation takes one element of the array along its first axis."""
+    if operation.type != "GatherV2" or operation.inputs[0] is not array or operation.get_attr("batch_dims") != 0:
+        return False
+    return bool(operation.inputs[1].shape.rank == 0 and tf.get_static_value(operation.inputs[2]) == 0)
+
+
+def _merged(operation: Any, array: tf.Tensor) -> int | None:
+    """Return the number of leading axes that an operation merges into one; None if it does something else."""
+    if operation.type != "Reshape" or operation.inputs[0] is not array:
+        return None
+    shape = operation.outputs[0].shape
+    for depth in range(2, array.shape.rank + 1):
+        if shape.as_list() == [math.prod(array.shape[:depth]), *array.shape[depth:]]:
+            return depth
+    return None
+
+
+def _indices(array: tf.Tensor, depth: int, index: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """The indices for the first axes of an array, of that for all of them as one axis."""
+    index = tf.cast(index, tf.int32)
+    found: list[tf.Tensor] = []
+    for size in reversed(array.shape[1:depth].as_list()):
+        found.append(index % size)
+        index = index // size
+    return (index, *reversed(found))
+
+
+# -- linearize ---------------------------------------------------------------------------------------------------------
 
 _NO_GRADIENT = (
     "compute it in another way, give it a gradient with tf.custom_gradient, or keep gradients from it with "
@@ -120,7 +203,7 @@ class Linearized:
         every = [*anatomy.meetings()]
         outputs_met = [output for each in every for output in each.operation.outputs]
         met = [each for each in outputs_met if each.dtype.is_floating or is_list(each)]
-        taken = [] if self.reruns else [*elements.taken(anatomy, self.signature, self.traced, self.outputs, reads)]
+        taken = [] if self.reruns else [*read_elements(anatomy, self.signature, self.traced, self.outputs, reads)]
         reads = [place for place in reads if place not in {each.leaf for each in taken}]
         connected = self._connected(pairs, {id(self.traced.reads[each.leaf]) for each in taken})
         sources = [*(self.traced.reads[place] for place in reads), *(each.tensor for each in taken), *met]

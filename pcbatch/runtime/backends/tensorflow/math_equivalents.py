@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import decimals
+from pcbatch.runtime.backends.tensorflow import arithmetic
 from pcbatch.runtime.backends.tensorflow.functions import to_int, whole
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import hypotenuse
 from pcbatch.runtime.backends.tensorflow.recorder import fault
@@ -89,14 +89,14 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     rest = tf.math.floormod(tf.abs(x), tf.abs(y))
     infinite = tf.math.is_inf(y) & tf.math.is_finite(x)
     rest = tf.where(tf.math.is_inf(x) | (y == 0), tf.constant(math.nan, DOUBLE), tf.where(infinite, tf.abs(x), rest))
-    return decimals.copysign(rest, x)
+    return arithmetic.copysign(rest, x)
 
 
 def _cube_root(x: tf.Tensor) -> tf.Tensor:
     """A power near to the root, then one step of Newton's method: the power alone is wrong in the 14th digit."""
     near = tf.pow(tf.abs(x), tf.constant(1 / 3, DOUBLE))
     better = near - (near - tf.abs(x) / tf.square(near)) / 3
-    return decimals.copysign(tf.where((near == 0) | tf.math.is_inf(near), near, better), x)
+    return arithmetic.copysign(tf.where((near == 0) | tf.math.is_inf(near), near, better), x)
 
 
 def _erf(x: tf.Tensor) -> tf.Tensor:
@@ -113,7 +113,7 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
     "atan2": tf.math.atan2,
     "atanh": tf.math.atanh,
     "cbrt": _cube_root,
-    "copysign": decimals.copysign,
+    "copysign": arithmetic.copysign,
     "cos": tf.math.cos,
     "cosh": tf.math.cosh,
     "degrees": lambda x: x * (180 / math.pi),
@@ -127,9 +127,9 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
     "hypot": hypotenuse,
     "lgamma": tf.math.lgamma,
     "log": _logarithm,
-    "log10": decimals.log10,
+    "log10": arithmetic.log10,
     "log1p": tf.math.log1p,
-    "log2": decimals.log2,
+    "log2": arithmetic.log2,
     "pow": tf.pow,
     "radians": lambda x: x * (math.pi / 180),
     "sin": tf.math.sin,
@@ -139,7 +139,11 @@ _FLOATS: dict[str, Callable[..., tf.Tensor]] = {
     "tanh": tf.math.tanh,
 }
 _BOOLS = {"isfinite": tf.math.is_finite, "isinf": tf.math.is_inf, "isnan": tf.math.is_nan}
-_INTS = {"ceil": tf.math.ceil, "floor": tf.math.floor}
+_INTS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "ceil": tf.math.ceil,
+    "floor": tf.math.floor,
+    "trunc": lambda x: tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x)),
+}
 
 _NEVER_FAIL = frozenset({"copysign", "degrees", "fabs", "hypot", "radians"})
 """Functions that raise nothing: too large degrees and lengths are infinity."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.list_indexing import joined, taken_at
+from pcbatch.runtime.backends.tensorflow.indexing import joined, taken_at
 from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING
 from pcbatch.runtime.backends.tensorflow.operators import equal
 from pcbatch.runtime.backends.tensorflow.recorder import fault

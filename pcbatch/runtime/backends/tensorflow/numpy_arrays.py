@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.arithmetic import widened
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, summands
-from pcbatch.runtime.backends.tensorflow.promotion import widened
 from pcbatch.runtime.backends.tensorflow.weak import FLOAT, INT, carrier, is_lane_value, is_number
 
 

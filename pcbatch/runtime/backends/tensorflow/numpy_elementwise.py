@@ -10,9 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import wider_integer
-from pcbatch.runtime.backends.tensorflow import decimals, operators
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool
+from pcbatch.ir.joins import wider_integer
+from pcbatch.runtime.backends.tensorflow import arithmetic, operators
+from pcbatch.runtime.backends.tensorflow.arithmetic import is_bool
 from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_committed, is_number, unify
 
 Equivalent = Callable[..., Any]
@@ -235,9 +235,9 @@ ELEMENTWISE: dict[str, Equivalent] = {
             "expm1": tf.math.expm1,
             "fabs": tf.abs,
             "log": tf.math.log,
-            "log10": _in_double(decimals.log10),
+            "log10": _in_double(arithmetic.log10),
             "log1p": tf.math.log1p,
-            "log2": _in_double(decimals.log2),
+            "log2": _in_double(arithmetic.log2),
             "rad2deg": lambda x: x * (180 / math.pi),
             "radians": lambda x: x * (math.pi / 180),
             "rint": tf.round,

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from pcbatch.runtime.backends.tensorflow.arithmetic import widened
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import Equivalent, array, inexact
 from pcbatch.runtime.backends.tensorflow.operators import matrix_product
-from pcbatch.runtime.backends.tensorflow.promotion import widened
 
 
 def pair(a: Any, b: Any) -> tuple[tf.Tensor, tf.Tensor]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, loses, widened, wrapped
+from pcbatch.runtime.backends.tensorflow.arithmetic import is_bool, is_flag, loses, widened, wrapped
 from pcbatch.runtime.backends.tensorflow.selection import both, negate, select
 from pcbatch.runtime.backends.tensorflow.weak import (
     beside,

@@ -11,7 +11,6 @@ from pcbatch.ir.records import object_of
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
-from pcbatch.runtime.backends.tensorflow.autograph import as_written
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
 from pcbatch.runtime.backends.tensorflow.checked import (
     divide,
@@ -24,10 +23,10 @@ from pcbatch.runtime.backends.tensorflow.checked import (
     power,
     right_shift,
 )
-from pcbatch.runtime.backends.tensorflow.debugged import record, recorded, unrecorded
 from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
     absolute,
+    as_written,
     committed,
     free,
     index,
@@ -35,20 +34,20 @@ from pcbatch.runtime.backends.tensorflow.functions import (
     maximum,
     minimum,
     place,
+    record,
+    recorded,
     rounded,
+    spread,
     to_float,
     to_int,
     total,
+    unpacked,
+    unrecorded,
 )
 from pcbatch.runtime.backends.tensorflow.indexing import axis, getitem, window
-from pcbatch.runtime.backends.tensorflow.iteration import (
-    spread,
-    unpacked,
-)
 from pcbatch.runtime.backends.tensorflow.mapping import blank
-from pcbatch.runtime.backends.tensorflow.members import member
 from pcbatch.runtime.backends.tensorflow.membership import contains, count, in_order, lacks, position
-from pcbatch.runtime.backends.tensorflow.op_interception import checking
+from pcbatch.runtime.backends.tensorflow.opaque import member
 from pcbatch.runtime.backends.tensorflow.operators import (
     add,
     bit_and,
@@ -65,7 +64,7 @@ from pcbatch.runtime.backends.tensorflow.operators import (
     subtract,
 )
 from pcbatch.runtime.backends.tensorflow.ragged import Ragged
-from pcbatch.runtime.backends.tensorflow.recorder import Recorder, recording
+from pcbatch.runtime.backends.tensorflow.recorder import Recorder, checking, recording
 from pcbatch.runtime.backends.tensorflow.runs import run
 from pcbatch.runtime.backends.tensorflow.selection import all_of, any_of, both, either, guarded, negate, select, to_bool
 from pcbatch.runtime.backends.tensorflow.stores import row, stored

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
+from types import CodeType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
@@ -19,20 +21,55 @@ from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.pieces import BatchSensitivity, Leaves, Note, Signature
-from pcbatch.runtime.backends.tensorflow import batch_sensitivity as rows_together
 from pcbatch.runtime.backends.tensorflow import (
     compiling,
-    cond_branches,
     custom_vectorised_ops,
     error_locations,
     flop_estimate,
     gradients,
+    graphs,
     native,
     private,
     rules,
+    structures,
+    traces,
 )
+from pcbatch.runtime.backends.tensorflow import native as rows_together
+from pcbatch.runtime.backends.tensorflow.function_inlining import CASES, CHOICES, Expansion
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 from pcbatch.runtime.backends.tensorflow.traces import Trace, placeholders, remembering, trace
+
+# -- cond branches -----------------------------------------------------------------------------------------------------
+# Conditionals of TensorFlow's under XLA of which lanes take different arms: both for all, and each lane's results.
+#
+# pfor runs each arm for the lanes that take it, whose number is not known beforehand: XLA compiles little of that, and
+# none within a loop. So `Expansion` writes the arms out, as it does where a derivative is taken. A conditional that it
+# cannot write out is run lane after lane (`rules.loops.refuse_arms`): an arm may never end for a lane that does not
+# take it.
+
+Chosen = tuple[Trace, Sequence[tf.Tensor]]
+"""A trace, and the tensors that a piece computes in it: the leaves of its outputs, then the fault sites."""
+
+
+def written_out(piece: Piece, signature: Signature, traced: Trace, outputs: Sequence[tf.Tensor]) -> Chosen:
+    """`traced` and `outputs`, or where they have a conditional that is to be written out, those of a trace without."""
+    kinds = CHOICES if graphs.in_outer_xla() else CASES
+    if not any(each.type in kinds for each in flop_estimate.in_order(outputs)):
+        return traced, outputs
+    make = partial(_without, piece, signature)
+    found: Chosen = traces.remembered("arms", piece, signature.reads, signature.shared, make)
+    return found
+
+
+def _without(piece: Piece, signature: Signature) -> Any:
+    traced = traces.anew(piece, signature.reads, signature.shared)
+    outputs = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
+    with traced.graph.as_default(), custom_vectorised_ops.tracing_lane():
+        expansion = Expansion(traced.graph, traced.reads, outputs, arms_only=True)
+    return traced, [*map(expansion.of, outputs)]
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
 
 _SITE = TensorType("int32")
 
@@ -235,7 +272,7 @@ def _vectorized(
         raise ValueError(f"piece {piece.compiled.__name__} checks {set(traced.sites)}, but declares {piece.sites}")
     outputs: Sequence[tf.Tensor] = [*traced.leaves(signature.writes), *([traced.site] if piece.sites else [])]
     if lanes is not None:
-        traced, outputs = cond_branches.written_out(piece, signature, traced, outputs)
+        traced, outputs = written_out(piece, signature, traced, outputs)
     return converted(piece, traced, outputs, [*zip(traced.reads, stacked, strict=True)], same, lanes, taking_part, note)
 
 
@@ -276,3 +313,58 @@ def converted(
         if not operations:
             raise
         raise error_locations.unbatched(piece, operations, error) from None
+
+
+# -- unsigned ----------------------------------------------------------------------------------------------------------
+# Pieces with numbers of uint64, evaluated at once for one lane: in a graph.
+#
+# Outside of graphs TensorFlow makes another uint64 of a negative int of Python's, or raises, where in a graph it wraps.
+# Such ints are constants of a piece, and what it reads from around it: of literals alone it is seen in the code.
+
+NAME = "uint64"
+_known: WeakKeyDictionary[Piece, bool] = WeakKeyDictionary()
+
+
+def has_uint64(piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> bool:
+    """Return whether a piece reads such a number, or names the dtype; the types that it reads are always the same."""
+    if piece not in _known:
+        _known[piece] = any(map(_is_of_uint64, (*reads, *shared))) or _names_it(piece.compiled.__code__)
+    return _known[piece]
+
+
+def _is_of_uint64(value: Any) -> bool:
+    try:
+        return any(leaf.dtype == NAME for leaf in leaf_types(structures.type_of(value)))
+    except (TypeError, NotATensorError):  # what an interpreter keeps beside values of lanes
+        return False
+
+
+def _names_it(code: CodeType) -> bool:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return NAME in code.co_names or NAME in code.co_consts or any(map(_names_it, inner))
+
+
+def evaluate(piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+    """The outputs of the piece, and the fault site that fails first plus one, or 0."""
+    types = _types(reads, shared)
+    signature = Signature(*types, abstract_eval(piece, *types))
+    given = [
+        [structures.leaf_tensors(*each) for each in zip(*pair, strict=True)]
+        for pair in zip((reads, shared), types, strict=True)
+    ]
+
+    def run() -> Any:
+        rows, site = run_one(piece, signature, *given)
+        return [*chain(*rows)], tf.constant(0) if site is None else site
+
+    found, site = tf.function(run, autograph=False)()
+    leaves = iter(found)
+    groups = [[next(leaves) for _ in leaf_types(type_)] for type_ in signature.writes]
+    outputs = (
+        structures.wrap(values.pack(type_, group), type_) for type_, group in zip(signature.writes, groups, strict=True)
+    )
+    return tuple(outputs), int(site)
+
+
+def _types(reads: Sequence[Any], shared: Sequence[Any]) -> tuple[list[Type], list[Type]]:
+    return [*map(structures.type_of, reads)], [*map(structures.type_of, shared)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import casts_into
+from pcbatch.ir.joins import casts_into
 from pcbatch.ir.slices import Window, mesh
 from pcbatch.runtime.backends.tensorflow import raw_ops
 

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.dtypes import casts_into
-from pcbatch.ir.joins import ConflictError, join
+from pcbatch.ir.joins import ConflictError, casts_into, join
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import scattering
-from pcbatch.runtime.backends.tensorflow.indexing import in_range, positions_in
-from pcbatch.runtime.backends.tensorflow.list_indexing import replaced_at
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool
+from pcbatch.runtime.backends.tensorflow.arithmetic import is_bool
+from pcbatch.runtime.backends.tensorflow.indexing import in_range, positions_in, replaced_at
 from pcbatch.runtime.backends.tensorflow.structures import spelling
 from pcbatch.runtime.backends.tensorflow.weak import commit, is_number
 

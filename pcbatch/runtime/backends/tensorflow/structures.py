@@ -8,8 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.ir import records, values
-from pcbatch.ir.dtypes import casts_into
-from pcbatch.ir.joins import ConflictError, join
+from pcbatch.ir.joins import ConflictError, casts_into, join
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak, with_sign

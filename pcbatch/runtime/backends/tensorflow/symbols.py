@@ -11,8 +11,7 @@ import tensorflow as tf
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, gradients, graphs, private, purity
-from pcbatch.runtime.backends.tensorflow.op_interception import watch
-from pcbatch.runtime.backends.tensorflow.recorder import recording
+from pcbatch.runtime.backends.tensorflow.recorder import recording, watch
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, ShapeError, is_of_keras, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.traces import placeholders
 from pcbatch.runtime.backends.tensorflow.weak import SizeError, Weak, carrier

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.promotion import loses
+from pcbatch.runtime.backends.tensorflow.arithmetic import loses
 from pcbatch.runtime.backends.tensorflow.weak import Weak, WeakTypeError, commit, is_lane_value
 
 

@@ -8,25 +8,185 @@ Nothing depends on it: what cannot be kept runs as it was traced, and so does wh
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import graphs, private, prompt, xla_cpu
-from pcbatch.runtime.backends.tensorflow.definitions import NotPortableError, is_compiled, portable
+from pcbatch.ir.machine import Piece
+from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.tensorflow import (
+    custom_vectorised_ops,
+    flop_estimate,
+    graphs,
+    private,
+    prompt,
+    traces,
+    xla_cpu,
+)
+from pcbatch.runtime.backends.tensorflow.definitions import (
+    NotPortableError,
+    check,
+    content_names,
+    is_compiled,
+    portable,
+    rename,
+)
 from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
-from pcbatch.runtime.backends.tensorflow.lowered import lowered
-from pcbatch.runtime.backends.tensorflow.trace_fingerprint import content
+from pcbatch.runtime.backends.tensorflow.traces import Trace, trace
 from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.store.cache_session import Name, Store
 from pcbatch.runtime.store.folder import Entry
+
+# -- trace fingerprint -------------------------------------------------------------------------------------------------
+# A digest of a piece's computation, equal in every process, by which programs are found on disk.
+#
+# Taken is what a trace of the piece has in the end: operations, numbers, arrays that are captured, functions that are
+# called. So it tells apart whatever the user's code has read from wherever while it was traced: names around it,
+# objects, files, the time.
+
+READS = frozenset({"ReadVariableOp", "ResourceGather"})
+"""Operations on the handle of a variable that become operations on its value."""
+
+
+def described(piece: Piece, signature: Signature) -> str | None:
+    """The digest; None where a trace for one example is not all that matters, or has something of this process.
+
+    So it is where a function has a batched form of its own, which is Python code that runs for all lanes.
+    """
+    traced = trace(piece, signature.reads, signature.shared)
+    outputs = [*traced.leaves(signature.writes), *([traced.site] if traced.sites else [])]
+    if any(custom_vectorised_ops.batched_forms(graph) for graph in _graphs(traced.graph)):
+        return None
+    try:
+        return hashlib.sha256(repr([*_parts(traced, outputs)]).encode()).hexdigest()
+    except NotPortableError:
+        return None
+
+
+def content(array: Any) -> bytes:
+    """The elements of an array that is captured; NotPortableError where it has none, as the handle of a variable."""
+    if tf.is_symbolic_tensor(array) or array.dtype in (tf.resource, tf.variant):
+        raise NotPortableError(f"it captures {array}")
+    if array.dtype == tf.string:
+        return bytes(tf.io.serialize_tensor(array).numpy())
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _parts(traced: Trace, outputs: list[tf.Tensor]) -> Iterator[Any]:
+    whole = traced.graph.as_graph_def()
+    names = content_names(whole.library.function)
+    numbers = {node.name: str(number) for number, node in enumerate(whole.node)}
+
+    def place(tensor: tf.Tensor) -> tuple[str, int]:
+        return numbers[tensor.op.name], tensor.value_index
+
+    handed = {inner.op.name for inner, _ in traced.handles}
+    for node in whole.node:
+        # A variable is read before the program runs, which is given its value.
+        if node.op != "Placeholder" and not (node.op in READS and node.input[0].partition(":")[0] in handed):
+            check(node)
+        rename(node, names)
+        for at, given in enumerate(node.input):
+            name, _, output = given.removeprefix("^").partition(":")
+            node.input[at] = f"{'^' if given.startswith('^') else ''}{numbers[name]}:{output}"
+        node.name = ""
+        node.attr.pop("_user_specified_name", None)  # what is captured is numbered there
+        node.ClearField("experimental_debug_info")
+        yield node.SerializeToString(deterministic=True)
+    yield [[place(tensor) for tensor in each] for each in (traced.reads, traced.shared, outputs)]
+    handles = {id(inner): leaf for inner, leaf in traced.handles}
+    known = {id(tensor) for tensor in traced.shared}
+    for outer, inner in private.captures(traced.graph):
+        if id(inner) in handles:
+            yield place(inner), place(handles[id(inner)])
+        elif id(inner) not in known:
+            yield place(inner), outer.dtype.name, tuple(outer.shape), hashlib.sha256(content(outer)).hexdigest()
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph, and those of all functions that its operations run."""
+    yield graph
+    for operation in graph.get_operations():
+        for body in flop_estimate.bodies(operation):
+            yield from _graphs(body)
+
+
+# -- lowered -----------------------------------------------------------------------------------------------------------
+# A compiled program on disk as the text that XLA gets, in place of TensorFlow's functions.
+#
+# XLA finds what it has compiled by a program's text in its own language, and TensorFlow makes that text anew in each
+# process, graph by graph and loop by loop: 2.1 s of the sampler's second process. So the text is what is kept, a module
+# of StableHLO in a function of one operation, `XlaCallModule`: with it XLA takes 0.5 s. It is made once, by the process
+# that compiles, and is what that process compiles, too.
+
+STAGE = "stablehlo_serialized"
+TEXT = "stablehlo"
+
+
+class Traced:
+    """A function traced for arrays of `specs`; see `control.Lowering`."""
+
+    def __init__(self, function: Callable[..., Any], specs: Sequence[tf.TensorSpec]):
+        self._specs = specs
+        self._traced = tf.function(
+            functools.partial(traces.remembering, function),
+            jit_compile=True,
+            autograph=False,
+            experimental_attributes=private.unordered(),
+        ).get_concrete_function(*specs)
+        variables = {id(each.handle): each for each in self._traced.variables}
+        self.captured = [_value(variables.get(id(each), each)) for each in self._traced.captured_inputs]
+
+    def text(self, shapes: Sequence[tuple[int, ...]], place: str) -> str:
+        """See `control.Lowering.text`."""
+        signature = [tf.TensorSpec(shape, spec.dtype) for shape, spec in zip(shapes, self._specs, strict=True)]
+        # What XLA reads must have no length unknown.
+        fixed = tf.function(lambda *arrays: self._traced(*arrays), jit_compile=True, autograph=False)
+        order = fixed.get_concrete_function(*signature).captured_inputs
+        assert [*map(id, order)] == [*map(id, self._traced.captured_inputs)], "captured in another order"
+        text = fixed.experimental_get_compiler_ir(*signature)
+        found: str = prompt.off_thread(lambda: text(stage=TEXT, platform_name=place))
+        return found
+
+
+def _value(captured: tf.Tensor | tf.Variable) -> Any:
+    """Return the present value of a captured array or variable; Ctrl-C's mark counts as not set."""
+    return np.zeros(captured.shape, np.int32) if prompt.is_mark(captured) else np.asarray(captured)
+
+
+def lowered(function: Any, concrete: Any, arrays: Sequence[tf.Tensor]) -> tuple[str, list[Any]] | None:
+    """The name of a function like `concrete`, compiled from a module, and its `FunctionDef`s.
+
+    `concrete` is what the `tf.function` is for `arrays`; the new one takes what that captures behind them. None where
+    there is no such module: on a GPU, in a TensorFlow that has none to give, or where a shape depends on an argument.
+    """
+    if graphs.on_gpu() or not private.has_modules():
+        return None
+    given = [*arrays, *concrete.captured_inputs]
+    try:
+        module = function.experimental_get_compiler_ir(*arrays)(stage=STAGE)
+
+        def whole(*inputs: tf.Tensor) -> list[tf.Tensor]:
+            return private.call_module(module, inputs, concrete.outputs)
+
+        traced = tf.function(whole, jit_compile=True, autograph=False)
+        specs = [tf.TensorSpec(array.shape, array.dtype) for array in given]
+        return portable(*private.definitions(traced.get_concrete_function(*specs)))
+    except Exception:  # TensorFlow's functions do as well, and say themselves what is wrong with them
+        return None
+
+
+# -- trace cache -------------------------------------------------------------------------------------------------------
 
 Run = Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor]], Any]
 """A program as a function of its arguments and of the arrays that it has captured."""
@@ -76,7 +236,8 @@ def settings() -> tuple[Any, ...]:
     threads = (tf.config.threading.get_intra_op_parallelism_threads(), tf.config.optimizer.get_jit(), options)
     tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
     place = xla_cpu.is_on(), graphs.on_gpu()
-    return place, private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules
+    as_numpy = hasattr(tf.Tensor, "astype")  # operators of tensors do what NumPy's do
+    return place, private.is_deterministic(), tf32, tf.config.get_soft_device_placement(), threads, rules, as_numpy
 
 
 def _own_rules() -> list[tuple[str, str]]:

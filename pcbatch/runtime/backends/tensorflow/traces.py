@@ -31,8 +31,7 @@ from pcbatch.runtime.backends.tensorflow import (
     raw_ops,
     xla_cpu,
 )
-from pcbatch.runtime.backends.tensorflow.op_interception import watch
-from pcbatch.runtime.backends.tensorflow.recorder import recording
+from pcbatch.runtime.backends.tensorflow.recorder import recording, watch
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import arithmetic, op_interception
-from pcbatch.runtime.backends.tensorflow.promotion import is_bool, is_flag, widened, wrapped
+from pcbatch.runtime.backends.tensorflow import arithmetic, recorder
+from pcbatch.runtime.backends.tensorflow.arithmetic import is_bool, is_flag, widened, wrapped
 
 INT, FLOAT = tf.int32, tf.float32
 """The dtypes of a Python int and a Python float where nothing else decides."""
@@ -156,29 +156,29 @@ def _arithmetic(function: Callable[..., tf.Tensor]) -> Rule:
 
 
 def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return arithmetic.true_divide(x, op_interception.divisor(y))
+    return arithmetic.true_divide(x, recorder.divisor(y))
 
 
 def _floored(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return arithmetic.floor_divide(x, op_interception.divisor(y))
+    return arithmetic.floor_divide(x, recorder.divisor(y))
 
 
 def _rest(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return arithmetic.modulo(x, op_interception.divisor(y))
+    return arithmetic.modulo(x, recorder.divisor(y))
 
 
 def _raised(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if y.dtype.is_integer:
-        return arithmetic.power(x, op_interception.not_negative(y))
-    return arithmetic.power(op_interception.base(x, y), y)
+        return arithmetic.power(x, recorder.not_negative(y))
+    return arithmetic.power(recorder.base(x, y), y)
 
 
 def _to_the_left(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return arithmetic.left_shift(x, op_interception.not_negative(y))
+    return arithmetic.left_shift(x, recorder.not_negative(y))
 
 
 def _to_the_right(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return arithmetic.right_shift(x, op_interception.not_negative(y))
+    return arithmetic.right_shift(x, recorder.not_negative(y))
 
 
 def _comparison(function: Callable[..., tf.Tensor]) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,51 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.tensorflow import (
-    padding,
-    private,
-    raw_ops,
-    scattering,
-)
+from pcbatch.runtime.backends.tensorflow import private, raw_ops, scattering
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, lane_arrays
+
+# -- padding -----------------------------------------------------------------------------------------------------------
+# Arrays with more or fewer elements along their first axis, as calls take and give them.
+#
+# A small call takes 20 microseconds in all. TensorFlow's functions take as much for each array as that, because they
+# look at what they are given; the operations alone, on numbers that are kept, take six.
+
+
+def extended(array: tf.Tensor, length: int) -> tf.Tensor:
+    """`array`, which has elements, with its last one again and again, so that there are so many."""
+    if not isinstance(array, tf.Tensor) or not tf.executing_eagerly():
+        return tf.gather(array, tf.minimum(tf.range(length), tf.shape(array)[0] - 1))
+    return tf.raw_ops.GatherV2(params=array, indices=_places(array.shape[0], length), axis=_zero())
+
+
+def first(array: tf.Tensor, length: tf.Tensor | int) -> tf.Tensor:
+    """The first elements of `array`, so many."""
+    if not tf.executing_eagerly() or not isinstance(length, int):
+        return array[:length]
+    return tf.raw_ops.Slice(input=array, begin=_zeros(array.shape.rank), size=_size(length, array.shape.rank))
+
+
+@functools.lru_cache(1024)
+def _places(count: int, length: int) -> tf.Tensor:
+    return tf.constant([min(place, count - 1) for place in range(length)], tf.int32)
+
+
+@functools.cache
+def _zero() -> tf.Tensor:
+    return tf.constant(0, tf.int32)
+
+
+@functools.cache
+def _zeros(rank: int) -> tf.Tensor:
+    return tf.constant([0] * rank, tf.int32)
+
+
+@functools.lru_cache(1024)
+def _size(length: int, rank: int) -> tf.Tensor:
+    return tf.constant([length, *[-1] * (rank - 1)], tf.int32)
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
 
 _from_dlpack = private.from_dlpack()
 
@@ -31,14 +70,12 @@ class TensorFlowArrays:
             return tf.zeros(shape, type_.dtype)
         return raw_ops.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
 
-    def made_apart(self, zeros: Sequence[tf.Tensor], count: tf.Tensor) -> list[tf.Tensor]:
-        return lane_arrays.made_apart(zeros, count)
+    made_apart = staticmethod(lane_arrays.made_apart)
 
     def constant(self, value: int) -> tf.Tensor:
         return raw_ops.constant(int(value))
 
-    def array(self, value: Any, dtype: str) -> tf.Tensor:
-        return raw_ops.array(value, dtype)
+    array = staticmethod(raw_ops.array)
 
     def adopted(self, array: np.ndarray) -> tf.Tensor:
         if array.dtype.isbuiltin != 1:  # such as bfloat16, of which NumPy knows no name that others know
@@ -64,10 +101,10 @@ class TensorFlowArrays:
         return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
 
     def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
-        return padding.extended(array, length)
+        return extended(array, length)
 
     def first(self, array: Any, length: tf.Tensor | int) -> Any:
-        return padding.first(array, length) if isinstance(array, tf.Tensor) else array[:length]
+        return first(array, length) if isinstance(array, tf.Tensor) else array[:length]
 
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
@@ -80,11 +117,8 @@ class TensorFlowArrays:
     def above(self, array: tf.Tensor, number: int) -> tf.Tensor:
         return raw_ops.less(raw_ops.constant(number, array.dtype), array)
 
-    def add(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-        return raw_ops.add(a, b)
-
-    def both(self, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-        return raw_ops.both(a, b)
+    add = staticmethod(raw_ops.add)
+    both = staticmethod(raw_ops.both)
 
     def where(self, mask: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
         trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
@@ -97,19 +131,13 @@ class TensorFlowArrays:
     ) -> list[tf.Tensor]:
         return lane_arrays.in_succession(self.where, masks, new, old)
 
-    def once_there(self, mask: tf.Tensor, arrays: Sequence[tf.Tensor]) -> tf.Tensor:
-        return lane_arrays.once_there(mask, arrays)
+    once_there = staticmethod(lane_arrays.once_there)
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
-    def take(self, array: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        return tf.gather(array, rows)
-
-    def compact(self, mask: tf.Tensor, size: int) -> tf.Tensor:
-        return scattering.compacted(mask, size)
-
-    def listed(self, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return lane_arrays.listed(mask)
+    take = staticmethod(tf.gather)
+    compact = staticmethod(scattering.compacted)
+    listed = staticmethod(lane_arrays.listed)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
@@ -144,11 +172,8 @@ class TensorFlowArrays:
         lanes = self.lane_numbers(count) if lanes is None else lanes
         return raw_ops.select(mask, lanes, raw_ops.constant(count, lanes.dtype) if isinstance(count, int) else count)
 
-    def with_row(self, array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
-        return lane_arrays.with_row(array, place, row)
-
-    def with_rows(self, array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        return lane_arrays.with_rows(array, start, rows)
+    with_row = staticmethod(lane_arrays.with_row)
+    with_rows = staticmethod(lane_arrays.with_rows)
 
     def rows_at(self, array: tf.Tensor, start: tf.Tensor, count: Any) -> tf.Tensor:
         return tf.slice(array, [start, *(0 for _ in array.shape[1:])], [count, *array.shape[1:]])
@@ -204,8 +229,7 @@ class TensorFlowArrays:
     def zeros_of(self, type_: TensorType) -> tf.Tensor:
         return raw_ops.once(("zeros", type_), lambda: tf.zeros(type_.shape, type_.dtype))
 
-    def choose(self, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-        return raw_ops.select(condition, new, old)
+    choose = staticmethod(raw_ops.select)
 
     def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
@@ -215,33 +239,25 @@ class TensorFlowArrays:
     def counted(self, mask: tf.Tensor) -> tf.Tensor:
         return tf.cumsum(tf.cast(mask, tf.int32))
 
-    def ranks(self, numbers: tf.Tensor) -> tf.Tensor:
-        return lane_arrays.ranks(numbers)
+    ranks = staticmethod(lane_arrays.ranks)
 
     def marked(self, size: Any, numbers: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
         return scattering.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0
 
-    def any(self, mask: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_any(mask)
+    any = staticmethod(tf.reduce_any)
 
     def sum(self, array: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.cast(array, tf.int32))
 
-    def min(self, array: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_min(array)
-
-    def max(self, array: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_max(array)
+    min = staticmethod(tf.reduce_min)
+    max = staticmethod(tf.reduce_max)
 
     def weighted(self, array: tf.Tensor, weights: Sequence[float]) -> tf.Tensor:
         return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
 
-    def tally(self, numbers: tf.Tensor, labels: Sequence[int]) -> tf.Tensor:
-        return lane_arrays.tally(numbers, labels)
-
-    def stack(self, scalars: Sequence[tf.Tensor]) -> tf.Tensor:
-        return lane_arrays.stack(scalars)
+    tally = staticmethod(lane_arrays.tally)
+    stack = staticmethod(lane_arrays.stack)
 
     def beside(self, vectors: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.stack(vectors, axis=-1)
@@ -249,5 +265,4 @@ class TensorFlowArrays:
     def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
         return tf.concat(vectors, axis=0)
 
-    def unstack(self, vector: tf.Tensor, count: int) -> list[tf.Tensor]:
-        return raw_ops.unstack(vector, count)
+    unstack = staticmethod(raw_ops.unstack)

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
 import tensorflow as tf
 
-from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.protocol import Explanation, Further, Launch, Lowering, PullBack, RunOutcome, Spec
+from pcbatch.runtime.backends.protocol import Lowering, Spec
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
     gradients,
     graphs,
     handlers,
-    lowered,
+    hlo,
     private,
     prompt,
-    refusals,
     trace_cache,
     traces,
 )
-from pcbatch.runtime.backends.tensorflow.xla_cpu import block_guards
+from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 from pcbatch.runtime.store.cache_session import Name
 
 P = ParamSpec("P")
@@ -73,7 +70,7 @@ class TensorFlowControl:
         before: Sequence[tf.Tensor],
         in_place: Sequence[bool],
     ) -> list[tf.Tensor]:
-        if not block_guards.would_copy(before, in_place):
+        if not gathering.would_copy(before, in_place):
             return self.cond(predicate, lambda: function(predicate, *before), list(before))
         return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
 
@@ -88,8 +85,7 @@ class TensorFlowControl:
         )
         return list(after)
 
-    def in_turn(self, arrays: Sequence[tf.Tensor]) -> bool:
-        return block_guards.in_turn(arrays)
+    in_turn = staticmethod(gathering.in_turn)
 
     def while_loop(
         self,
@@ -149,13 +145,11 @@ class TensorFlowControl:
     def place(self) -> str:
         return "GPU" if graphs.on_gpu() else "CPU"
 
-    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
-        return prompt.stoppable(function)
+    stoppable = staticmethod(prompt.stoppable)
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 
-    def scope(self, name: str) -> AbstractContextManager[Any]:
-        return tf.name_scope(name)
+    scope = staticmethod(tf.name_scope)
 
     def compile(
         self, function: Callable[..., Any], jit: bool, specs: Sequence[Spec] | None = None, name: Name | None = None
@@ -187,32 +181,18 @@ class TensorFlowControl:
             text = fixed.experimental_get_compiler_ir(*signature)
             prompt.off_thread(lambda: text(stage="hlo"))
 
-    def targeting(self, place: str) -> AbstractContextManager[None]:
-        return graphs.targeting(place)
+    targeting = staticmethod(graphs.targeting)
 
     def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
-        return lowered.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
+        return trace_cache.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
 
-    def version(self) -> tuple[Any, ...]:
-        return trace_cache.library()
-
-    def settings(self) -> tuple[Any, ...]:
-        return trace_cache.settings()
-
-    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        return gradients.seal(function, name)
-
-    def is_saved(self) -> bool:
-        return gradients.is_saved()
-
-    def refused_gradients(self, error: Exception, arrays: Sequence[tf.Tensor]) -> Sequence[tf.Tensor | None]:
-        return gradients.refused(error, arrays)
-
-    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        return gradients.unseen(compiled)
-
-    def is_watched(self, arrays: Sequence[tf.Tensor]) -> bool:
-        return private.is_watched(arrays)
+    version = staticmethod(trace_cache.library)
+    settings = staticmethod(trace_cache.settings)
+    forbid_gradients = staticmethod(gradients.seal)
+    is_saved = staticmethod(gradients.is_saved)
+    refused_gradients = staticmethod(gradients.refused)
+    unseen = staticmethod(gradients.unseen)
+    is_watched = staticmethod(private.is_watched)
 
     def may_be_differentiated(self, arrays: Sequence[tf.Tensor]) -> bool:
         return not tf.executing_eagerly() or private.is_watched(arrays)
@@ -224,54 +204,25 @@ class TensorFlowControl:
     def sum_runs(self, array: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(array, axis=1)
 
-    def differentiable(
-        self,
-        function: Callable[[list[tf.Tensor]], tuple[Sequence[tf.Tensor], PullBack]],
-        arrays: Sequence[tf.Tensor],
-        name: str,
-        further: Further | None = None,
-    ) -> list[tf.Tensor]:
-        return gradients.differentiable(function, arrays, name, further)
-
-    def runs_now(self) -> bool:
-        return tf.executing_eagerly()
-
-    def is_vectorized(self) -> bool:
-        return gradients.is_vectorized()
-
-    def runs_unseen(self) -> bool:
-        return private.is_unseen()
+    differentiable = staticmethod(gradients.differentiable)
+    runs_now = staticmethod(tf.executing_eagerly)
+    is_vectorized = staticmethod(gradients.is_vectorized)
+    runs_unseen = staticmethod(private.is_unseen)
 
     def is_concrete(self, array: Any) -> bool:
         return not tf.is_symbolic_tensor(array)
 
-    def inside_fixed_program(self) -> bool:
-        return graphs.in_outer_xla()
-
-    def handler_version(self) -> tuple[int, int] | None:
-        return handlers.version()
+    inside_fixed_program = staticmethod(graphs.in_outer_xla)
+    handler_version = staticmethod(handlers.version)
 
     def register_handler(self, name: str, address: int) -> None:
         handlers.register(name, address)
 
-    def kernels_on(self) -> str | None:
-        return handlers.kernels_on()
-
-    def call_handler(
-        self, made: str | Launch, arrays: Sequence[tf.Tensor], specs: Sequence[Spec], changed: Sequence[int] = ()
-    ) -> list[tf.Tensor]:
-        return handlers.call(made, arrays, specs, changed)
-
-    def here(
-        self, function: Callable[[], list[tf.Tensor]], otherwise: Callable[[], list[tf.Tensor]]
-    ) -> list[tf.Tensor]:
-        return handlers.here(function, otherwise)
-
-    def checked_values(self, program: Program, ended: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
-        return graphs.assert_ok(program, ended, texts)
-
-    def explain(self, error: Exception) -> Explanation | None:
-        return refusals.explain(error)
+    kernels_on = staticmethod(handlers.kernels_on)
+    call_handler = staticmethod(handlers.call)
+    here = staticmethod(handlers.here)
+    checked_values = staticmethod(graphs.assert_ok)
+    explain = staticmethod(hlo.explain)
 
 
 _ANY_SHAPE = -1

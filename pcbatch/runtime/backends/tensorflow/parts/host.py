@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.tensorflow import arguments, gradients, private, ragged, structures
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
@@ -18,8 +18,7 @@ _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
 class TensorFlowHost:
     """See `Host`."""
 
-    def spelling(self, operation: str) -> str:
-        return structures.spelling(operation)
+    spelling = staticmethod(structures.spelling)
 
     def is_array(self, value: Any) -> bool:
         return isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic)) or structures.is_of_keras(value)
@@ -30,31 +29,19 @@ class TensorFlowHost:
     def held_by(self, value: Any) -> Any:
         return value.value if structures.is_of_keras(value) else value
 
-    def takes_gradients(self, value: Any) -> bool:
-        return gradients.takes_gradients(value)
-
-    def type_of(self, value: Any) -> Type:
-        return structures.type_of(value)
-
-    def example_type(self, value: Any) -> Type:
-        return arguments.example_type(value)
-
-    def padded(self, value: Any, axes: Any) -> Any:
-        return ragged.padded(value, axes)
-
-    def as_arrays(self, value: Any, example: bool = False) -> Any:
-        return arguments.as_arrays(value, example)
-
-    def structure_of(self, value: Any) -> Type:
-        return arguments.structure_of(value)
+    takes_gradients = staticmethod(gradients.takes_gradients)
+    type_of = staticmethod(structures.type_of)
+    example_type = staticmethod(arguments.example_type)
+    padded = staticmethod(ragged.padded)
+    as_arrays = staticmethod(arguments.as_arrays)
+    structure_of = staticmethod(arguments.structure_of)
 
     def spec_of(self, value: Any) -> Hashable | None:
         if type(value) is _TENSOR_NOW or (isinstance(value, tf.Tensor) and not tf.is_symbolic_tensor(value)):
             return _spec(value)
         return None
 
-    def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
-        return private.specs(values)
+    specs_of = staticmethod(private.specs)
 
     def is_steady(self, value: Any) -> bool:
         return self.spec_of(value) is not None
@@ -63,20 +50,14 @@ class TensorFlowHost:
         rows = tf.cast(array, type_.dtype) if tf.is_tensor(array) else tf.convert_to_tensor(array, type_.dtype)
         return tf.broadcast_to(rows, [lanes, *type_.shape])
 
-    def mapped(self, function: Callable[[Any], Any], value: Any) -> Any:
-        return arguments.mapped(function, value)
+    mapped = staticmethod(arguments.mapped)
 
     def as_argument(self, value: Any) -> Any:
         return IdentityTraceType(value)
 
-    def as_python(self, error: Exception) -> Exception:
-        return arguments.as_python(error)
-
-    def as_type(self, value: Any, type_: Type) -> Any:
-        return arguments.as_type(value, type_)
-
-    def wrap(self, value: Any, type_: Type) -> Any:
-        return structures.wrap(value, type_)
+    as_python = staticmethod(arguments.as_python)
+    as_type = staticmethod(arguments.as_type)
+    wrap = staticmethod(structures.wrap)
 
 
 # Batched functions as arguments of a `tf.function`, or as defaults of these: their trace types.

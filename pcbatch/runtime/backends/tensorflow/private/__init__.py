@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from pcbatch.runtime.backends.tensorflow.private.calls import (
     TENSOR_NOW,
+    asked_first,
     call,
     call_defined,
+    composite_types,
     define,
     definitions,
     device_now,
     direct,
     from_dlpack,
     has_begun,
+    in_operator,
+    in_product_of_bool,
+    is_deterministic,
     keeps_functions,
     spec,
     specs,
@@ -24,7 +29,6 @@ from pcbatch.runtime.backends.tensorflow.private.calls import (
     undefine,
     unordered,
 )
-from pcbatch.runtime.backends.tensorflow.private.ffi import handler_version, register_handler
 from pcbatch.runtime.backends.tensorflow.private.graphs import (
     Watch,
     add_function,
@@ -62,13 +66,6 @@ from pcbatch.runtime.backends.tensorflow.private.tapes import (
     unrecorded,
     update_input,
 )
-from pcbatch.runtime.backends.tensorflow.private.values import (
-    asked_first,
-    composite_types,
-    in_operator,
-    in_product_of_bool,
-    is_deterministic,
-)
 from pcbatch.runtime.backends.tensorflow.private.vectoriser import (
     Conversion,
     Converter,
@@ -85,9 +82,11 @@ from pcbatch.runtime.backends.tensorflow.private.vectoriser import (
 from pcbatch.runtime.backends.tensorflow.private.xla import (
     call_module,
     dynamic_slice,
+    handler_version,
     has_modules,
     hlo_constants,
     in_xla,
+    register_handler,
     update_slice,
 )
 

@@ -29,8 +29,6 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     images,
     lane_after_lane,
     linear_algebra,
-    loops,
-    powers,
     slopes,
     straight,
 )
@@ -55,8 +53,8 @@ CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **elements.CORRECTIONS,
     **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
-    **loops.CORRECTIONS,
-    **powers.CORRECTIONS,
+    **functions.CORRECTIONS,
+    **straight.CORRECTIONS,
     **slopes.CORRECTIONS,
     **softplus.CORRECTIONS,
 }
@@ -72,9 +70,9 @@ def _register(registry: MutableMapping[str, private.Converter], wrap: Callable[[
         if name in registry:
             ours = functools.partial(_apply, rule, wrap)
             registry[name] = functools.partial(_choose, applies, ours, registry[name])
-    for name in loops.LOOPS:
+    for name in functions.LOOPS:
         if name in registry:
-            registry[name] = functools.partial(loops.checked, registry[name])
+            registry[name] = functools.partial(functions.checked, registry[name])
 
 
 READS = {"ReadVariableOp", *elements.READS}
@@ -146,7 +144,7 @@ def taken_over(
 
 def is_taken_as_it_is(operation: Any) -> bool:
     """Return whether `taken_over` makes the same operation, or others that XLA compiles wherever it compiles this."""
-    if operation.type in (*READS, *loops.LOOPS) or (private.has_rule(operation) and operation.op_def.is_stateful):
+    if operation.type in (*READS, *functions.LOOPS) or (private.has_rule(operation) and operation.op_def.is_stateful):
         return False
     if any(each.dtype in (tf.variant, tf.resource) for each in (*operation.inputs, *operation.outputs)):
         return False
@@ -213,7 +211,7 @@ class Conversion:
         self.given = set(self.found)
         for operation in self.operations:
             # A list is made when it is asked for: XLA would compile one that nobody takes, too.
-            if operation.type in loops.LOOPS or not any(map(lists.is_list, operation.outputs)):
+            if operation.type in functions.LOOPS or not any(map(lists.is_list, operation.outputs)):
                 self.convert(operation)
         return [self.value(output) for output in self.outputs]
 
@@ -228,8 +226,8 @@ class Conversion:
         """Convert the outputs of an operation."""
         if id(operation) in self.done or all(id(output) in self.found for output in operation.outputs):
             return
-        if operation.type in loops.LOOPS and self._is_apart(operation):
-            self._lane_after_lane(operation, loops.refusal())
+        if operation.type in functions.LOOPS and self._is_apart(operation):
+            self._lane_after_lane(operation, functions.refusal())
             return
         for tensor in operation.inputs:
             if id(tensor) not in self.found:
@@ -272,10 +270,10 @@ class Conversion:
         """Return whether a loop needs neither TensorFlow's rule nor a plain copy; converts no lists to find out."""
         if self.lanes is None:
             return bool(self.lane.failures)
-        if not loops.has_lists(loop) and not graphs.in_outer_xla():
+        if not functions.has_lists(loop) and not graphs.in_outer_xla():
             return False
         varying = [lists.is_list(tensor) or self.value(tensor).is_stacked for tensor in loop.inputs]
-        return loops.differs(loop, varying) or (graphs.in_outer_xla() and loops.has_lists(loop))
+        return functions.differs(loop, varying) or (graphs.in_outer_xla() and functions.has_lists(loop))
 
     def _of_one(self, operation: Any, inputs: Sequence[Converted]) -> list[Converted] | None:
         """An operation of one lane as it is; None for one that reads a variable's value, or has a rule that applies.
@@ -349,7 +347,7 @@ class Conversion:
         """
         these = lane_after_lane.group(operation, self.operations, self.given, self.outputs)
         if graphs.in_outer_xla() and not these.is_bounded:
-            raise lane_after_lane.RefusedError(operation, loops.refusal())
+            raise lane_after_lane.RefusedError(operation, functions.refusal())
         if graphs.in_outer_xla() and not these.is_fixed:
             raise lane_after_lane.RefusedError(operation, reason) from reason
         given = [self.value(tensor) for tensor in these.inputs]

@@ -16,6 +16,8 @@ from pcbatch.runtime.backends.tensorflow.rules.family import (
     aligned,
     always,
     attributes,
+    merge,
+    part,
     stacked,
     with_leading_axes,
 )
@@ -99,6 +101,16 @@ def _paddings(inputs: Any) -> tf.Tensor:
     return tf.concat([tf.zeros([1, 2], paddings.dtype), paddings], axis=0)
 
 
+def _reverse_sequence(inputs: Any) -> tf.Tensor:
+    """Lanes become a part of the axis of sequences, which comes to the front for that."""
+    inputs.stack_inputs(stack_indices=[0, 1])
+    x, batch = inputs.stacked_input(0), inputs.get_attr("batch_dim") + 1
+    order = [0, batch, *(axis for axis in range(1, x.shape.rank) if axis != batch)]
+    along, lengths = order.index(inputs.get_attr("seq_dim") + 1) - 1, inputs.stacked_input(1)
+    found = tf.reverse_sequence(merge(tf.transpose(x, order)), merge(lengths), seq_axis=along, batch_axis=0)
+    return tf.transpose(part(found, tf.shape(x)[:1]), np.argsort(order))
+
+
 # -- segments whose number is known ------------------------------------------------------------------------------------
 
 
@@ -138,6 +150,7 @@ RULES: dict[str, Rule] = {
     "MirrorPadGrad": _mirror_pad_gradient,
     "NextAfter": _next_after,
     "PopulationCount": with_leading_axes(tf.raw_ops.PopulationCount, "x"),
+    "ReverseSequence": _reverse_sequence,
     "SegmentMax": _segment("max"),
     "SegmentMean": _segment("mean"),
     "SegmentMin": _segment("min"),

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, MissingError, PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import branches, lists, scattering, single
+from pcbatch.runtime.backends.tensorflow import branches, lists, scattering
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 
 # -- which operations --------------------------------------------------------------------------------------------------
@@ -143,15 +143,15 @@ def looped(
 
     def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
         place, *rows = carried
-        lane = single.element(order, [place])
+        lane = branches.element(order, [place])
         inputs = [
             tf.constant(value, each.t.dtype)
             if value is not None
-            else (single.element(each.t, [lane]) if each.is_stacked else each.t)
+            else (branches.element(each.t, [lane]) if each.is_stacked else each.t)
             for each, value in zip(given, fixed, strict=True)
         ]
         outputs = one(inputs)
-        return [place + 1, *(single.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
+        return [place + 1, *(branches.with_element(row, [lane], new) for row, new in zip(rows, outputs, strict=True))]
 
     blank = [tf.zeros([lanes, *tensor.shape], tensor.dtype) for tensor in these.outputs]
     return _loop(lambda carried: carried[0] < count, turn, [tf.constant(0), *blank])[1:]

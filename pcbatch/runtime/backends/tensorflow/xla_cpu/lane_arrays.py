@@ -2,15 +2,103 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import branches, graphs, private, raw_ops, scattering, single, xla_cpu
-from pcbatch.runtime.backends.tensorflow.xla_cpu import small_calls
+from pcbatch.runtime.backends.tensorflow import branches, graphs, private, raw_ops, scattering, xla_cpu
+from pcbatch.runtime.backends.tensorflow.handlers import type_of
 from pcbatch.runtime.costs.device import CPU
+
+# -- small calls -------------------------------------------------------------------------------------------------------
+# Small loops that XLA's CPU compiler makes one function of LLVM's, in which they are jumps and a scalar is a register.
+#
+# XLA does so with what is called under the attribute `xla_cpu_small_call`. `XlaCallModule` lets a program ask for it: a
+# module of a few lines calls a TensorFlow function under this attribute. `lane_lists` has the figures.
+
+_numbers = itertools.count()
+
+_MODULE = """module @pcbatch {{
+  func.func public @main({parameters}) -> ({results}) {{
+    {names} = func.call @native({arguments}) {{mhlo.frontend_attributes = {natively}}} : {signature}
+    return {given} : {results}
+  }}
+  func.func private @native({parameters}) -> ({results}) {{
+    {names} = stablehlo.custom_call @tf.call_tf_function({arguments}) {{tf.backend_config = {function}}} : {signature}
+    return {given} : {results}
+  }}
+}}"""
+_NATIVELY = '{xla_cpu_small_call = "true", inlineable = "false"}'
+_FUNCTION = "{called_index = 0 : i64, has_token_input_output = false}"
+
+
+def call(function: Callable[..., Sequence[tf.Tensor]], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """`function(*arrays)` as one function of LLVM's, where `are_made`. Its results depend on all arrays.
+
+    XLA aborts the whole process if such a function has an argument that its results do not depend on.
+    """
+    graph = private.new_graph(f"pcbatch_native_{next(_numbers)}")
+    with graph.as_default():
+        given = [raw_ops.placeholder(array.dtype, tuple(array.shape)) for array in arrays]
+        results = [private.capture(graph, result) for result in function(*given)]
+        captured = private.captures(graph)
+        graph.inputs = [*given, *(inner for _, inner in captured)]
+        graph.outputs = results
+    inputs, outputs = [*arrays, *(outer for outer, _ in captured)], graph.outputs
+    return private.call_module(_module(inputs, outputs), inputs, outputs, private.function_of(graph))
+
+
+def are_made() -> bool:
+    """Return whether XLA compiles for a CPU and makes native functions when asked to."""
+    return xla_cpu.is_on() and _has_parts() and _heeded()
+
+
+def _has_parts() -> bool:
+    """Return whether TensorFlow has all that this takes."""
+    slices = private.dynamic_slice() is not None and private.update_slice() is not None
+    return slices and private.makes_functions() and private.has_modules()
+
+
+@functools.cache
+def _heeded() -> bool:
+    """Return whether XLA makes one function of a loop when asked to: its attribute may lose its meaning.
+
+    A loop of one turn is compiled, in 0.1 s. What is a call to this attribute is one in the optimised program.
+    """
+
+    def twice(number: tf.Tensor) -> list[tf.Tensor]:
+        with raw_ops.reusing():
+            body = functools.partial(branches.loop, lambda x: x[0] < 10, lambda x: [x[0] + x[0]])
+            return call(lambda x: body([x]), [number])
+
+    with tf.init_scope():  # a graph may be under construction
+        traced = tf.function(twice, jit_compile=True, autograph=False)
+        text = traced.experimental_get_compiler_ir(tf.TensorSpec([], tf.int32))(stage="optimized_hlo")
+    calls = [line for line in text.splitlines() if " call(" in line and 'xla_cpu_small_call="true"' in line]
+    return bool(calls)
+
+
+def _module(inputs: Sequence[tf.Tensor], outputs: Sequence[tf.Tensor]) -> str:
+    """The text of a module that calls the function number 0 natively."""
+    types, results = [type_of(tensor) for tensor in inputs], ", ".join(map(type_of, outputs))
+    names = [f"%r#{i}" for i, _ in enumerate(outputs)] if len(outputs) > 1 else ["%r"]
+    return _MODULE.format(
+        parameters=", ".join(f"%a{i}: {type_}" for i, type_ in enumerate(types)),
+        arguments=", ".join(f"%a{i}" for i, _ in enumerate(types)),
+        signature=f"({', '.join(types)}) -> ({results})",
+        results=results,
+        natively=_NATIVELY,
+        function=_FUNCTION,
+        names=f"%r:{len(outputs)}" if len(outputs) > 1 else "%r",
+        given=", ".join(names),
+    )
+
+
+# -- lane arrays -------------------------------------------------------------------------------------------------------
 
 # Counts of the lanes that wait at each label, such that XLA's CPU compiler makes the fewest kernels of them.
 #
@@ -55,15 +143,15 @@ def ranks(numbers: tf.Tensor) -> tf.Tensor:
 # The list of lanes that take part, as XLA's CPU compiler makes one kernel of it.
 #
 # By sums and a scatter it is some fifteen small kernels, 3 us for 64 lanes and 46 for 4096, in each run of a block that
-# gathers its lanes. One function (`small_calls`) that goes through the lanes takes 0.1 and 5 us.
+# gathers its lanes. One function (`call`) that goes through the lanes takes 0.1 and 5 us.
 
 
 def listed(mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """See `arrays.Arrays.listed`."""
     lanes = mask.shape[0]
-    if not lanes or not xla_cpu.applies() or not small_calls.are_made():
+    if not lanes or not xla_cpu.applies() or not are_made():
         return scattering.compacted(mask, tf.shape(mask)[0] if lanes is None else lanes), count(mask)
-    (found,) = small_calls.call(lambda given: [_in_turn(given)], [mask])
+    (found,) = call(lambda given: [_in_turn(given)], [mask])
     return found[:lanes], found[lanes]
 
 
@@ -78,15 +166,15 @@ def _in_turn(mask: tf.Tensor) -> tf.Tensor:
 
     def turn(carried: list[tf.Tensor]) -> list[tf.Tensor]:
         lane, so_far, found = carried
-        found = single.with_element(found, [so_far], lane)  # if it takes no part, the next one is written over it
-        here = raw_ops.cast(single.element(mask, [lane]), tf.int32)
+        found = branches.with_element(found, [so_far], lane)  # if it takes no part, the next one is written over it
+        here = raw_ops.cast(branches.element(mask, [lane]), tf.int32)
         return [raw_ops.add(lane, raw_ops.constant(1)), raw_ops.add(so_far, here), found]
 
     nothing, room = raw_ops.constant(0), tf.zeros([lanes + 1], tf.int32)
     _, so_far, found = branches.loop(
         lambda carried: raw_ops.less(carried[0], raw_ops.constant(lanes)), turn, [nothing, nothing, room]
     )
-    return single.with_element(found, [raw_ops.constant(lanes)], so_far)
+    return branches.with_element(found, [raw_ops.constant(lanes)], so_far)
 
 
 # The order imposed on XLA's CPU compiler: short work in one thread, and reads before writes.
