@@ -237,6 +237,7 @@ HEADER = "program machine f() -> x\n"
         (HEADER + "b0:\n  push x\n  pop x\n  return\n", 4, "neither a terminator nor anything else"),
         (HEADER + "b0:\n  piece () -> x\n    x = 1\n  return\n", 3, "neither a terminator nor anything else"),
         (HEADER + "b0:\n  x = 1\n  return\n", 3, "neither a terminator nor anything else"),
+        (HEADER + "b0:\n  store a[i] v\n  return\n", 3, "neither a terminator nor anything else"),
         (HEADER + "b0:\n  piece ():\n    store a[i] = v\n  return\n", 4, "Store cannot be inside a piece"),
         (HEADER + "b0:\n  piece ():\n    check 2; x = 1\n  return\n", 4, "neither an op nor Python"),
         (HEADER + "b0:\n  piece ():\n      x = 1\n  return\n", 4, "unexpected indentation"),

@@ -59,6 +59,39 @@ def stores_over_each_other(x, gold, n):
     return scores
 
 
+def stores_from_the_end(x, gold, n):
+    """Places count from either end, and the turns go around a short array: of two at one place the last one counts."""
+    h, scores = tf.zeros([WIDTH]), tf.zeros([4, TAGS])
+    t = -4
+    while t < 4:
+        h = step(x[t], h)
+        scores[t] = tf.linalg.matvec(HEAD, h, transpose_a=True)
+        t += 1
+    return scores
+
+
+def stores_twice(x, gold, n):
+    """Into one array, once at a constant place."""
+    h, scores = tf.zeros([WIDTH]), tf.zeros([LONGEST, TAGS])
+    for t in range(n):
+        h = step(x[t], h)
+        scores[t] = tf.linalg.matvec(HEAD, h, transpose_a=True)
+        scores[0] = tf.linalg.matvec(HEAD, h * 2.0, transpose_a=True)
+    return scores
+
+
+def within_room(x, gold, n):
+    """The array says that all turns have room: the loop is left once."""
+    h, few = tf.zeros([WIDTH]), x[:8]
+    one, other = tf.zeros([8, TAGS]), tf.zeros([8, TAGS])
+    for t in range(n):
+        h = step(few[t], h)
+        one[t] = tf.linalg.matvec(HEAD, h, transpose_a=True)
+        other[t] = tf.nn.softmax(tf.linalg.matvec(HEAD, h, transpose_a=True))
+    one[0] += 1.0
+    return one, other
+
+
 def of_a_lane(x, gold, n):
     """Turns read what all of a lane's have in common, and what was there before the turn."""
     query, h, total, last = x[0], tf.zeros([WIDTH]), 0.0, tf.zeros([WIDTH])
@@ -141,6 +174,9 @@ PROGRAMS = [
     sums,
     stores,
     stores_over_each_other,
+    stores_from_the_end,
+    stores_twice,
+    within_room,
     of_a_lane,
     leaves,
     in_an_arm,
@@ -227,6 +263,13 @@ def test_all_turns_of_all_lanes_are_one_launch(monkeypatch):
         loss = tf.reduce_sum(run.value)
     assert run.executions[block.label] == 1
     assert tape.gradient(loss, HEAD) is not None
+
+
+@pytest.mark.parametrize(("function", "more"), [(within_room, 1), (stores, 2), (sums, 3), (leaves, 5)])
+def test_blocks_that_are_of_no_use_are_not_made(function, more, monkeypatch):
+    """Each costs a first call a tenth of its time, and more of a taped one."""
+    found = len(batched(function).program("machine", X, GOLD, LENGTH).order)
+    assert found - len(plainly(monkeypatch, function).program("machine", X, GOLD, LENGTH).order) == more
 
 
 def bidirectional(x, gold, n):

@@ -124,9 +124,13 @@ class _Finding:
         return any(move() for move in (self._needed, self._recurrent, self._carried, self._alone, self._idle))
 
     def _needed(self) -> bool:
-        """Keep in the loop the reads of statements that stay, and all writers of these statements' variables."""
+        """Keep in the loop the reads of statements that stay, and all writers of these statements' variables.
+
+        The check of each store stays, so its indices do.
+        """
         stays = self.of(STAYS)
         names = {name for node in stays for name in (*node.reads, *node.writes)}
+        names |= {name for node in self.nodes if isinstance(node.what, Store) for name in node.what.indices}
         return self._move([node for node in self.nodes if node.part != STAYS and not names.isdisjoint(node.writes)])
 
     def _move(self, nodes: Sequence[_Node], part: str = STAYS) -> bool:
