@@ -14,7 +14,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.slices import length_of
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.core import NeedsConstantError, RefusedError
 from pcbatch.reading.forbidden_calls import forbidden_method
 from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
 from pcbatch.reading.sharing import Sharing
@@ -171,14 +171,15 @@ class Arrays(Sharing):
     def own(self, array: Lane) -> Ref:
         """An array as an object that is about to change; refused where others may be it, and nobody knows."""
         if array.name not in self.types:
-            raise self.refusal(
-                "PCB204",
-                f"`{array.name}` is captured, and this changes it for everybody",
-                "copy it first, `own = np.array(..)`; or pass it as an argument, and return it",
-                label="changed here",
-            )
+            raise self._captured_array(array.name)
         self.refuse_shared(array)
         return self.celled(array)
+
+    def _captured_array(self, name: str) -> RefusedError:
+        """The refusal of a change of an array that stands outside of the function."""
+        message = f"`{name}` is captured, and this changes it for everybody"
+        help = "copy it first, `own = np.array(..)`; or pass it as an argument, and return it"
+        return self.refusal("PCB204", message, help, label="changed here")
 
     def refuse_method(self, name: str) -> None:
         """Refuse a method of an array or a variable that must not be called."""
@@ -196,13 +197,7 @@ class Arrays(Sharing):
     def own_of_host(self, array: Host) -> Ref:
         """An array that is known now as one that is about to change."""
         if array.place is not None:
-            name = array.place.text or "it"
-            raise self.refusal(
-                "PCB204",
-                f"`{name}` is captured, and this changes it for everybody",
-                "copy it first, `own = np.array(..)`; or pass it as an argument, and return it",
-                label="changed here",
-            )
+            raise self._captured_array(array.place.text or "it")
         lane = self.lane(array, hint="array")
         ref = self.new("array", (lane,))
         self.state.mapped(lambda each: ref if each is array else None)
@@ -429,15 +424,13 @@ class Arrays(Sharing):
             return False
         new = self.emit(BINARY[op], [self.pattern(self.read(array)), self.pattern(value)])
         given = self.type_of(new)
+        help = "write it out, which makes another array: `a = a + v`"
         if given is None or given.shape != own.shape:
             message = f"ValueError: an array of {own} is changed in place into {given or self.described(new)}"
-            raise self.refusal("PCB401", message, "write it out, which makes another array: `a = a + v`")
+            raise self.refusal("PCB401", message, help)
         if not _fits(given, own):
-            raise self.refusal(
-                "PCB307",
-                f"an array of {own.dtype} is changed in place by numbers of {given.dtype}, which it cannot hold",
-                "write it out, which makes another array: `a = a + v`",
-            )
+            message = f"an array of {own.dtype} is changed in place by numbers of {given.dtype}, which it cannot hold"
+            raise self.refusal("PCB307", message, help)
         self.write(array, self.lane(new, own))
         return True
 

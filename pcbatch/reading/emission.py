@@ -22,8 +22,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.fingerprints import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
-from pcbatch.reading.handed import Handed
-from pcbatch.reading.leading import FUNCTION, is_function, leads
+from pcbatch.reading.handed import FUNCTION, Handed, is_function, leads
 from pcbatch.reading.operations import (
     Applied,
     Operation,

@@ -146,11 +146,7 @@ class Expressions(Operators):
     def constant_text(self, value: Value) -> Any:
         """A value that goes into a text: one that is known."""
         if isinstance(value, Lane):
-            raise self.refusal(
-                "PCB114",
-                "a lane's value cannot be formatted into a string, except in the message of assert and raise",
-                'keep the number; text is for the messages of `assert` and `raise`: `f"x is {x}"`',
-            )
+            raise self.no_text()
         return self.constant(value, "what goes into a text")
 
     # -- truth and choice ----------------------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
-from pcbatch.reading.origins import Origins
 from pcbatch.reading.phis import (
     Celled,
     Chosen,
     Copied,
     MissingValue,
     NeedsTurnsError,
+    Origins,
     Path,
     Phi,
     Stale,

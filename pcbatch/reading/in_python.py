@@ -19,11 +19,9 @@ import numpy as np
 
 from pcbatch.reading import (
     arrays_in_python,
-    itertools_in_python,
     numpy_in_python,
     operators_in_python,
-    statistics_in_python,
-    ufuncs_in_python,
+    stdlib_in_python,
 )
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
@@ -378,10 +376,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     collections.defaultdict: DefaultDict,
     collections.Counter: Counter,
     **arrays_in_python.FUNCTIONS,
-    **itertools_in_python.FUNCTIONS,
-    **statistics_in_python.FUNCTIONS,
+    **stdlib_in_python.FUNCTIONS,
     **numpy_in_python.FUNCTIONS,
     **operators_in_python.FUNCTIONS,
-    **ufuncs_in_python.FUNCTIONS,
 }
 """Replacements of libraries' functions where an argument is a lane's, and of classes."""

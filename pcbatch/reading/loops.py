@@ -17,8 +17,7 @@ from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
-from pcbatch.reading.origins import Origins
-from pcbatch.reading.phis import Chosen, Copied, MissingValue, Path, Phi, Stale, Worded, cells_of, value_at
+from pcbatch.reading.phis import Chosen, Copied, MissingValue, Origins, Path, Phi, Stale, Worded, cells_of, value_at
 from pcbatch.reading.ragged_rows import RaggedRows
 from pcbatch.reading.turns import DIFFERS, TURNS, Turn
 from pcbatch.reading.values import (

@@ -11,6 +11,7 @@ import numpy as np
 from pcbatch.ir.joins import casts_into
 from pcbatch.ir.operators import BY_NODE, Row
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import BINARY, UNARY
 from pcbatch.reading.several import refs_of
 from pcbatch.reading.values import (
@@ -64,14 +65,16 @@ class Operators(Variables):
             except TypeError as error:
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         if isinstance(a, Host) and isinstance(a.value, str):
-            raise self.refusal(
-                "PCB114",
-                "a lane's value cannot be formatted into a string, except in the message of assert and raise",
-                'keep the number; text is for the messages of `assert` and `raise`: `f"x is {x}"`',
-            )
+            raise self.no_text()
         self._refuse_too_large(a, b)
         self._refuse_too_large(b, a)
         return self.emit(BINARY[op], [self.operand_of(each) for each in self._met(a, b)])
+
+    def no_text(self) -> RefusedError:
+        """The refusal of a text of a lane's value."""
+        message = "a lane's value cannot be formatted into a string, except in the message of assert and raise"
+        help = 'keep the number; text is for the messages of `assert` and `raise`: `f"x is {x}"`'
+        return self.refusal("PCB114", message, help)
 
     def _refuse_too_large(self, number: Value, other: Value) -> None:
         """Refuse an int of Python's that the ints which it meets cannot hold, as NumPy does."""

@@ -43,7 +43,7 @@ class Results(BoundedLists):
         return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound), dict(spec.shared)
 
     def tail(self, node: Any) -> None:
-        """`return node`; see `tails`."""
+        """`return node`; see `matching`."""
         raise NotImplementedError
 
     def returned(self, value: Value, *, is_end: bool = False) -> None:

@@ -15,8 +15,8 @@ from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
+from pcbatch.reading.matching import Matching
 from pcbatch.reading.operators import ROWS
-from pcbatch.reading.tails import Tails
 from pcbatch.reading.values import NONE, Function, Host, Ref, Tuple, Value
 
 CONVERSIONS = {-1: "", ord("r"): "!r", ord("s"): "!s", ord("a"): "!a"}
@@ -27,7 +27,7 @@ def imported(path: str, around: Mapping[str, Any]) -> Any:
     return importlib.import_module(path, around.get("__package__"))
 
 
-class Statements(Tails):
+class Statements(Matching):
     """Python's statements, but for those that are `at_fault`; modules are what `module_of` gives."""
 
     def __init__(
