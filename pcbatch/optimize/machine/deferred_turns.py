@@ -57,7 +57,7 @@ class Exit:
 
 @dataclass(frozen=True)
 class Turns:
-    """What is known of the turns of a loop of blocks `members`, of which block `number` is deferred in `parts`.
+    """The turns of a loop of blocks `members`, as far as known, of which block `number` is deferred in `parts`.
 
     At most `most` turns of a lane are kept.
     """
