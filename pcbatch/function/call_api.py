@@ -131,7 +131,7 @@ class Calls(Linkable, Generic[P, R]):
                 if finished.values is not None:
                     value = plan.packers[self._output](finished.values)
                 else:
-                    value = self._checked(plan.table, finished.outcome(), home)
+                    value = self._checked(plan.table, plan.outcome(finished), home)
             else:
                 pipeline, outcome = self._execute(args, kwargs)
                 value = self._checked(pipeline.outline, outcome, home)
@@ -164,7 +164,7 @@ class Calls(Linkable, Generic[P, R]):
         warm = None if kwargs or self._takes_slices else self.session.run_warm(args)
         if warm is not None:
             plan, finished = warm
-            program, outcome = plan.table, finished.outcome()
+            program, outcome = plan.table, plan.outcome(finished)
         else:
             pipeline, outcome = self._execute(args, kwargs)
             program = pipeline.outline

@@ -22,7 +22,7 @@ from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.guards import CaptureGuards
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.machine.outcome import CheckedRun, Finished
+from pcbatch.runtime.machine.outcome import CheckedRun, Finished, Outcome
 from pcbatch.runtime.machine.outcome import Run as ReadyRun
 from pcbatch.runtime.report.results import Packer, packers
 
@@ -82,6 +82,10 @@ class Plan:
     def table(self) -> Program:
         """The program."""
         return self.pipeline.outline
+
+    def outcome(self, finished: Finished) -> Outcome:
+        """The outcome of a run of this plan, for those who ask for more than its results."""
+        return self.pipeline.noted(finished.outcome())
 
     def run_checked(self, args: tuple[Any, ...]) -> Finished | None:
         """Run with arguments of whatever kind; return None where it takes a closer look at them, or at the program."""

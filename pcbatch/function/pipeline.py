@@ -379,8 +379,11 @@ class Pipeline:
     def run_at_once(self, arguments: Arguments, captured: Captured) -> Outcome:
         """Run the machine on `arguments`, which fit this pipeline's, and on the captured values of now."""
         given = self.parameters()
-        outcome = run_on(self.machine, given, arguments, captured.leaves, lambda: self.reverse, self.options)
-        if self.options.fork is False:
+        return self.noted(run_on(self.machine, given, arguments, captured.leaves, lambda: self.reverse, self.options))
+
+    def noted(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of a run with the notes on calls that are not made at the same time."""
+        if self.options.fork is False or not self.unforked:
             return outcome
         return replace(outcome, notes=(*outcome.notes, *self.unforked))
 
@@ -406,15 +409,10 @@ class Pipeline:
         return not self.options.trace and self.options.backend != "reference"
 
     def run_watched(self, arrays: Sequence[Any], lanes: int) -> Finished | None:
-        """The same as `run_at_once`, in ordinary code, on arrays as the table takes them; None where nobody watches."""
+        """Run in ordinary code on arrays as the table takes them; None where nobody watches."""
         machine = self.machine
         ready = machine.ready(arrays, lanes) if machine.is_numpys else None
-        found = run_watched(machine.backend, machine.run, lambda: self.reverse, arrays, lanes, ready)
-        if found is None or self.options.fork is False:
-            return found
-        made = found.outcome
-        found.outcome = lambda: replace(outcome := made(), notes=(*outcome.notes, *self.unforked))
-        return found
+        return run_watched(machine.backend, machine.run, lambda: self.reverse, arrays, lanes, ready)
 
     @cached_property
     def digest(self) -> str:

@@ -171,6 +171,19 @@ def test_auto_forks_where_a_callee_recurses_and_is_expensive():
     assert ", fork (" in fibonacci.options(fork=True).ir("machine", np.array([3], np.int32))
 
 
+def test_warm_calls_say_why_calls_are_not_made_at_the_same_time():
+    @pcbatch.autobatch(fork=True, max_lanes=2, jit=False)
+    def tree(n):
+        if n < 1:
+            return leaf(0)
+        return joined(tree(n - 1), tree(n - 2))
+
+    n = np.array([2, 1, 0], np.int32)
+    notes = [tree.run(n).profile().notes for _ in range(4)]  # the third is a warm call
+    assert "one after the other: max_lanes=2" in notes[0][0]
+    assert notes == [notes[0]] * 4
+
+
 @pytest.mark.slow
 def test_what_does_not_run_at_once(forked, tmp_path):
     """In a caller's graph, in slices, and saved; and with few lanes, some examples after others."""
