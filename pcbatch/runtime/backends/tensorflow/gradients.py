@@ -178,7 +178,7 @@ def differentiable(
                 found = _pulled_back(pulled, by_place, every, floats, name, None if further is None else again)
             except (TypeError, ValueError) as error:
                 is_derived = not tf.executing_eagerly() and tf.compat.v1.get_default_graph() is not made_in
-                if not is_derived or isinstance(error, GradientError):
+                if not is_derived or not _is_raised_by_tensorflow(error):
                     raise
                 # Of two tapes around a function TensorFlow makes graphs that lack some of the function's tensors.
                 raise GradientError(
@@ -201,6 +201,14 @@ def differentiable(
     told = tf.executing_eagerly() and private.records()
     watched = iter(_told(run, given, name) if told else tf.custom_gradient(run)(*given))
     return [others[place] if place in others else next(watched) for place in range(count)]
+
+
+def _is_raised_by_tensorflow(error: BaseException) -> bool:
+    """Return whether TensorFlow's own code has raised an error, not the user's or ours."""
+    raised = error.__traceback__
+    while raised is not None and raised.tb_next is not None:
+        raised = raised.tb_next
+    return raised is not None and raised.tb_frame.f_globals.get("__name__", "").startswith("tensorflow.")
 
 
 def is_vectorized() -> bool:
