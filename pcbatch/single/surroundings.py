@@ -27,7 +27,18 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import OF, codes, may_change, of_values
-from pcbatch.single.calls import Float, Type, case, library, number_type, power, sorted_numbers
+from pcbatch.single.calls import (
+    STAND_INS,
+    Float,
+    Int,
+    Type,
+    case,
+    is_instance,
+    library,
+    number_type,
+    power,
+    sorted_numbers,
+)
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
@@ -96,7 +107,16 @@ def super_(*given: Any) -> Any:
     return super(frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
 
 
-_BUILTINS = {**vars(builtins), "float": Float, "pow": power, "sorted": sorted_numbers, "super": super_, "type": Type}
+_BUILTINS = {
+    **vars(builtins),
+    "float": Float,
+    "int": Int,
+    "isinstance": is_instance,
+    "pow": power,
+    "sorted": sorted_numbers,
+    "super": super_,
+    "type": Type,
+}
 """Built-ins that differ from Python's in a lane, or must be asked here about classes."""
 
 
@@ -256,8 +276,8 @@ class Surroundings:
         return module
 
     def _type(self, kind: type) -> Any:
-        if kind is float:
-            return Float
+        if kind in STAND_INS:
+            return STAND_INS[kind]
         if issubclass(kind, np.generic) and kind.__module__ == "numpy" and kind in _NUMBERS:
             return number_type(kind)  # type: ignore[arg-type]
         return self.class_of(kind) if records.is_record_class(kind) else kind

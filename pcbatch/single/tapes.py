@@ -41,15 +41,11 @@ class Accumulator(tf.autodiff.ForwardAccumulator):  # type: ignore[misc]
         return shown(super().jvp(plain(primals, _source), *given, **options))
 
 
-_OWN_CLASS = vars(object)["__class__"]
-"""The attribute that `Number.__class__` hides."""
-
-
 def watched(value: Any) -> tf.Tensor:
     """The tensor of a value, which it is from now on."""
     if type(value) is Number:
         found = constant(value.value)
-        _OWN_CLASS.__set__(value, Watched)
+        value.__class__ = Watched
         value.tensor = found  # type: ignore[attr-defined]
     elif isinstance(value, Array) and value.watched() is None:
         if value.owner is not None:

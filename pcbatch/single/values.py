@@ -82,12 +82,6 @@ class Number(Value):
     def __init__(self, value: Any):
         self.value = value
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """The class that a lane's number has: `isinstance` and patterns of classes ask for it."""
-        dtype = self.dtype
-        return bool if dtype.is_bool else int if dtype.is_integer else complex if dtype.is_complex else float
-
     def __neg__(self) -> Any:
         return Number(-self.value)
 
