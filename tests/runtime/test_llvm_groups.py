@@ -76,6 +76,26 @@ def vectors(n, v, m):
     return v, tf.reduce_sum(v), tf.stack([v[1], v[0]])
 
 
+def steps_of_a_solver(x, end):
+    """A step of a solver, with more intermediate numbers than places that a group has."""
+    t = 0.0 * end
+    h = 0.25 * end
+    while t < end:
+        h = min(h, end - t)
+        k1 = -x + math.cos(t)
+        k2 = -(x + h * k1 / 5.0) + math.cos(t + h / 5.0)
+        k3 = -(x + h * (k1 * 3.0 / 40.0 + k2 * 9.0 / 40.0)) + math.cos(t + h * 3.0 / 10.0)
+        k4 = -(x + h * (k1 * 44.0 / 45.0 - k2 * 56.0 / 15.0 + k3 * 32.0 / 9.0)) + math.cos(t + h * 4.0 / 5.0)
+        k5 = k1 * 19372.0 / 6561.0 - k2 * 25360.0 / 2187.0 + k3 * 64448.0 / 6561.0 - k4 * 212.0 / 729.0
+        k5 = -(x + h * k5) + math.cos(t + h * 8.0 / 9.0)
+        k6 = k1 * 9017.0 / 3168.0 - k2 * 355.0 / 33.0 + k3 * 46732.0 / 5247.0 + k4 * 49.0 / 176.0
+        k6 = -(x + h * (k6 - k5 * 5103.0 / 18656.0)) + math.cos(t + h)
+        k7 = k1 * 35.0 / 384.0 + k3 * 500.0 / 1113.0 + k4 * 125.0 / 192.0 - k5 * 2187.0 / 6784.0
+        x = x + h * (k7 + k6 * 11.0 / 84.0)
+        t = t + h
+    return x
+
+
 def drawn(key, n):
     total, accepted = 0.0, 0
     while accepted < n:
@@ -115,6 +135,8 @@ def given(name, lanes):
             return *small, random.integers(0, 2**64, lanes, np.uint64), x
         case "vectors":
             return n, random.normal(size=(lanes, 3))
+        case "steps of a solver":
+            return x, np.abs(random.normal(size=lanes)) * 3.0
         case "drawn":
             return pcbatch.random.keys(lanes, lanes), n
     return (random.integers(0, 60, lanes).astype(np.int32),)
@@ -131,6 +153,7 @@ CASES = {
     "functions of float32": (functions, 3e-5),
     "numbers": (numbers, 1e-13),
     "vectors": (vectors, 1e-12),
+    "steps of a solver": (steps_of_a_solver, 1e-12),
     "drawn": (drawn, 1e-6),
 }
 

@@ -29,7 +29,8 @@ long as three turns of a whole group of short ones."""
 GROUPS = 16
 """The fewest groups of lanes that a core takes at a time: as lanes end, the last group runs ever emptier."""
 MOST_NUMBERS = 64
-"""Maximal number of elements of a lane: a group's lie in registers and near memory then."""
+"""Maximal number of elements of a lane: a group's lie in registers and near memory then. Single numbers that are no state
+take no place."""
 
 
 def may_be_for_groups(program: Program) -> bool:
@@ -44,9 +45,10 @@ def is_for_groups(program: Program, module: Module) -> bool:
         return False
     storage = Storage(program)
     items = [item for block in program.blocks for item in block.body]
-    variables = [each for name in program.types for each in storage.leaves(name)]
-    numbers = sum(math.prod(sizes) for _, _, sizes in variables)
-    if numbers > MOST_NUMBERS or not all(number.has_vectors for _, number, _ in variables):
+    variables = [(name, *each) for name in program.types for each in storage.leaves(name)]
+    kept = [sizes for name, _, _, sizes in variables if sizes or name in program.storage]
+    numbers = sum(map(math.prod, kept))
+    if numbers > MOST_NUMBERS or not all(number.has_vectors for _, _, number, _ in variables):
         return False
     return all(isinstance(item, Piece) for item in items) and all(map(_is_alike, module.instructions()))
 
