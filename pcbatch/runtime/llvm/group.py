@@ -29,8 +29,8 @@ long as three turns of a whole group of short ones."""
 GROUPS = 16
 """The fewest groups of lanes that a core takes at a time: as lanes end, the last group runs ever emptier."""
 MOST_NUMBERS = 64
-"""Maximal number of elements of a lane: a group's lie in registers and near memory then. Single numbers that are no state
-take no place."""
+"""Maximal number of elements of a lane: a group's lie in registers and near memory then.
+Single numbers that are no state take no place."""
 
 
 def may_be_for_groups(program: Program) -> bool:
