@@ -39,7 +39,7 @@ def small_runs(
 
 
 def parts(setting: Any) -> tuple[tuple[Any, ...], ...]:
-    """What a program meets in a setting, with its place there: the engine and the schedule of a mode, a card."""
+    """Parts that a program meets in a setting, with its place there: the engine and the schedule of a mode, a card."""
     if isinstance(setting, tuple):
         return tuple((place, *part) for place, each in enumerate(setting) for part in parts(each))
     if isinstance(setting, Mode):

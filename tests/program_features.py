@@ -105,7 +105,7 @@ def _of_ir(program: ir.Program) -> Iterator[str]:
 
 
 def _of_calls(graph: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Which recursions there are among functions, by the names that each calls."""
+    """Kinds of recursion among functions, by the names that each calls."""
     if any(name in callees for name, callees in graph.items()):
         yield "self-recursion"
     if any(name in graph.get(callee, ()) for name, callees in graph.items() for callee in callees if callee != name):

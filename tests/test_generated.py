@@ -112,7 +112,7 @@ def test_kernels_under_limits(seed: int) -> None:
 
 LOCAL, HYBRID, SWITCH, DEPTH, AGENDA = OTHER_STRATEGIES
 SEEDS = 100
-"""How many programs run under one of the paper's other machines, in the slow tests; half of them under limits, too."""
+"""Slow runs of programs under one of the paper's other machines; half of them under limits, too."""
 IN_TURN = tuple(zip(range(SEEDS), itertools.cycle(OTHER_STRATEGIES), strict=False))
 
 

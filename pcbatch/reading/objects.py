@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import gast
-
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.installed import is_users_class
@@ -111,7 +109,7 @@ class Objects(Loops):
                     return Bound(name, value)
                 return self.of_class(value, cls, name)
             case Lazy("ragged" | "masked") if name in ("shape", "ndim", "size", "dtype"):
-                return self._of_part(value, name)
+                return self.of_part(value, name)
             case Tuple() | Lazy("ragged" | "masked" | "filtered"):
                 return Bound(name, value)
             case Super(receiver, cls, behind):
@@ -123,17 +121,6 @@ class Objects(Loops):
         if isinstance(value, Host):
             return self._attribute_of_host(value, name)
         raise self.refusal("PCB401", f"AttributeError: {self.described(value)} has no attribute `{name}`")
-
-    def _of_part(self, part: Lazy, name: str) -> Value:
-        """An attribute of a part of an array whose length differs by lane."""
-        of_array = self.type_of(part.parts[0])
-        assert of_array is not None
-        if name == "dtype":
-            return self.attribute(part.parts[0], name)
-        shape = (self.length(part), *map(Host, of_array.shape[self.masked_axes(part) :]))
-        if name == "size":
-            return functools.reduce(lambda size, each: self.binary(gast.Mult, size, each), shape)
-        return Tuple(shape) if name == "shape" else Host(len(shape))
 
     def _attribute_of_host(self, value: Host, name: str) -> Value:
         host = value.value

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, TypeGuard
 
 import gast
@@ -18,7 +19,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.moved_rows import JOINS, OF_ONE, RUNNING, SORTS, MovedRows
 from pcbatch.reading.ragged import LIBRARIES, LIKE_ANY, NEUTRAL, with_array
-from pcbatch.reading.values import NONE, Host, Item, Lazy, Value, View, is_same
+from pcbatch.reading.values import NONE, Host, Item, Lazy, Tuple, Value, View, is_same
 from pcbatch.reading.views import Index, Sliced
 
 _NAMES = (
@@ -45,6 +46,17 @@ class RaggedRows(MovedRows):
     """Rows of unequal length."""
 
     # -- slices of them ------------------------------------------------------------------------------------------------
+
+    def of_part(self, part: Lazy, name: str) -> Value:
+        """An attribute of a part of an array whose length differs by lane."""
+        of_array = self.type_of(part.parts[0])
+        assert of_array is not None
+        if name == "dtype":
+            return self.attribute(part.parts[0], name)
+        shape = (self.length(part), *map(Host, of_array.shape[self.masked_axes(part) :]))
+        if name == "size":
+            return reduce(lambda size, each: self.binary(gast.Mult, size, each), shape)
+        return Tuple(shape) if name == "shape" else Host(len(shape))
 
     def item(self, whole: Value, index: Index) -> Value:
         found = self.ragged(whole)

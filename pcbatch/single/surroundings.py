@@ -27,18 +27,8 @@ from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
 from pcbatch.single.boundaries import OF, codes, may_change, of_values
-from pcbatch.single.calls import (
-    STAND_INS,
-    Float,
-    Int,
-    Type,
-    case,
-    is_instance,
-    library,
-    number_type,
-    power,
-    sorted_numbers,
-)
+from pcbatch.single.calls import case, library, number_type, power, sorted_numbers
+from pcbatch.single.classes import STAND_INS, Float, Int, Type, is_instance
 from pcbatch.single.tapes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 

@@ -157,7 +157,7 @@ def test_around_a_tf_function(persistent):
 
 
 def test_around_a_tf_function_that_tensorflow_cannot_derive():
-    """Where the function reads a variable in a product, it is said what to do."""
+    """A function that reads a variable in a product is refused, with what to do."""
     arguments, sources = (X, COUNTS), (X, W)
     inside = tf.function(lambda *given: loop(*given), autograph=False)
     with pytest.raises(pcbatch.GradientError, match=r"PCB604.*\n.*inside of the tf.function"):
