@@ -23,7 +23,7 @@ from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running import density_programs, diagnosis
 from pcbatch.nuts.running.chain import ChainState, padded, together
-from pcbatch.nuts.running.density_programs import GradientRows
+from pcbatch.nuts.running.density_programs import gradient_rows_of
 from pcbatch.nuts.running.groups import are_expensive, device, groups_of, side_by_side
 from pcbatch.nuts.running.starts import ATTEMPTS, NOT_FINITE, Starts
 from pcbatch.nuts.settings import Settings
@@ -100,7 +100,6 @@ class SamplingRun:
         self.settings = settings
         self.standing = standing
         self._starts = starts
-        self._gradient_rows = GradientRows()
 
     @classmethod
     def after(cls, samples: Samples) -> SamplingRun:
@@ -238,7 +237,7 @@ class SamplingRun:
         # Leaves of the chains themselves, not of the copies that fill up the lanes; the count may wrap.
         leaves = np.delete((state.leaves - np.asarray(origin.state.leaves)).astype(np.uint32), list(failed))
         needed = int(leaves.sum(dtype=np.int64))
-        computed = needed if self._is_native else sum(self._gradient_rows.of(run)[1] for run in runs)
+        computed = needed if self._is_native else sum(gradient_rows_of(chain).of(run)[1] for run in runs)
         self.standing = RunState(
             replace(origin, state=state, done=origin.done + count),
             standing.cost + Cost(needed, computed).times(settings.leapfrogs_per_leaf),

@@ -80,10 +80,12 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a child
 
 class _Acting(threading.local):
     mark: Mark | None = None
+    """What stops this thread's work for another one; see `stoppable`."""
+    helpers: Mark | None = None
+    """What stops others' work for this thread; used again, since to make one takes as long as a short call's look."""
 
 
 _acting = _Acting()
-"""The mark that stops a thread's work for another one; see `stoppable`."""
 
 
 def reader() -> Callable[[tf.Tensor], tf.Tensor] | None:
@@ -178,7 +180,9 @@ def prompt(
 
 def stoppable(function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
     """`function`, for another thread, and a function that ends its runs there early, by KeyboardInterrupt."""
-    mark, carried = Mark(), graphs.carried(function)
+    if _acting.helpers is None or _acting.helpers.is_set:  # one that is set stops what may still be going on
+        _acting.helpers = Mark()
+    mark, carried = _acting.helpers, graphs.carried(function)
 
     def there(*args: P.args, **kwargs: P.kwargs) -> T:
         before, _acting.mark = _acting.mark, mark
