@@ -46,7 +46,7 @@ def sample(
     superchains: int | None = None,
     step_size: Any = None,
     inverse_mass_matrix: Any = None,
-    metric: Literal["diag", "dense"] = "diag",
+    metric: Literal["auto", "diag", "dense"] = "auto",
     target_accept: float = 0.8,
     max_tree_depth: int = 10,
     leapfrogs_per_leaf: int = 1,
@@ -89,10 +89,11 @@ def sample(
             for many chains of few draws. Points of `initial_per_chain` have to be in such groups.
         step_size: of the leapfrog integrator, a number or one for each chain; where the adaptation begins, if there is
             one (else it must be given).
-        inverse_mass_matrix: the metric at the start, `[size]` or, with `metric="dense"`, `[size, size]`, in the order
-            of the parameters in `initial`, before bijectors; ones by default.
-        metric: "diag", a scale for each coordinate, learned from draws and their gradients, or "dense", a covariance
-            matrix, learned from draws.
+        inverse_mass_matrix: the metric at the start, `[size]` for a diagonal and `[size, size]` for a dense one, in the
+            order of the parameters in `initial`, before bijectors; ones by default.
+        metric: "diag", a scale for each coordinate, or "dense", a covariance matrix; both are learned from draws and
+            their gradients. "auto" takes a dense one where products by it cost little beside a gradient;
+            `Samples.settings.metric` says which.
         target_accept: the mean acceptance probability that the step size is adapted to.
         max_tree_depth: a trajectory has at most `2**max_tree_depth - 1` points.
         leapfrogs_per_leaf: integration steps from one point of a trajectory to the next.
@@ -162,6 +163,9 @@ def sample(
     data = None if data is None else cast(data, settings.dtype, "data")
     places, keys = starts.starts_of(settings, transform, initial, initial_per_chain)
     positions = places.positions()
+    if metric == "auto":
+        chosen = density_programs.metric_for(settings, inverse_mass_matrix, log_density, transform, data, positions)
+        settings = replace(settings, metric=chosen)
     state = starts.starting_state(settings, positions, step_size, inverse_mass_matrix)
     if jit == "auto":
         settings = replace(settings, jit=density_programs.faster(log_density, transform, data, positions))
@@ -216,7 +220,7 @@ def export(
         init: as in `sample`.
         step_size: as in `sample`, one number.
         inverse_mass_matrix: as in `sample`.
-        metric: as in `sample`.
+        metric: the kind of metric; a "dense" one is not learned, but may be given as `inverse_mass_matrix`.
         target_accept: as in `sample`.
         max_tree_depth: as in `sample`.
         leapfrogs_per_leaf: as in `sample`.
@@ -258,6 +262,9 @@ def export(
         raise UsageError("PCB551", "draws must be an int of at least 1, not 0: an exported chain is of these")
     if settings.adapt == "pooled":
         raise UsageError("PCB551", "exported chains know nothing of each other: adapt must be 'per_chain' or None")
+    if settings.metric != "diag" and settings.adapts:
+        why = "exported chains learn a diagonal metric, or have an inverse_mass_matrix and adapt=None"
+        raise UsageError("PCB551", f"{why}: metric must be 'diag', not {settings.metric!r}")
     data = None if data is None else cast(data, settings.dtype, "data")
     places, _ = starts.starts_of(settings, transform, initial, None)
     state = starts.starting_state(settings, places.point[None], step_size, inverse_mass_matrix)

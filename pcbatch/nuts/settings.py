@@ -10,7 +10,7 @@ from pcbatch.errors import UsageError
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "init": ("jitter", "uniform", "exact"),
-    "metric": ("diag", "dense"),
+    "metric": ("auto", "diag", "dense"),
     "adapt": ("per_chain", "pooled", None),
     "kernel": ("multinomial", "slice"),
     "jit": (True, False, "auto"),
@@ -35,7 +35,7 @@ DEEPEST = 24
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `sample`, under their names; `jit` is what was chosen if "auto" was asked for."""
+    """The options of `sample`, under their names; `jit` and `metric` are what was chosen if "auto" was asked for."""
 
     chains: int
     warmup: int

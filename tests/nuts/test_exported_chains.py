@@ -55,6 +55,7 @@ def test_draws_have_the_distribution(kernel, tmp_path):
 def test_what_makes_no_sense_is_refused(tmp_path):
     for options, code in (
         ({"adapt": "pooled"}, "PCB551: exported chains know nothing of each other"),
+        ({"metric": "dense"}, "PCB551: exported chains learn a diagonal metric"),
         ({"draws": 0}, "PCB551: draws must be an int of at least 1"),
         ({"warmup": 0}, "PCB551: without a warm-up that adapts it, step_size must be given"),
         ({"bijectors": {"y": nuts.positive}}, "PCB558"),

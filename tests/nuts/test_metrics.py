@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pcbatch import random
+from pcbatch import nuts, random
 from pcbatch.nuts.kernel.metrics import (
     Metric,
     Window,
     add_draw,
+    learned_dense,
     learned_metric,
     metric_of,
     momentum,
@@ -16,6 +17,7 @@ from pcbatch.nuts.kernel.metrics import (
     velocity,
     window_for,
 )
+from tests.nuts.densities import QUIET
 
 DIAGONAL = np.array([4.0, 0.25, 1.0])
 DENSE = np.array([[2.0, 0.6, 0.1], [0.6, 1.0, -0.3], [0.1, -0.3, 0.5]])
@@ -88,21 +90,140 @@ def test_a_number_whose_gradients_tell_nothing_keeps_its_scale(slope):
     np.testing.assert_allclose(metric.factor, metric.inverse.numpy() ** -0.5, rtol=1e-12)
 
 
-def test_a_dense_metric_is_numpys_covariance_shrunk_as_stan_does():
-    draws = np.random.default_rng(2).normal(size=(40, 3)) @ np.linalg.cholesky(DENSE).T + [1e3, 0.0, -5.0]
-    window = window_of(draws, DENSE)
-    np.testing.assert_allclose(window.mean, draws.mean(axis=0), rtol=1e-13)
-    metric = learned_metric(window, metric_of(DENSE))
-    expected = (40 / 45) * np.cov(draws.T) + 1e-3 * (5 / 45) * np.eye(3)
-    np.testing.assert_allclose(metric.inverse, expected, rtol=1e-10, atol=1e-13)
-    factor = metric.factor.numpy()
-    np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(expected), rtol=1e-9, atol=1e-12)
+def test_a_dense_metric_is_between_the_covariance_of_draws_and_the_inverse_of_that_of_gradients():
+    """`m` with `m @ precision @ m == covariance`, both shrunk towards their diagonals by a draw."""
+    random = np.random.default_rng(2)
+    draws = random.normal(size=(40, 3)) @ np.linalg.cholesky(DENSE).T + [1e3, 0.0, -5.0]
+    gradients = -draws @ PRECISION + random.normal(size=(40, 3))  # so that they do not agree
+    window = window_of(draws, DENSE, gradients)
+    np.testing.assert_allclose(window.mean[0], draws.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(window.spread[0], 39 * np.cov(draws.T), rtol=1e-9)
+    inverse, factor = learned_dense(window, metric_of(DENSE))
+    np.testing.assert_allclose(inverse @ shrunk(gradients) @ inverse, shrunk(draws), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(inverse), rtol=1e-9, atol=1e-12)
+
+
+def shrunk(draws):
+    covariance, count = np.cov(draws.T), len(draws)
+    return (count * covariance + np.diag(np.diag(covariance))) / (count + 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("draws", "spread"), [(10, 13.0), (20, 7.0), (400, 1.3)])
+def test_fewer_draws_than_numbers_teach_a_dense_metric_what_they_show(draws, spread, dtype):
+    """The spread of scales that is left of a correlated normal of 31 numbers; a diagonal leaves 16."""
+    scales = np.exp(np.random.default_rng(5).normal(size=31))
+    covariance = 0.9 ** np.abs(np.subtract.outer(range(31), range(31))) * np.outer(scales, scales)
+    seen = np.random.default_rng(6).multivariate_normal(np.zeros(31), covariance, draws).astype(dtype)
+    window = Window(*map(tf.constant, window_for(np.eye(31, dtype=dtype))))
+    for draw, slope in zip(seen, (-seen @ np.linalg.inv(covariance)).astype(dtype), strict=True):
+        window = add_draw(window, tf.constant(draw), tf.constant(slope))
+    metric = learned_dense(window, metric_of(np.eye(31, dtype=dtype)))
+    inverse = metric.inverse.astype(float)
+    assert metric.inverse.dtype == metric.factor.dtype == dtype
+    left = np.sqrt(np.linalg.eigvals(np.linalg.solve(inverse, covariance)).real)
+    assert left.max() / left.min() < spread
 
 
 @BOTH
 @pytest.mark.parametrize("draws", [[], [[1.0, 2.0, 3.0]], [[np.nan] * 3, [1.0, 2.0, 3.0]]], ids=[0, 1, "nan"])
 def test_a_window_that_teaches_nothing_leaves_the_metric(inverse, draws):
     before = metric_of(inverse)
-    after = learned_metric(window_of(draws, inverse), Metric(*map(tf.constant, before)))
+    learned = learned_metric if inverse.ndim == 1 else learned_dense
+    after = learned(window_of(draws, inverse), Metric(*map(tf.constant, before)))
     np.testing.assert_array_equal(after.inverse, before.inverse)
     np.testing.assert_array_equal(after.factor, before.factor)
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+OBSERVED = np.random.default_rng(7).normal(size=(60, 3)) @ np.array([[1.0, 0.9, 0.9], [0.0, 0.3, 0.2], [0.0, 0.0, 0.2]])
+
+
+def regression(q, x):
+    """Linear, on columns that are much alike: the posterior's covariance is known."""
+    return -0.5 * (tf.reduce_sum(tf.linalg.matvec(x, q) ** 2) + tf.reduce_sum(q**2))
+
+
+def normals(q):
+    return -0.5 * tf.reduce_sum(q**2)
+
+
+def warmed(**options):
+    options = {
+        "data": OBSERVED,
+        "metric": "dense",
+        "warmup": 150,
+        "draws": 40,
+        "chains": 3,
+        "seed": 2,
+        **QUIET,
+        **options,
+    }
+    return nuts.sample(regression, np.zeros(3), **options)
+
+
+@pytest.fixture(scope="module")
+def three():
+    return warmed()
+
+
+def test_a_dense_metric_is_learned_by_each_chain(three):
+    covariance = np.linalg.inv(OBSERVED.T @ OBSERVED + np.eye(3))
+    assert three.inverse_mass_matrix.shape == (3, 3, 3)
+    for learned in three.inverse_mass_matrix:
+        left = np.sqrt(np.linalg.eigvals(np.linalg.solve(learned, covariance)).real)
+        assert left.max() / left.min() < 1.8
+    assert three.sample_stats["n_steps"].mean() < 5
+
+
+def test_a_chain_with_a_dense_metric_does_not_depend_on_the_others_or_on_chunks(three):
+    alone = warmed(chains=1, chunk=7)
+    np.testing.assert_array_equal(alone["x"][0], three["x"][0])
+    np.testing.assert_array_equal(alone.inverse_mass_matrix[0], three.inverse_mass_matrix[0])
+
+
+def test_a_chain_that_fails_leaves_the_others_their_metric(three):
+    """Its window is not finite, and no decomposition sees it."""
+    starts = np.zeros((3, 3))
+
+    def failing(q, x):
+        return regression(q, x) + tf.where(q[0] > 0.5, tf.constant(np.inf, q.dtype), 0.0)
+
+    with pytest.warns(nuts.SamplerWarning):
+        found = nuts.sample(
+            failing,
+            np.zeros(3),
+            initial_per_chain=starts,
+            data=OBSERVED,
+            metric="dense",
+            warmup=150,
+            draws=10,
+            chains=3,
+            seed=2,
+            progress=False,
+        )
+    assert np.isfinite(found.inverse_mass_matrix).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({}, "dense"),
+        ({"adapt": "pooled"}, "dense"),
+        ({"adapt": None, "step_size": 0.1}, "diag"),
+        ({"inverse_mass_matrix": np.ones(3)}, "diag"),
+        ({"inverse_mass_matrix": np.eye(3), "adapt": None, "step_size": 0.1}, "dense"),
+        ({"jit": False}, "diag"),
+    ],
+    ids=["regression", "pooled", "fixed", "diagonal given", "matrix given", "not compiled"],
+)
+def test_the_kind_of_metric_is_chosen(options, kind):
+    samples = warmed(metric="auto", warmup=4, draws=0, **options)
+    assert samples.settings.metric == kind
+    assert samples.inverse_mass_matrix.ndim == (3 if kind == "dense" else 2)
+
+
+def test_independent_cheap_parameters_have_a_diagonal():
+    samples = nuts.sample(normals, np.zeros(30), chains=2, warmup=4, draws=0, **QUIET)
+    assert samples.settings.metric == "diag"

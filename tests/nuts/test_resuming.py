@@ -98,9 +98,12 @@ def test_more_draws_are_those_of_a_longer_run(cut, whole, tmp_path):
     assert longer.stats.compilations == whole.stats.compilations
 
 
-@pytest.mark.parametrize("adapt", ["per_chain", pytest.param("pooled", marks=pytest.mark.slow)])
-def test_an_interrupted_warm_up_goes_on(adapt, tmp_path, monkeypatch):
-    options = {"warmup": 60, "draws": 5, "adapt": adapt, "save_warmup": True}
+@pytest.mark.parametrize(
+    ("adapt", "metric"),
+    [("per_chain", "diag"), ("per_chain", "dense"), pytest.param("pooled", "auto", marks=pytest.mark.slow)],
+)
+def test_an_interrupted_warm_up_goes_on(adapt, metric, tmp_path, monkeypatch):
+    options = {"warmup": 60, "draws": 5, "adapt": adapt, "metric": metric, "save_warmup": True}
     expected = sample(**options)
     advance = sampling_run.SamplingRun.advance
 

@@ -26,11 +26,14 @@ from benchmarks.nuts.end_to_end.report import heading, line, page, verdicts
 
 USUAL = (
     "pcbatch",
+    "pcbatch-diag",
     "pcbatch-pooled",
     "blackjax",
     "blackjax-native",
+    "blackjax-native-dense",
     "numpyro",
     "numpyro-native",
+    "numpyro-native-dense",
     "nutpie",
     "tfp-one-device",
 )

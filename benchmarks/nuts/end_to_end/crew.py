@@ -53,12 +53,15 @@ class Contestant:
 
 CONTESTANTS = {
     "pcbatch": Contestant("pcbatch_run", "per_chain"),
+    "pcbatch-diag": Contestant("pcbatch_run", "per_chain diag"),
     "pcbatch-pooled": Contestant("pcbatch_run", "pooled"),
     "blackjax": Contestant("blackjax_run", "", JAX, DEVICES),
     "blackjax-native": Contestant("blackjax_run", "native", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
+    "blackjax-native-dense": Contestant("blackjax_run", "native dense", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
     "blackjax-one-device": Contestant("blackjax_run", "", JAX),
     "numpyro": Contestant("numpyro_run", "", JAX, DEVICES),
     "numpyro-native": Contestant("numpyro_run", "native", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
+    "numpyro-native-dense": Contestant("numpyro_run", "native dense", JAX, f"{DEVICES} {NATIVE_LOOPS}"),
     "numpyro-one-device": Contestant("numpyro_run", "", JAX),
     "nutpie": Contestant("nutpie_run", "", NUTPIE),
     "nutpie-low-rank": Contestant("nutpie_run", "low-rank", NUTPIE),

@@ -19,15 +19,18 @@ INTRODUCTION = """\
 Each chain makes {draws} draws, then twice as many, and so on, until the least effective size is {enough:.0f}. The
 least is taken over all numbers, of x and of the squared distance to the mean ("x^2").
 
-Each sampler warms up by its own method to an acceptance of 0.8, with a diagonal metric, in float32 and on all cores:
+Each sampler warms up by its own method to an acceptance of 0.8, in float32 and on all cores. The metric is diagonal
+where nothing else is said:
 
 | | sampler | cores |
 | --- | --- | --- |
-| `pcbatch` | `pcbatch.nuts.sample` with its defaults | its own threads |
-| `pcbatch-pooled` | the same with `adapt="pooled"` | its own threads |
+| `pcbatch` | `pcbatch.nuts.sample` with its defaults: it chooses the kind of metric | its own threads |
+| `pcbatch-diag` | the same with `metric="diag"` | its own threads |
+| `pcbatch-pooled` | the defaults with `adapt="pooled"` | its own threads |
 | `blackjax` | BlackJAX's `window_adaptation` | `jax.pmap` over one device for each core |
 | `numpyro` | NumPyro's `MCMC` | `jax.pmap` over one device for each core |
 | `blackjax-native`, `numpyro-native` | chains one after another, loops as XLA's native loops | the same |
+| `blackjax-native-dense`, `numpyro-native-dense` | the same with a dense metric, learned as in Stan | the same |
 | `nutpie` | `nutpie.sample`, in float64, gradients by a call of JAX each | one thread for each core |
 | `tfp` | TFP's `windowed_adaptive_nuts` | one thread for each core |
 | `tfp-one-device` | the same | all chains in one program |

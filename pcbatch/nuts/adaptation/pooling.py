@@ -38,7 +38,7 @@ from pcbatch.nuts.adaptation.adaptation import (
     learned_step,
     restarted,
 )
-from pcbatch.nuts.kernel.metrics import Metric, Window, empty_window, learned_metric
+from pcbatch.nuts.kernel.metrics import Metric, Window, empty_window, learned_dense, learned_metric
 from pcbatch.nuts.settings import Settings
 
 STRETCH = 5
@@ -122,7 +122,9 @@ def _learn(course: RunSettings, count: int) -> None:
     limits = np.where(acceptance >= settings.target_accept, 2 * limits, limits)
     still = np.where(stand_still(acceptance, together), still + count, 0.0)
     if action == CLOSE:
-        metric = learned_metric(*_tensors((window, _first(course.state.metric))))
+        before = _first(course.state.metric)
+        dense = settings.metric == "dense"
+        metric = learned_dense(window, before) if dense else learned_metric(*_tensors((window, before)))
         course.remember(state=_with(course, metric=Metric(*(_of_all(course, part) for part in _arrays(metric)))))
         _search(course, _arrays(empty_window(window)))
         return
@@ -207,8 +209,8 @@ def joined(window: Window, windows: Window, chosen: np.ndarray) -> Window:
         return window
     mean = np.tensordot(counts, means, 1) / total
     shifts = means - mean
-    dense = mean.ndim == 1
-    between = (counts[:, np.newaxis] * shifts).T @ shifts if dense else np.tensordot(counts, shifts**2, 1)
+    outer = "c,cki,ckj->kij" if window.spread.ndim == 3 else "c,cki,cki->ki"
+    between = np.einsum(outer, counts, shifts, shifts)
     return Window(total, mean, spreads.sum(axis=0) + between)
 
 

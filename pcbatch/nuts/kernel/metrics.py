@@ -3,10 +3,12 @@
 Plain TensorFlow on one example. The rank of the inverse mass matrix tells the two kinds apart: `[d]` is its diagonal,
 `[d, d]` all of it.
 
-A diagonal is the root of the draws' variances over those of their gradients, as nutpie's: of all diagonals it brings
-the density's scores closest to a standard normal's (Seyboldt, Carlson, Carpenter, "Preconditioning Hamiltonian Monte
-Carlo by minimizing Fisher divergence", arXiv:2603.18845). Of independent normals it is exact from two draws on. A dense
-one is Stan's: the draws' covariance, shrunk towards a small multiple of the unit matrix.
+Both are learned from draws and their gradients: of all metrics of their kind they bring the density's scores closest to
+a standard normal's (Seyboldt, Carlson, Carpenter, "Preconditioning Hamiltonian Monte Carlo by minimizing Fisher
+divergence", arXiv:2603.18845). A diagonal is the root of the draws' variances over those of the gradients. Of
+independent normals it is exact from two draws on. A dense one is the geometric mean of the draws' covariance and the
+inverse of the gradients'. Both covariances are shrunk towards their diagonals, so that fewer draws than dimensions tell
+the correlations that they show, and of the rest what a diagonal tells.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ import tensorflow as tf
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 
-PRIOR_DRAWS, PRIOR_VARIANCE = 5.0, 1e-3
-"""A dense estimate from n draws is n parts of their covariance and 5 parts of 1e-3."""
+PRIOR_DRAWS = 1.0
+"""A covariance of n draws is n parts of what they show and so many parts of its diagonal."""
 
 
 class Metric(NamedTuple):
@@ -32,14 +34,14 @@ class Metric(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Welford's running moments of the draws seen so far, and for a diagonal metric of their gradients."""
+    """Welford's running moments of the draws seen so far, and of their gradients."""
 
     draws: Tensor
     """Their number, a float."""
     mean: Tensor
-    """`[2, d]` of positions and gradients, or `[d]` of positions for a dense metric."""
+    """Of positions and of gradients, `[2, d]`."""
     spread: Tensor
-    """Sum of squared distances from the mean `[2, d]`, or of the outer products of positions `[d, d]`."""
+    """Sum of squared distances from the mean `[2, d]`, or of their outer products `[2, d, d]` for a dense metric."""
 
 
 def velocity(inverse_mass: Tensor, p: Tensor) -> Tensor:
@@ -64,47 +66,62 @@ def empty_window(like: Window) -> Window:
 
 def window_for(inverse: np.ndarray) -> Window:
     """An empty window of NumPy arrays, for an inverse mass matrix `[d]` or `[d, d]`."""
-    size, dense = len(inverse), inverse.ndim == 2
-    mean = np.zeros(size if dense else (2, size), inverse.dtype)
-    return Window(np.zeros((), inverse.dtype), mean, np.zeros_like(inverse if dense else mean))
+    mean, spread = np.zeros((2, len(inverse)), inverse.dtype), np.zeros((2, *inverse.shape), inverse.dtype)
+    return Window(np.zeros((), inverse.dtype), mean, spread)
 
 
 def add_draw(window: Window, q: Tensor, g: Tensor) -> Window:
     """The window with one draw more, and the gradient there (Welford, Technometrics 4, 1962)."""
-    dense = window.mean.shape.rank == 1
-    seen = q if dense else tf.stack([q, g])
+    dense = window.spread.shape.rank == 3
+    seen = tf.stack([q, g])
     draws = window.draws + 1
     before = seen - window.mean
     mean = window.mean + before / draws
     after = seen - mean
-    return Window(draws, mean, window.spread + (after[:, tf.newaxis] * before if dense else after * before))
+    return Window(
+        draws, mean, window.spread + (after[:, :, tf.newaxis] * before[:, tf.newaxis] if dense else after * before)
+    )
 
 
 def learned_metric(window: Window, metric: Metric) -> Metric:
-    """The metric of a window's draws; that of before, `metric`, of fewer than two draws and where it is not finite.
+    """The diagonal metric of a window's draws; single entries of before where it is not finite, `metric`'s.
 
-    A diagonal keeps single entries of before, such as that of a number whose gradient has not changed.
+    Such is that of a number whose gradient has not changed, and all of fewer than two draws.
     """
-    draws, _, spread = window
-    if window.mean.shape.rank == 2:
-        inverse = tf.sqrt(spread[0]) / tf.sqrt(spread[1])
-        factor = tf.math.rsqrt(inverse)
-        sound = tf.math.is_finite(inverse) & tf.math.is_finite(factor)
-    else:
-        weight = draws / (draws + PRIOR_DRAWS)
-        floor = PRIOR_VARIANCE * (1 - weight) * tf.eye(spread.shape[0], dtype=spread.dtype)
-        inverse = weight * spread / (draws - 1) + floor
-        sound = (draws > 1) & tf.reduce_all(tf.math.is_finite(inverse))
-        inverse = tf.where(sound, inverse, metric.inverse)
-        factor = inverse_root(inverse)
-        sound = sound & tf.reduce_all(tf.math.is_finite(factor))
+    inverse = tf.sqrt(window.spread[0]) / tf.sqrt(window.spread[1])
+    factor = tf.math.rsqrt(inverse)
+    sound = tf.math.is_finite(inverse) & tf.math.is_finite(factor)
     return Metric(tf.where(sound, inverse, metric.inverse), tf.where(sound, factor, metric.factor))
 
 
-def inverse_root(matrix: Tensor) -> Tensor:
-    """`r` with `r @ transpose(r)` the inverse of a positive definite matrix; NaN under XLA if it is not."""
-    lower = tf.linalg.cholesky(matrix)
-    return tf.transpose(tf.linalg.triangular_solve(lower, tf.eye(matrix.shape[0], dtype=matrix.dtype)))
+def learned_dense(window: Window, metric: Metric) -> Metric:
+    """The dense metrics of windows of any number of chains `[..]`, in NumPy and in float64.
+
+    Each is `metric`'s where the window has fewer than two draws or is not finite, or a number or its gradient has not
+    changed. NumPy goes from matrix to matrix, so that none depends on the others to the bit.
+    """
+    draws, spread = np.asarray(window.draws, np.float64), np.asarray(window.spread, np.float64)
+    diagonal = np.einsum("...ii->...i", spread)
+    sound = (draws > 1) & np.isfinite(spread).all(axis=(-3, -2, -1)) & (diagonal > 0).all(axis=(-2, -1))
+    count, unit = draws[..., np.newaxis, np.newaxis, np.newaxis], np.eye(spread.shape[-1])
+    shrunk = (count * spread + PRIOR_DRAWS * diagonal[..., np.newaxis] * unit) / (count + PRIOR_DRAWS)
+    shrunk = np.where(sound[..., np.newaxis, np.newaxis, np.newaxis], shrunk, unit)
+    found = geometric_mean(shrunk[..., 0, :, :], shrunk[..., 1, :, :])
+    learned = [np.where(sound[..., np.newaxis, np.newaxis], *each) for each in zip(found, metric, strict=True)]
+    return Metric(*(each.astype(np.asarray(metric.inverse).dtype) for each in learned))
+
+
+def geometric_mean(covariance: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positive definite `m` with `m @ precision @ m == covariance`, `[.., d, d]`, and a root of its inverse.
+
+    Of a normal density the inverse of the one is the other, and what is decomposed is the unit matrix.
+    """
+    lower = np.linalg.cholesky(precision)
+    upper = np.swapaxes(lower, -1, -2)
+    values, vectors = np.linalg.eigh(upper @ covariance @ lower)
+    spread = values[..., np.newaxis, :] ** 0.25
+    root = np.linalg.solve(upper, vectors * spread)
+    return root @ np.swapaxes(root, -1, -2), lower @ (vectors / spread)
 
 
 def metric_of(inverse: Any) -> Metric:

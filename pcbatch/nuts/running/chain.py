@@ -82,7 +82,7 @@ class Sampler(NamedTuple):
     build_tree: Any
     transition: Any
     chain: Any
-    """`(key, *state, plan, first, count, thin, target_accept, data, adapts) -> (*state, positions, statistics)`"""
+    """`(key, *state, plan, first, count, thin, target_accept, data, ..) -> (*state, positions, statistics)`"""
 
 
 def make_sampler(
@@ -149,7 +149,8 @@ def make_sampler(
         """`count` draws of a chain, number `first` being the next, after the trials that it still owes.
 
         The chain's state comes and goes field by field (`ChainState`): to pack or unpack it would be to copy it.
-        Unless it `adapts`, the plan is of no account, and the program that does not heed it compiles sooner.
+        Unless it `adapts`, the plan is of no account, and the program that does not heed it compiles sooner. A
+        dense metric is learned by who calls it, after a run that ends with `CLOSE`.
 
         Row r of `positions` and `statistics` keeps the last of `thin` draws, numbers `first + thin * r` to
         `first + thin * (r + 1) - 1`; at most `capacity * thin` draws fit. Rows that no draw reaches are zero.
@@ -188,7 +189,7 @@ def make_sampler(
                     step_size = tf.where(action == GATHER, step_size, tf.exp(log_step))
                     joins = (action != STEP) & (action != LAST)
                     window = choose(joins, add_draw(window, q, g), window)
-                    if action == CLOSE:
+                    if window.spread.shape.rank == 2 and action == CLOSE:  # of a diagonal metric
                         metric = learned_metric(window, metric)
                         window = empty_window(window)
                         phase = SEARCH

@@ -21,6 +21,7 @@ from pcbatch.nuts.kernel.dynamics import leapfrog, span_of, value_and_gradient
 from pcbatch.nuts.parameters.parameters import unravel
 from pcbatch.nuts.parameters.transform import Transform
 from pcbatch.nuts.running.chain import make_sampler
+from pcbatch.nuts.running.groups import device
 from pcbatch.nuts.settings import Settings
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.report.run import Run
@@ -222,6 +223,28 @@ def gradient_work(log_density: Callable[..., Any], transform: Transform, data: A
         except PcbatchError:
             return Work(float("inf"))
     return known[kinds]
+
+
+def metric_for(
+    settings: Settings,
+    inverse: Any,
+    log_density: Callable[..., Any],
+    transform: Transform,
+    data: Any,
+    positions: np.ndarray,
+) -> Literal["diag", "dense"]:
+    """The metric that "auto" stands for: that of the `inverse` mass matrix, if one is given, else what pays.
+
+    With a dense one a leaf costs more, by several products of a matrix and a vector, and of correlated parameters there
+    are a tenth of the leaves.
+    """
+    if inverse is not None:
+        return "dense" if np.ndim(inverse) == 2 else "diag"
+    size = positions.shape[1]
+    if not settings.adapts or settings.jit is not True or size > device().dense_largest:
+        return "diag"
+    work = settings.leapfrogs_per_leaf * gradient_work(log_density, transform, data, positions).cost
+    return "dense" if np.isfinite(work) and device().dense_entry * size**2 <= work else "diag"
 
 
 def _kind(leaf: Any) -> Any:

@@ -16,8 +16,9 @@ from pcbatch.errors import UsageError
 from pcbatch.function.stats import Stats
 from pcbatch.notice import silent
 from pcbatch.nuts.adaptation import adaptation, pooling
-from pcbatch.nuts.adaptation.adaptation import plan_of
+from pcbatch.nuts.adaptation.adaptation import CLOSE, SEARCH, plan_of
 from pcbatch.nuts.kernel.algorithm import STATISTICS
+from pcbatch.nuts.kernel.metrics import learned_dense
 from pcbatch.nuts.parameters.parameters import by_name
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
@@ -157,10 +158,26 @@ class SamplingRun:
         """Make the next trajectories, of the warm-up or of the draws."""
         settings = self.settings
         if self.done < settings.warmup:
-            self.advance(min(settings.chunk, settings.warmup - self.done), actions=self.actions)
+            with self.whole_or_not():
+                self.advance(min(settings.chunk, self._to_learn()), actions=self.actions)
+                self._close_windows()
         else:
             left = (settings.trajectories - self.done) // settings.thin
             self.advance(min(settings.chunk, left) * settings.thin, thin=settings.thin, actions=self.actions)
+
+    def _to_learn(self) -> int:
+        """The number of trajectories up to the end of the warm-up, or to that of a window which is closed here."""
+        left = self.actions[self.done :]
+        ends = np.flatnonzero(left == CLOSE) if self.settings.metric == "dense" else ()
+        return int(ends[0]) + 1 if len(ends) else self.settings.warmup - self.done
+
+    def _close_windows(self) -> None:
+        """Let each chain learn a dense metric from its window, if that ends here, and search a step size."""
+        if self.settings.metric == "dense" and CLOSE in self.actions[self.done - 1 : self.done]:
+            state, phase = self.state, np.full(self.settings.chains, SEARCH, np.int32)
+            metric = learned_dense(state.window, state.metric)
+            empty = tf.nest.map_structure(np.zeros_like, state.window)
+            self.remember(state=state._replace(metric=metric, window=empty, phase=phase))
 
     def _has_begun(self) -> bool:
         """Make the first chunk at once; False, with nothing done, if some chain cannot start where it stands.

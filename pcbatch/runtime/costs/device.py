@@ -193,6 +193,12 @@ class Device:
     """Work of the gradients of all chains of a sampler from which on XLA uses all cores for them. Logistic regressions
     on two cores: 4e6 (64 chains, 1,000 x 25) is 1.25 times as fast in two groups, 3e7 (8 chains, 10,000 x 100) half as
     fast."""
+    dense_entry: float = 12.0
+    """Work of a sampler's gradient, for each entry of a dense metric, from which on one is learned. A leaf costs 0.5 to
+    1.3 us more with 5 to 10 numbers, 6 work for each entry with 44 to 80. Effective sizes of a gradient are 1.0 to 1.2
+    times those of a diagonal where parameters are hardly correlated, 9 to 35 times in regressions."""
+    dense_largest: int = 200
+    """Maximal number of parameters for it: each chain's window of the warm-up has two such matrices."""
     quartered: int = 512
     """Numbers of a row from which on they are summed in four parts, in lockstep. Gradients of a logistic regression of
     1,000 x 25 take 0.95 to 0.97 of the time so at 64 chains; eight and twenty parts gain no more."""

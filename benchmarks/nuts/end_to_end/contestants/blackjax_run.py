@@ -1,6 +1,6 @@
 """BlackJAX: `window_adaptation` of each chain, then NUTS with what it found; `vmap` over the chains of a device.
 
-The variant "native" makes them one after another, each a loop of XLA's.
+The variant "native" makes them one after another, each a loop of XLA's; "native dense" with a dense mass matrix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from benchmarks.nuts.end_to_end.contestants.worker import Job, serve
 
 def sampler(job: Job, log_density: Any, key: Any, starts: Any) -> Any:
     """Warm-up and draws of these chains."""
-    adaptation = blackjax.window_adaptation(blackjax.nuts, log_density, target_acceptance_rate=0.8)
+    adaptation = blackjax.window_adaptation(
+        blackjax.nuts, log_density, "dense" not in job.variant, target_acceptance_rate=0.8
+    )
 
     def one(key: Any, start: Any) -> Any:
         warming, drawing = jax.random.split(key)
@@ -32,7 +34,7 @@ def sampler(job: Job, log_density: Any, key: Any, starts: Any) -> Any:
 
     keys = jax.random.split(key, len(starts))
     return (
-        jax.lax.map(lambda each: one(*each), (keys, starts)) if job.variant == "native" else jax.vmap(one)(keys, starts)
+        jax.lax.map(lambda each: one(*each), (keys, starts)) if "native" in job.variant else jax.vmap(one)(keys, starts)
     )
 
 

@@ -1,4 +1,4 @@
-"""`pcbatch.nuts.sample`; the variant is what it calls `adapt`."""
+"""`pcbatch.nuts.sample`; the variant is what it calls `adapt`, and perhaps `metric`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def prepare(job: Job, data: dict[str, np.ndarray], **more: Any) -> Run:
 
     def run(seed: int, starts: np.ndarray) -> tuple[np.ndarray, Counts]:
         points = model.constrained(starts)
-        options: Any = {"chains": job.chains, "warmup": job.warmup, "draws": job.draws, "adapt": job.variant}
+        adapt, _, metric = job.variant.partition(" ")
+        options: Any = {"chains": job.chains, "warmup": job.warmup, "draws": job.draws, "adapt": adapt}
         samples = nuts.sample(
             DENSITIES[job.posterior],
             {name: point[0] for name, point in points.items()},
@@ -28,6 +29,7 @@ def prepare(job: Job, data: dict[str, np.ndarray], **more: Any) -> Run:
             bijectors=bijectors,
             seed=seed,
             progress=False,
+            metric=metric or "auto",
             **options,
             **more,
         )

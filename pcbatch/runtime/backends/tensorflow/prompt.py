@@ -80,9 +80,9 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a child
 
 class _Acting(threading.local):
     mark: Mark | None = None
-    """What stops this thread's work for another one; see `stoppable`."""
+    """Stops this thread's work for another one; see `stoppable`."""
     helpers: Mark | None = None
-    """What stops others' work for this thread; used again, since to make one takes as long as a short call's look."""
+    """Stops others' work for this thread; used again, since to make one takes 60 us."""
 
 
 _acting = _Acting()
