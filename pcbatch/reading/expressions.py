@@ -9,7 +9,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.reading.core import FilteredError, NeedsBlocksError
+from pcbatch.reading.core import FilteredError, NeedsBlocksError, RefusedError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
 from pcbatch.reading.values import Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
@@ -39,6 +39,10 @@ class Expressions(Operators):
         before, self.node, self.hint = (self.node, self.hint), node, hint
         try:
             found: Value = getattr(self, f"visit_{type(node).__name__}")(node)  # no others get through the syntax check
+        except RefusedError:
+            if self.is_live:
+                raise
+            return DEAD  # where nothing gets, such as behind a call of which no result is known yet
         finally:
             self.node, self.hint = before
         return found if self.is_live else DEAD

@@ -1,8 +1,10 @@
 """Names and constants of the user's in the expressions that a program computes."""
 
+import collections
 import enum
 
 import numpy as np
+import pytest
 
 import pcbatch
 from pcbatch.ir import program as ir
@@ -59,3 +61,77 @@ def test_what_a_program_computes_is_explicit_and_reads_back():
         assert any(isinstance(op, ir.Coded) and isinstance(op.code, Compute) for op in ops)
         assert print_program(program) == text
         assert parse_program(text) == program
+
+
+# -- recursive calls in what is built ----------------------------------------------------------------------------------
+# In the first round nothing is known of what such a call gives, and nothing gets behind it.
+
+Pair = collections.namedtuple("Pair", "low high")
+
+
+class Box:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+
+def in_a_dict(f, n, a):
+    return {"low": f(n - 1, a), "high": f(n - 1, a + 1)}["high"]
+
+
+def in_a_dict_of_others(f, n, a):
+    others = {"low": f(n - 1, a)}
+    return {**others, "high": f(n - 1, a + 1)}["high"]
+
+
+def in_a_set(f, n, a):
+    return len({f(n - 1, a), 3})
+
+
+def sought_in_a_set(f, n, a):
+    return 5 if 3 in {f(n - 1, a), 4} else 6
+
+
+def in_a_named_tuple(f, n, a):
+    return Pair(f(n - 1, a), high=f(n - 1, a + 1)).high
+
+
+def in_an_object(f, n, a):
+    return Box(f(n - 1, a), f(n - 1, a + 1)).low
+
+
+def in_a_function_of_numpys(f, n, a):
+    return a + np.abs(f(n - 1, a)).max()
+
+
+def in_a_generator(f, n, a):
+    return max(f(n - 1, k) for k in range(2)) + a
+
+
+def in_starred_arguments(f, n, a):
+    return max(*[f(n - 1, a), f(n - 1, a + 1)])
+
+
+BUILT = [
+    in_a_dict,
+    in_a_dict_of_others,
+    in_a_set,
+    sought_in_a_set,
+    in_a_named_tuple,
+    in_an_object,
+    in_a_function_of_numpys,
+    in_a_generator,
+    in_starred_arguments,
+]
+
+
+@pytest.mark.parametrize("build", BUILT, ids=lambda build: build.__name__)
+def test_a_recursive_call_in_what_is_built(build):
+    @pcbatch.autobatch
+    def f(n, a):
+        if n <= 0:
+            return a
+        return build(f, n, a)
+
+    depths, numbers = np.array([0, 1, 3], np.int32), np.array([2, 3, 4], np.int32)
+    wanted = [f.single(int(n), int(a)) for n, a in zip(depths, numbers, strict=True)]
+    np.testing.assert_array_equal(f.options(backend="reference")(depths, numbers), wanted)

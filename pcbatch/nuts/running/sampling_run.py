@@ -167,9 +167,9 @@ class SamplingRun:
 
     def _to_learn(self) -> int:
         """The number of trajectories up to the end of the warm-up, or to that of a window which is closed here."""
-        left = self.actions[self.done :]
-        ends = np.flatnonzero(left == CLOSE) if self.settings.metric == "dense" else ()
-        return int(ends[0]) + 1 if len(ends) else self.settings.warmup - self.done
+        ends = np.flatnonzero(self.actions[self.done :] == CLOSE)
+        dense = self.settings.metric == "dense" and len(ends)
+        return int(ends[0]) + 1 if dense else self.settings.warmup - self.done
 
     def _close_windows(self) -> None:
         """Let each chain learn a dense metric from its window, if that ends here, and search a step size."""
