@@ -155,10 +155,9 @@ def test_a_model_of_a_peer_is_that_of_the_example():
     import tensorflow as tf
 
     module = curves.example("training/tree_sentiment")
-    model, some = module.TreeLSTM(3), module.make_trees(2, seed=3)
-    for tree in range(2):
-        given = [each[tree] for each in (some.left, some.right, some.word)]
-        np.testing.assert_allclose(pfor.peers.tree(model)(*given), model.batched.single(*given), rtol=1e-4, atol=1e-6)
+    model, (some, _) = module.TreeLSTM(3), module.make_trees(2, seed=3)
+    found = [pfor.peers.tree(model)(*(each[tree] for each in pfor.nodes_of(some))) for tree in range(2)]
+    np.testing.assert_allclose(found, model.batched(some), rtol=1e-4, atol=1e-6)
     graphs = curves.example("training/graph_network")
     loss, variables = graphs.model(3)
     edges, nodes, labels = given = graphs.examples(np.random.default_rng(0), 2)

@@ -141,8 +141,8 @@ def test_the_papers_other_machines_under_limits(seed: int, mode: Mode) -> None:
 SAMPLE = 150
 FLOORS = {
     **dict.fromkeys(("Primitive", "Call", "Jump", "Branch", "Return", "Push", "Pop", "PushJump"), 60),
-    **dict.fromkeys(("Store", "Update", "Fault", "loop turn"), 40),
-    **dict.fromkeys(("while", "for", "nested loops", "break"), 20),
+    **dict.fromkeys(("Store", "Update", "loop turn"), 40),
+    **dict.fromkeys(("while", "for", "nested loops", "break", "Fault"), 20),
     **dict.fromkeys(("early return in a loop", "continue"), 10),
     **dict.fromkeys(("two call sites", "call in a loop", "self-recursion"), 40),
     **dict.fromkeys(("call in a call", "call in a condition", "call returned as it is"), 15),

@@ -140,10 +140,18 @@ def trees(width: int) -> Callable[[int], Mapping[str, Contestant | str]]:
     model = module.TreeLSTM(width)
 
     def made(size: int) -> Mapping[str, Contestant | str]:
-        some = module.make_trees(size, seed=1)
-        return contestants(model.batched, peers.tree(model), (some.left, some.right, some.word))
+        some, _ = module.make_trees(size, seed=1)
+        return contestants(model.batched, peers.tree(model), (some,), nodes_of(some))
 
     return made
+
+
+def nodes_of(trees: Any) -> tuple[np.ndarray, ...]:
+    """The left children, the right children and the words of packed binary trees, each `[trees, nodes]`, or -1."""
+    is_inner = trees.count > 0
+    exists = np.arange(is_inner.shape[1]) <= trees.count.sum(axis=1, keepdims=True)
+    left = np.where(is_inner, trees.first, -1)
+    return left, np.where(is_inner, trees.first + 1, -1), np.where(exists & ~is_inner, trees.values, -1)
 
 
 def graphs(width: int) -> Callable[[int], Mapping[str, Contestant | str]]:
