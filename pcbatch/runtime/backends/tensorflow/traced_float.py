@@ -37,8 +37,10 @@ def leaves(value: Any) -> list[Any]:
 
 
 def _numbers(value: Any) -> Any:
-    """An argument with plain numbers in the place of followed ones."""
-    return [*map(_numbers, value)] if isinstance(value, (tuple, list)) else _plain(value)
+    """An argument with plain numbers in the place of followed ones: a tensor has no `__trunc__`."""
+    if isinstance(value, (tuple, list)):
+        return [*map(_numbers, value)]
+    return value.numpy() if tf.is_tensor(value) and hasattr(value, "numpy") else _plain(value)
 
 
 def _both(name: str, python: Callable[[Any, Any], Any]) -> tuple[Method, Method]:
