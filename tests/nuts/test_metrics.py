@@ -224,6 +224,7 @@ def test_the_kind_of_metric_is_chosen(options, kind):
     assert samples.inverse_mass_matrix.ndim == (3 if kind == "dense" else 2)
 
 
-def test_independent_cheap_parameters_have_a_diagonal():
-    samples = nuts.sample(normals, np.zeros(30), chains=2, warmup=4, draws=0, **QUIET)
+@pytest.mark.parametrize("size", [1, 30])
+def test_independent_cheap_parameters_have_a_diagonal(size):
+    samples = nuts.sample(normals, np.zeros(size), chains=2, warmup=4, draws=0, **QUIET)
     assert samples.settings.metric == "diag"

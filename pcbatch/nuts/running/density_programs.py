@@ -241,7 +241,7 @@ def metric_for(
     if inverse is not None:
         return "dense" if np.ndim(inverse) == 2 else "diag"
     size = positions.shape[1]
-    if not settings.adapts or settings.jit is not True or size > device().dense_largest:
+    if not settings.adapts or settings.jit is not True or not 1 < size <= device().dense_largest:
         return "diag"
     work = settings.leapfrogs_per_leaf * gradient_work(log_density, transform, data, positions).cost
     return "dense" if np.isfinite(work) and device().dense_entry * size**2 <= work else "diag"
