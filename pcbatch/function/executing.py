@@ -17,9 +17,7 @@ from pcbatch.ir.analysis.parallel_call_groups import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
-from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.nodes import Nodes
-from pcbatch.optimize.machine.predication import PREDICATION
 from pcbatch.options import ON_THE_FLY, Options
 from pcbatch.runtime.adjoint.custom_gradient import run_through
 from pcbatch.runtime.adjoint.reverse import Forks, Reverse
@@ -185,8 +183,6 @@ def _machine(
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         compaction=_compaction(options, backend, PAIRED),
-        merging=replace(MERGING, device=device_of(backend.place())),
-        predication=replace(PREDICATION, device=device_of(backend.place())),
         trace=options.trace,
         digest=digest,
     )
@@ -219,13 +215,6 @@ def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compac
     """Return the rule by which blocks run on gathered lanes: in pairs of chunks only where another loop is cheap."""
     rule, device = DETERMINISTIC if options.deterministic else usual, device_of(backend.place())
     return replace(rule, device=device, pairs=rule.pairs and not device.trips_together)
-
-
-def _unguarded(options: Options, backend: Backend) -> Merging | None:
-    """The merging that lets taped programs do without guards, on a device where that pays; they merge no blocks."""
-    device = device_of(backend.place())
-    is_left_open = options.jit and _of_trips(options) is None
-    return replace(MERGING, device=replace(device, merged_blocks=0)) if device.trips_together and is_left_open else None
 
 
 def _mixed(
@@ -310,7 +299,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         max_steps=options.max_steps,
         statistics=executable.statistics,
         compaction=_compaction(options, backend, DEFAULT),
-        merging=_unguarded(options, backend),
+        unguarded=bool(options.jit) and _of_trips(options) is None,
         tape=options.tape,
         mixing=NativeTapedRegions() if mixes else None,
         most=options.max_tape,

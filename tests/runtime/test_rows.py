@@ -58,7 +58,7 @@ def test_chunks_alone(library, jit):
         for block, rows in zip(case[0].blocks, (2, 8, 5, 1), strict=True)
     ]
     chunked = replace(case[0], blocks=tuple(blocks))
-    options = {"jit": jit, "compaction": None, "merging": None}
+    options = {"jit": jit, "compaction": None}
     plain, found = (library.run(program, *case[1:], **options) for program in (case[0], chunked))
     for actual, expected in zip(found.values, plain.values, strict=True):
         np.testing.assert_array_equal(actual, expected)

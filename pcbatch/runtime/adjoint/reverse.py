@@ -13,7 +13,6 @@ from pcbatch.ir.analysis.parallel_call_groups import forking, groups, without_fo
 from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
-from pcbatch.optimize.machine.merging import Merging
 from pcbatch.runtime.adjoint.captured_operands import with_hidden
 from pcbatch.runtime.adjoint.external_block_tapes import ExternalBlockTapes
 from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
@@ -73,7 +72,7 @@ class Reverse(TapedProgram):
         sources: Sources | None = None,
         by_lane: bool = False,
         compaction: Compaction | None = DEFAULT,
-        merging: Merging | None = None,
+        unguarded: bool = False,
         tape: str = "keep",
         mixing: ExternalBlockTapes | None = None,
         lockstep: frozenset[int] | None = None,
@@ -87,7 +86,7 @@ class Reverse(TapedProgram):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         given |= {
             "compaction": compaction,
-            "merging": merging,
+            "unguarded": unguarded,
             "tape": tape,
             "statistics": statistics,
             "mixing": mixing,
@@ -110,7 +109,7 @@ class Reverse(TapedProgram):
         layout, limits = Layout(program), Limits.of(max_depth, max_steps)
         if not layout.all_stacks or is_fixed:
             limits = replace(limits, roomy=True)
-        context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, merging)
+        context = Context(backend, layout, limits, not jit, schedule_named(schedule), compaction, unguarded)
         if mixing is not None and lockstep is not None:
             context = replace(context, elsewhere=mixing.elsewhere(layout, backend, limits, lockstep))
         super().__init__(

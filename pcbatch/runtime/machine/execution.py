@@ -43,7 +43,6 @@ class Execution(Values):
         if self.rows.turns is not None and self.block.deferred is not None:
             self.values[self.block.deferred.turn] = [self.rows.turns]
         self.pop()
-        self.frames.clear()
         for place, item in enumerate(self.block.body):
             self.item = place
             match item:
@@ -279,7 +278,6 @@ class Execution(Values):
         for name, pushed in entries.items():
             for place, entry in enumerate(pushed):
                 self.store_entry(name, place, entry)
-        self.store_frames()
         for name in dict.fromkeys((*self.block.pops, *entries)):
             key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)

@@ -161,7 +161,7 @@ class ForkedMachine:
         self._sequel = sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
-        context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
+        context = replace(context, layout=Layout(forking(program)), limits=limits, unguarded=False)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
         learned = ForkFeedback(spread) if learned is None else learned
         self.pools = Pools(context.layout, limits.largest_capacity, learned, limit=limit, least=least)

@@ -95,7 +95,7 @@ class Forking:
     @property
     def device(self) -> Device:
         """The device that it runs on."""
-        return CPU if self.context.compaction is None else self.context.compaction.device
+        return self.context.device
 
     @property
     def can_be_empty(self) -> bool:
