@@ -20,7 +20,7 @@ from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, 
 from pcbatch.optimize.machine.nodes import Nodes
 from pcbatch.options import ON_THE_FLY, Options
 from pcbatch.runtime.adjoint.custom_gradient import run_through
-from pcbatch.runtime.adjoint.reverse import Forks, Reverse
+from pcbatch.runtime.adjoint.reverse import Forks, Reverse, Settings
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
@@ -41,7 +41,7 @@ from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.on_gpu import KernelProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.llvm.taped_regions import NativeTapedRegions
-from pcbatch.runtime.machine.forked import ForkedMachine
+from pcbatch.runtime.machine.forked import IN_GRAPH, ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.pool_sizing import FeedbackHistory
@@ -282,31 +282,29 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     forks = None
     if isinstance(executable, ForkedMachine):
         pools, program = executable.pools, executable.program
-        forks = Forks(pools.learned, pools.limit, pools.least)
+        forks = Forks(pools.learned, pools.limit, pools.least, partial(executable.because, IN_GRAPH))
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
     called = called_within(program, backend)
     mixes = mixes and backend.handler_version() is not None and not called
-    is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU"
-    return Reverse(
-        program,
-        backend,
+    is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU" and not is_straight(program)
+    settings = Settings(
         schedule="auto" if options.schedule == "switch" else options.schedule,
         jit=bool(options.jit) and not called,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        statistics=executable.statistics,
         compaction=_compaction(options, backend, DEFAULT),
         unguarded=bool(options.jit) and _of_trips(options) is None,
         tape=options.tape,
-        mixing=NativeTapedRegions() if mixes else None,
         most=options.max_tape,
         rooms=rooms_of(executable),
+        mixing=NativeTapedRegions() if mixes else None,
         forks=forks,
-        natively=natively if is_native and not is_straight(program) else None,
+        natively=natively if is_native else None,
     )
+    return Reverse(program, backend, settings, executable.statistics)
 
 
 def run_on(

@@ -23,7 +23,7 @@ def gradients_by_example(
     """
     backend, program = way.backend, way.program
     names = [name for name in program.shared for _ in leaves(program.shared_types[name])]
-    way = way.by((frozenset(), frozenset(names[place] for place in wanted)), by_lane=True)
+    way = way.planned(sources=(frozenset(), frozenset(names[place] for place in wanted)), by_lane=True)
     flat = [*argument_arrays(program, backend, arguments, lanes), *operand_arrays(program, backend, shared)]
     found: dict[int, Array | None] = {}
 

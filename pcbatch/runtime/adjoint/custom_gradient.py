@@ -92,7 +92,7 @@ def _through(
     `is_planned`, callers want no values if a lane has failed.
     """
     if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
-        way = way.by(_watched(way, given))
+        way = way.planned(sources=_watched(way, given))
     count, end = ends
     is_empty = isinstance(lanes, int) and lanes == 0
     now = taped and not is_empty and not way.is_native(lanes)
@@ -114,7 +114,7 @@ def _through(
             ended.append(Finished(None if failed else values, lambda: outcome))
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
-            check(backend, way.program.name, reserved=way.most is not None)
+            check(backend, way.program.name, reserved=way.settings.most is not None)
             if is_empty:
                 return way.nothing()
             if backend.inside_fixed_program():
@@ -132,7 +132,7 @@ def _through(
 
     def pull_back_many(arrays: Sequence[Array], upstream: Sequence[Array | None], runs: Any) -> list[Array | None]:
         check(backend, way.program.name, reserved=False)
-        found = way.by_lanes.pulled_back(None, arrays, upstream, lanes * runs)
+        found = way.planned(by_lane=True).pulled_back(None, arrays, upstream, lanes * runs)
         rows = [None if each is None else backend.in_runs(each, runs) for each in found]
         return [each if each is None or place < count else backend.sum_runs(each) for place, each in enumerate(rows)]
 

@@ -106,10 +106,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 # -- forked ------------------------------------------------------------------------------------------------------------
 
-IN_GRAPH = (
-    "in a tf.function calls were made one after the other where no gradient tape inside it watches the run; called "
-    "from ordinary code they are forked"
-)
+IN_GRAPH = "in a tf.function calls were made one after the other; called from ordinary code they are forked"
 IN_SLICES = "with progress or resume calls were made one after the other; without these options they are forked"
 IN_XLA = (
     "in a function compiled with jit_compile=True calls were made one after the other: nothing grows there, and nobody "
@@ -267,14 +264,14 @@ class ForkedMachine:
         report, lanes_so_far, growth = now.report, [size.pool.lanes], MOST_GROWTH
         while now.report.stuck or now.report.paused:
             state = self.legs.state(now)
-            lanes, stacks = wanting(state, self.legs.trips(now.size))
+            lanes, stacks = (bool(each) for each in wanting(state, self.legs.trips(now.size)))
             larger = self.pools.larger(now.size, growth, lanes=lanes, stacks=stacks)
             if larger == now.size:
                 break
             if larger.pool.lanes > now.size.pool.lanes:
                 lanes_so_far.append(larger.pool.lanes)
                 growth *= growth
-            state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
+            state = grown(state, self.legs.trips(now.size), larger.pool.lanes, larger.capacity)
             with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given)
             forked, most = report.forked + now.report.forked, max(report.most, now.report.most)
