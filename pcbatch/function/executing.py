@@ -158,7 +158,7 @@ def _executable(
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return _mixed(machine, why, options, tracing)
-    if backend.place() == "GPU" and backend.kernels_on() is None:
+    if backend.place() == "GPU" and backend.handlers.kernels_on() is None:
         found = Obstacle(_WITHOUT_KERNELS)
     else:
         try:
@@ -207,7 +207,7 @@ def called_within(program: Program, backend: Backend) -> list[str]:
         with backend.scope(block.label):  # what is traced here may be what runs
             pieces = [item for item in block.body if isinstance(item, Piece)]
             for part, types in (each for piece in pieces for each in parts_of(program, piece)):
-                found += backend.called(part, types.reads, types.shared)
+                found += backend.facts(part, types.reads, types.shared).called
     return found
 
 
@@ -222,7 +222,7 @@ def _mixed(
 ) -> Machine | MixedProgram:
     """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
-    if options.max_lanes is not None or (backend.handler_version() is None and backend.kernels_on() is None):
+    if options.max_lanes is not None or (backend.handlers.version() is None and backend.handlers.kernels_on() is None):
         return machine.because(why)
     lockstep = mixture(program, backend, costs)
     if lockstep is None:
@@ -255,7 +255,7 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     if why is None and backend.place() == "GPU":
         why = (
             _WITHOUT_KERNELS
-            if backend.kernels_on() is None
+            if backend.handlers.kernels_on() is None
             else "max_lanes is for lanes in lockstep"
             if options.max_lanes
             else None
@@ -288,7 +288,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
     called = called_within(program, backend)
-    mixes = mixes and backend.handler_version() is not None and not called
+    mixes = mixes and backend.handlers.version() is not None and not called
     is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU" and not is_straight(program)
     settings = Settings(
         schedule="auto" if options.schedule == "switch" else options.schedule,
@@ -321,7 +321,7 @@ def run_on(
     `reverse`, if somebody may ask for one.
     """
     arrays, lanes = arrays_of(executable, given, arguments, captured), arguments.lanes
-    if executable.backend.runs_unseen() or options.backend == "reference":
+    if executable.backend.runs_now(unwatched=True) or options.backend == "reference":
         return executable.run(*arrays, lanes)
     return run_through(executable.backend, executable.run, reverse, *arrays, lanes, taped=not options.trace)
 

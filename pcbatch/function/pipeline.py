@@ -398,7 +398,7 @@ class Pipeline:
         backend, program = self.environment.backend, self.table
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]
-        return any(backend.has_loop(piece, each.reads, each.shared) for piece, each in types)
+        return any(backend.facts(piece, each.reads, each.shared).has_loop for piece, each in types)
 
     @property
     def may_be_taped(self) -> bool:

@@ -32,6 +32,9 @@ def gradients_by_example(
         f"through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
     )
 
+    def refuse(_: Any) -> Any:
+        raise error
+
     def run(arrays: list[Array]) -> tuple[Sequence[Array], Any]:
         check(backend, program.name)
         if isinstance(lanes, int) and lanes == 0:
@@ -42,7 +45,7 @@ def gradients_by_example(
             every = way.pulled_back(None, arrays, seeds, lanes)
         of_shared = every[len(every) - len(shared) :]
         found.update((place, of_shared[place]) for place in wanted)
-        return [each for each in found.values() if each is not None], lambda _: backend.refused_gradients(error, arrays)
+        return [each for each in found.values() if each is not None], refuse
 
     values = iter(backend.differentiable(run, flat, program.name))
     return {place: None if each is None else next(values) for place, each in found.items()}

@@ -99,7 +99,7 @@ class Reverse(TapedProgram):
         plan: Plan | None = None,
         known: dict[Plan, Reverse] | None = None,
     ):
-        self._given, self.settings, self.plan = program, settings, plan or Plan()
+        self._original, self.settings, self.plan = program, settings, plan or Plan()
         self._larger: Reverse | None = None
         mixing, lockstep = settings.mixing, self.plan.lockstep
         program, self.hidden = with_hidden(program, backend)
@@ -135,7 +135,7 @@ class Reverse(TapedProgram):
         plan = replace(self.plan, **changes)
         if plan in self._known:
             return self._known[plan]
-        made = Reverse(self._given, self.backend, self.settings, self.statistics, plan, self._known)
+        made = Reverse(self._original, self.backend, self.settings, self.statistics, plan, self._known)
         return self._known.setdefault(plan, made)
 
     @property

@@ -153,9 +153,6 @@ class Device:
     """Bytes from which on copying an array in the idle arm of a conditional costs more than a loop of one turn."""
     few_copied: int = 2
     """Maximal number of arrays, computed anew, that may be copied if they are small."""
-    in_turn: int = 512
-    """Bytes: if no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that
-    could run at once, which costs a small program a third of its time."""
     tallied: int = 2**12
     """Lanes times labels from which on a sum by segments is faster than a product. 4096 lanes, 40 labels: 27 us instead
     of 440; below, segments save compiling only (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""

@@ -47,7 +47,7 @@ def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequ
         return outcome
     backend, count = machine.backend, len(machine.legs.layout.inputs)
     places = backend.array(left, "int32")
-    some = [backend.take(array, places) for array in arrays[:count]]
+    some = [backend.load(array, [], places) for array in arrays[:count]]
     return completed_by(outcome, left, machine.run(some, arrays[count:], int(left.size)))
 
 
@@ -214,7 +214,7 @@ class ForkedMachine:
         backend = self.backend
         if not backend.runs_now() or (isinstance(lanes, int) and not lanes):
             if not backend.runs_now():
-                self.because(IN_XLA if backend.inside_fixed_program() else IN_GRAPH)
+                self.because(IN_XLA if backend.inside("fixed program") else IN_GRAPH)
             return self.machine.run(arguments, shared, lanes)
         if backend.is_watched([*arguments, *shared]):
             return self.machine.run(arguments, shared, lanes)

@@ -9,6 +9,7 @@ from functools import partial
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Chunks
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -158,7 +159,7 @@ class GuardedBlocks:
         kept = backend.array([1, 1, 1, 0, *(1 for _ in visit.followed)], "int32")
         nobody = backend.constant(0)
         counts = backend.stack([nobody, nobody, nobody, visit.lanes, *(nobody for _ in visit.followed)])
-        *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
+        *after, counts = repeated(backend, predicate, turn, [*(state[key] for key in keys), counts])
         times, total, rows, left, *arrived = backend.unstack(counts, count)
         turns = BlockCounts(visit.lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
@@ -190,7 +191,7 @@ class GuardedBlocks:
         (key,) = self.layout.tops(deferred.count)
         lanes = backend.lane_numbers(backend.lanes_of(ready) * deferred.most)
         owner = lanes // deferred.most
-        return backend.take(ready, owner) & (lanes % deferred.most < backend.take(state[key], owner))
+        return backend.load(ready, [], owner) & (lanes % deferred.most < backend.load(state[key], [], owner))
 
     def rows(self, lanes: Array, chunks: Chunks | None, every: Array | int) -> Array:
         """Return the number of rows computed for so many lanes in a batch of `every`: an int32 scalar."""
@@ -275,7 +276,7 @@ def in_chunks(
             first = first + size
             return first + beyond < count, [first, *after]
 
-        return backend.repeated(carried[0] + beyond < count, turn, carried)
+        return repeated(backend, carried[0] + beyond < count, turn, carried)
 
     carried = [backend.constant(0), *before]
     if chunks.pairs:

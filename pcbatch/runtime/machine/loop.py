@@ -31,22 +31,6 @@ from pcbatch.runtime.schedules.text import written
 # first; and numbers whose sum is how many lanes had not ended before the trip. It travels with the machine's counters.
 
 
-def apart(backend: Backend, turn: Callable[[Any], tuple[Any, Array]], carried: Any) -> tuple[Any, Array]:
-    """A function `turn(carried)` that returns the next `carried`, and an int32 `[blocks]`.
-
-    The record is not to slow down small programs.
-    """
-    if not backend.in_turn([*carried["state"].values(), *carried["counters"].values()]):
-        return turn(carried)
-    go = carried["counters"]["trips"] >= 0  # true, which XLA cannot know
-    _, carried, first = backend.while_loop(
-        lambda arrays: arrays[0],
-        lambda arrays: (arrays[0] & False, *turn(arrays[1])),
-        (go, carried, carried["waiting"]),
-    )
-    return carried, first
-
-
 def recorded(
     backend: Backend, record: Array, trips: Array, counters: Mapping[str, Array], first: Array, live: Array
 ) -> Array:
@@ -58,7 +42,7 @@ def recorded(
     last = backend.cast(backend.lanes_of(record) + backend.constant(-1), "int64")
     place = backend.cast(backend.where(trips < last, trips, last), "int32")
     totals = [backend.cast(counters[name], "int32") for name in ("executions", "active")]
-    return backend.with_row(record, place, backend.stack([*totals, first, live]))
+    return backend.with_rows(record, place, backend.stack([backend.stack([*totals, first, live])]))
 
 
 # -- loop --------------------------------------------------------------------------------------------------------------
@@ -204,7 +188,7 @@ class Loop:
         def recording(carried: Carried) -> Carried:
             counters = dict(carried["counters"])
             record = counters.pop("trace")
-            after, first = apart(backend, turn, {**carried, "counters": counters})
+            after, first = turn({**carried, "counters": counters})
             record = recorded(backend, record, counters["trips"], after["counters"], first, self._live(carried))
             return {**after, "counters": {**after["counters"], "trace": record}}
 
@@ -304,7 +288,7 @@ class Loop:
         backend = self.backend
         nobody = go & False
         every = [masks.get(number, masks[self.flow.order[0]] & nobody) for number in range(len(self.blocks))]
-        active = backend.sum_rows(backend.cast(backend.beside(every), "int32"), every[0] == every[0])
+        active = backend.sum_rows(backend.cast(backend.stack(every, -1), "int32"), every[0] == every[0])
         moved = backend.any(active > 0)
         rows = backend.cast(moved, "int64") * backend.cast(backend.constant(0) + lanes, "int64")
         if any(chunks):

@@ -116,7 +116,7 @@ class Machine:
         depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph mode, fails, PCB537 where
         a caller vectorises a switch.
         """
-        if self.context.schedule.name == "switch" and self.backend.is_vectorized():
+        if self.context.schedule.name == "switch" and self.backend.inside("vectorised function"):
             raise UsageError(
                 "PCB537",
                 f"schedule='switch' runs one conditional of many arms in each trip, which "
@@ -308,7 +308,7 @@ class Machine:
 
     def _must_be_roomy(self) -> bool:
         """Return whether this is traced into a caller's XLA program, where no run can pause: PCB540 without a depth."""
-        if self.legs.limits.roomy or not self.backend.inside_fixed_program():
+        if self.legs.limits.roomy or not self.backend.inside("fixed program"):
             return False
         if not self.says_depth:
             raise UsageError(

@@ -203,9 +203,9 @@ def wanting(state: State, trips: Forking) -> tuple[Array, Array]:
     backend, lists = trips.backend, trips.lists
     places = backend.lane_numbers(lists.count * lists.lanes)
     number = places // lists.lanes
-    listed = places - number * lists.lanes < backend.take(state[LENGTHS], number)
-    examples = backend.take(state["example"], state[LISTS])
-    wants = listed & backend.equal(backend.take(state[GIVEN_UP], examples), 0)
+    listed = places - number * lists.lanes < backend.load(state[LENGTHS], [], number)
+    examples = backend.load(state["example"], [], state[LISTS])
+    wants = listed & backend.equal(backend.load(state[GIVEN_UP], [], examples), 0)
     waits, paused = wants & (number < lists.blocks), wants & backend.equal(number, lists.paused)
     return backend.any(waits), backend.any(paused)
 
@@ -246,7 +246,7 @@ def _back_at_blocks(state: State, lists: Worklists) -> State:
         lanes, inside = lists.last(now, lists.paused, count, places), places < count
         now = lists.changed(now, {lists.paused: 0 - count})
         now = lists.spread(
-            now, lanes, backend.where(inside, backend.take(now["pc"], lanes), backend.constant(lists.nowhere))
+            now, lanes, backend.where(inside, backend.load(now["pc"], [], lanes), backend.constant(lists.nowhere))
         )
         return [now[LISTS], now[LENGTHS]]
 

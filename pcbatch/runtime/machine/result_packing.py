@@ -90,7 +90,9 @@ class Returned:
         if failed:
             return Finished(None, outcome)
         results = arrays[self._results]
-        return Finished(results if examples is None else [self.backend.first(r, examples) for r in results], outcome)
+        return Finished(
+            results if examples is None else [self.backend.rows_at(r, 0, examples) for r in results], outcome
+        )
 
 
 def _joined(backend: Backend, specs: Mapping[str, Spec], keys: Sequence[str], arrays: Mapping[str, Array]) -> Array:

@@ -293,7 +293,7 @@ class Legs:
         """Make the outcome of a run; `examples` is their number, where outputs have room for more."""
         layout = self.layout
         if examples is not None:
-            outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
+            outputs = {key: self.backend.rows_at(array, 0, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
         counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))
         return Outcome(

@@ -293,7 +293,7 @@ class Layout:
 
     def capacity(self, backend: Backend, state: State) -> Any:
         """Return the capacity of the stacks of `state`, in live calls: an int where known, else an int32 scalar."""
-        return backend.entries_of(state[self.all_stacks[0]]) - 1 if self.all_stacks else 0
+        return backend.lanes_of(state[self.all_stacks[0]], 1) - 1 if self.all_stacks else 0
 
     def grown(self, backend: Backend, state: State, capacity: Any) -> State:
         """`state` with stacks that have room for `capacity` live calls, more than they had."""
@@ -303,7 +303,7 @@ class Layout:
     def read(self, backend: Backend, state: State, name: str) -> list[Array]:
         """The tops of variable `name`, one array for each leaf of its type."""
         if self.storage(name) == "example":
-            return [backend.take(state[key], state["example"]) for key in self.keys("input", name)]
+            return [backend.load(state[key], [], state["example"]) for key in self.keys("input", name)]
         if self.storage(name) != "stack":
             return [state[key] for key in self.tops(name)]
         tops = [backend.load(state[key], [state[self.pointer(name)]]) for key in self.stacks(name)]

@@ -85,7 +85,7 @@ class Rows:
                 for array, mask, value in zip(arrays, masks, values, strict=True)
             ]
         if self.lanes is None:
-            return self.backend.where_each(masks, values, arrays)
+            return self.backend.where(masks, values, arrays)
         return [self.put(*each) for each in zip(arrays, masks, values, strict=True)]
 
 
@@ -94,7 +94,7 @@ def _some(backend: Backend, order: Array, count: Array, first: Array, size: int)
     places = backend.lane_numbers(size) + first
     mask = places < count
     last = count + backend.constant(-1)
-    return backend.take(order, backend.where(mask, places, last)), mask
+    return backend.load(order, [], backend.where(mask, places, last)), mask
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Values:
                     self.values[name] = self.of_child(name)
                 case "example":
                     inputs = (self.state[key] for key in self.layout.keys("input", name))
-                    self.values[name] = [self.backend.take(each, self.old("example")) for each in inputs]
+                    self.values[name] = [self.backend.load(each, [], self.old("example")) for each in inputs]
                 case _:
                     self.values[name] = [self.top(key) for key in self.layout.tops(name)]
         return self.values[name]

@@ -272,7 +272,7 @@ class Trip:
         backend, lanes = self.backend, self.waiting[number]
         self.state, arrivals, turns, left = self._guarded(
             number,
-            backend.above(lanes, 0) if predicate is None else predicate,
+            lanes > 0 if predicate is None else predicate,
             lanes,
             self.state,
             follow,

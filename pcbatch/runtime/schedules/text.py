@@ -131,12 +131,10 @@ class Writer:
         """The greatest element."""
         return self._call("np.max", value)
 
-    def sum(self, value: Any) -> Written:
-        """The sum."""
-        return self._call("np.sum", value)
-
-    def weighted(self, value: Any, weights: Sequence[float]) -> Written:
-        """A sum with weights."""
+    def sum(self, value: Any, weights: Sequence[float] | None = None) -> Written:
+        """The sum, maybe with weights."""
+        if weights is None:
+            return self._call("np.sum", value)
         return self.kept(f"np.dot({_text(value)}, {[*weights]!r})")
 
     def stack(self, values: Sequence[Any]) -> Written:
@@ -150,10 +148,6 @@ class Writer:
     def add(self, x: Any, y: Any) -> Any:
         """A sum of two."""
         return self.kept(f"({_text(x)} + {_text(y)})", "waits")
-
-    def above(self, x: Any, y: Any) -> Written:
-        """A comparison."""
-        return Written(f"({_text(x)} > {_text(y)})")
 
     def equal(self, x: Any, y: Any) -> Written:
         """A comparison."""

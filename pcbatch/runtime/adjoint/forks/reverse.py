@@ -97,7 +97,7 @@ class ForkedReverse:
         outcome, again = first.outcome, None
         if left.size:
             count, places = len(way.layout.inputs), backend.array(left, "int32")
-            some = [*(backend.take(array, places) for array in arrays[:count]), *arrays[count:]]
+            some = [*(backend.load(array, [], places) for array in arrays[:count]), *arrays[count:]]
             again = self._sequence(some, int(left.size))
             outcome = completed_by(outcome, left, again.outcome)
         known = {**vars(first), "way": self, "outcome": noted(outcome, told)}
@@ -134,7 +134,7 @@ class ForkedReverse:
         if again is None or np.all(np.asarray(again.outcome.status) != LaneStatus.OK):
             return found
         places = backend.array(taped.left, "int32")
-        some = [None if each is None else backend.take(each, places) for each in upstream]
+        some = [None if each is None else backend.load(each, [], places) for each in upstream]
         more = again.way.gradients(again, shared, some, int(taped.left.size))
         count, by_lane = len(found) - len(shared), self.by_lane
         total: list[Array | None] = []
