@@ -132,7 +132,7 @@ class Pools:
         return self._size(self.rooms.to_be(examples))
 
     def exactly(self, examples: int) -> Size:
-        """The size of a run in slices, which have no rooms."""
+        """The size of a run in a room for so many examples that others have chosen."""
         return self._size(examples)
 
     def _size(self, room: int) -> Size:
