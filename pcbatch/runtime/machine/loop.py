@@ -309,10 +309,11 @@ class Loop:
         is_guarded = not self.context.unguarded or any(block.deferred is not None for block in self.blocks)
         return 0 if is_guarded or not isinstance(lanes, int) else self.context.device.trips_together
 
-    def dear(self, lanes: Array | int) -> list[frozenset[int]]:
-        """The pieces of each block, by their places in its body, that so many lanes do not compute for nobody."""
-        if not self.context.unguarded or not isinstance(lanes, int):
-            return [frozenset()] * len(self.blocks)
+    def dear(self, lanes: int) -> list[frozenset[int]]:
+        """The pieces of each block, by their places in its body, that so many lanes do not compute for nobody.
+
+        It is asked for where blocks have no guards.
+        """
         prices, program = self.prices(lanes), self.layout.program
         return [dear_pieces(program, number, prices, self.backend) for number in range(len(self.blocks))]
 
