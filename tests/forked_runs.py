@@ -108,12 +108,10 @@ KEPT = (5, 6)
 """The places of the arguments that functions hand on as they are."""
 
 
-def check_taped(
-    source: str, arguments: Sequence[Any], *, inside: bool = False, shared: Sequence[int] = (), **options: Any
-) -> None:
+def check_taped(source: str, arguments: Sequence[Any], *, shared: Sequence[int] = (), **options: Any) -> None:
     """A forked run under a tape against a tape over `f.single`: by arguments and by captured variables.
 
-    `inside` has both in a caller's `tf.function`; arguments at `shared` places are the first example's for all.
+    Arguments at `shared` places are the first example's for all.
     """
     space = module(source)
     arguments = [each[0] if place in shared else each for place, each in enumerate(arguments)]
@@ -129,7 +127,7 @@ def check_taped(
         found = tape.gradient(value, sources, unconnected_gradients="zero")
         return run.value, run.status, [tf.convert_to_tensor(each) for each in found]
 
-    value, status, found = (tf.function(taped, autograph=False) if inside else taped)(*arguments)
+    value, status, found = taped(*arguments)
     wanted, lanes = of_singles(space["main"], arguments, [*floats(arguments), *variables], shared)
     check_lanes(value, status, lanes)
     for ours, theirs in zip(found, wanted, strict=True):

@@ -33,7 +33,7 @@ from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
 from pcbatch.ir.records import fields_of, made
 from pcbatch.ir.values import pack
-from tests import kernels, mixed, predicated
+from tests import kernels, mixed
 from tests.ir.evaluation import interpreter_callbacks
 from tests.ir.interpreter import Outcome, interpret
 
@@ -54,8 +54,7 @@ Engine = Literal[
     "native",
     "kernel",
     "mixed",
-    "merged",
-    "predicated",
+    "lockstep",
     "auto",
     "plain",
     "either",
@@ -106,12 +105,7 @@ class Mode:
             return {"tape": self.engine, "jit": self.schedule == "auto", "schedule": self.schedule}
         if self.engine in ("plain", "either"):
             return {"jit": "auto" if self.engine == "either" else False}
-        if self.engine == "predicated":
-            return {
-                "form": "lockstep",
-                "tape": "replay",
-            }  # a program of its own, not one that another mode has compiled
-        if self.engine in ("mixed", "merged"):
+        if self.engine in ("mixed", "lockstep"):
             return {"form": "lockstep"}
         return {"jit": self.engine == "xla", "schedule": self.schedule, "form": "lockstep"}
 
@@ -137,10 +131,8 @@ KERNEL = Mode("kernel")
 """Native form for a GPU, on the CPU in its stead."""
 MIXED = Mode("mixed")
 """Lockstep in every second block, native code between these."""
-MERGED = Mode("merged")
-"""Lockstep, the cheap blocks of loops merged."""
-PREDICATED = Mode("predicated")
-"""Lockstep, all arms under predicates that can be."""
+LOCKSTEP = Mode("lockstep")
+"""Lockstep throughout, under the schedule that users get."""
 OTHER_STRATEGIES = (Mode("local"), Mode("hybrid"), Mode("xla", "switch"), Mode("depth"), Mode("agenda"))
 """The paper's other machines, and batching on the fly: launches of blocks, decided on the host."""
 MACHINES = (*REFERENCE, *GRAPH, *XLA, AUTO)
@@ -359,9 +351,7 @@ def run_lanes(function: Any, mode: Mode, arguments: tuple[Any, ...], lanes: int)
     """
     if mode in INTERPRETERS:
         return run_interpreted(function, mode.engine.removeprefix("interpret "), arguments, lanes), []
-    forced = {MIXED: mixed.forced, KERNEL: kernels.forced, PREDICATED: predicated.forced}.get(
-        mode, contextlib.nullcontext
-    )
+    forced = {MIXED: mixed.forced, KERNEL: kernels.forced}.get(mode, contextlib.nullcontext)
     with forced(), tf.GradientTape() if mode.engine in ("keep", "replay") else contextlib.nullcontext() as tape:
         arguments = arguments if tape is None else _watched(tape, arguments)
         run = function.options(**mode.options).run(*arguments)
@@ -436,7 +426,7 @@ def check(name: str, mode: Mode, lanes: int) -> None:
     actual, arrays = run_lanes(program.function, mode, arguments, lanes)
     for leaf, given in zip(leaves(arguments), before, strict=True):
         np.testing.assert_array_equal(leaf, given, err_msg="the caller's arrays must not change")
-    if replace(mode, forks=False) in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED, MERGED):
+    if replace(mode, forks=False) in (*MACHINES, PLAIN, EITHER, NATIVE, MIXED, LOCKSTEP):
         finished = next(lane for lane in expected(name, BATCH) if lane.status == "OK")
         assert [array.dtype.name for array in arrays] == list(program.dtypes)
         assert [array.shape[1:] for array in arrays] == [np.shape(leaf) for leaf in leaves(finished.value)]

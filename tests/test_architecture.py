@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pcbatch
+from pcbatch.runtime.backends.protocol import Backend
 
 pytestmark = pytest.mark.xdist_group("architecture")  # each module is read once
 FOLDER = Path(pcbatch.__file__).parent
@@ -137,3 +138,8 @@ def test_no_circles():
         for name in free:
             del left[name]
     assert not left, "in circles, or above them:\n" + "\n".join(sorted(left))
+
+
+def test_the_protocol_of_backends_is_small():
+    methods = [name for name in dir(Backend) if not name.startswith("_") and callable(getattr(Backend, name))]
+    assert len(methods) <= 90, methods

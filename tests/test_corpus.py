@@ -26,15 +26,14 @@ from tests.harness import (
     INTERPRETERS,
     KERNEL,
     LIMITS,
+    LOCKSTEP,
     MACHINES,
-    MERGED,
     MIXED,
     MODES,
     NAMES,
     NATIVE,
     OTHER_STRATEGIES,
     PLAIN,
-    PREDICATED,
     REFERENCE,
     REFILL,
     TAPED,
@@ -195,10 +194,8 @@ KERNEL_PROGRAMS = (
     "assert_fails", "depth_limit", "fibonacci", "step_limit",
 )  # fmt: skip
 """Some as kernels for a GPU: faults, limits, stacks."""
-MERGED_PROGRAMS = ("nested_loops", "short_circuit_index")
-"""Some whose loops are merged: a loop in a loop, stores, faults."""
-PREDICATED_PROGRAMS = ("short_circuit_index",)
-"""Some with arms that can fail."""
+LOCKSTEP_PROGRAMS = ("nested_loops", "short_circuit_index")
+"""A loop in a loop, stores, faults."""
 MIXED_RUNS = tuple((name, (BATCH, *SIZES)[place % 4]) for place, name in enumerate(NAMES[5::24]))
 """Some programs with native code between blocks in lockstep."""
 OTHER_MIXED_RUNS = tuple(
@@ -382,29 +379,11 @@ def test_programs_that_a_tape_watches(name: str, mode: Mode, lanes: int) -> None
     check(name, mode, lanes)
 
 
-@pytest.mark.parametrize("name", MERGED_PROGRAMS)
-def test_programs_whose_loops_are_merged(name: str) -> None:
-    check(name, MERGED, BATCH)
-    program = load(name)
-    assert "  merged " in program.function.options(**MERGED.options).ir("machine", *program.arguments(BATCH))
-
-
-@pytest.mark.parametrize("name", PREDICATED_PROGRAMS)
-def test_programs_whose_arms_are_under_predicates(name: str) -> None:
-    check(name, PREDICATED, BATCH)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in PREDICATED_PROGRAMS])
-def test_all_programs_under_predicates(name: str) -> None:
-    check(name, PREDICATED, BATCH)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in MERGED_PROGRAMS])
-def test_all_programs_in_lockstep(name: str) -> None:
-    """Those without loops of several cheap blocks run as ever."""
-    check(name, MERGED, BATCH)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in LOCKSTEP_PROGRAMS else pytest.mark.slow) for name in NAMES]
+)
+def test_programs_in_lockstep(name: str) -> None:
+    check(name, LOCKSTEP, BATCH)
 
 
 @pytest.mark.parametrize(("name", "lanes"), MIXED_RUNS)

@@ -226,7 +226,7 @@ def _leaves(backend: Backend, name: str, value: Any, axes: Any) -> tuple[Type, l
     for given, array, (path, axis) in pairs:
         axis = None if is_for_all and _is_number(given) else axis
         leaf = given if axis is None and _is_number(given) else array  # a number that all lanes share stays weak
-        leaf_type = backend.type_of(leaf) if axis is None else backend.example_type(leaf)
+        leaf_type = backend.type_of(leaf, batch=axis is not None)
         assert isinstance(leaf_type, TensorType)
         floats = given if _are_own_floats(given, leaf_type) else None
         found.append(_Leaf(path, leaf, leaf_type, axis, axis is None and backend.is_variable(given), floats))

@@ -304,7 +304,7 @@ class Session:
             finished = last.run_checked(args) if backend.place() == last.pipeline.key[0] else None
             if finished is not None and not self._is_refused(last, finished):
                 return last, finished
-        is_unseen = backend.runs_unseen()
+        is_unseen = backend.runs_now(unwatched=True)
         if not (is_unseen or backend.runs_now()):
             return None
         known = self._at_a_glance(args, is_unseen)
@@ -359,7 +359,7 @@ class Session:
     def _bind_plan(self, args: Any, arguments: Arguments, pipeline: Pipeline, captured: Captured) -> None:
         """Let calls like this one, which has been the second at least, be warm from now on."""
         backend = self._backend
-        known = self._at_a_glance(args, backend.runs_unseen())
+        known = self._at_a_glance(args, backend.runs_now(unwatched=True))
         if known is None or not backend.runs_now() or sites(pipeline.outline):
             return  # what lanes print is looked for the long way
         if (before := self._plans.get(known[0])) is None and known[0] in self._plans:

@@ -80,7 +80,7 @@ class Examples:
 
     def run(self, receiver: Any, args: Any, kwargs: Any, read: Callable[[], ReadProgram]) -> Any:
         """Return the function's result for one example; `read` gives the typed program for such."""
-        kind = self._kind(args, kwargs) if self._backend.runs_unseen() else None
+        kind = self._kind(args, kwargs) if self._backend.runs_now(unwatched=True) else None
         if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
             kind.runs += 1
             try:

@@ -17,12 +17,10 @@ from pcbatch.ir.analysis.parallel_call_groups import groups, without_forks
 from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.compaction import DEFAULT, DETERMINISTIC, PAIRED, Compaction
-from pcbatch.optimize.machine.merging import MERGING, Merging
 from pcbatch.optimize.machine.nodes import Nodes
-from pcbatch.optimize.machine.predication import PREDICATION
 from pcbatch.options import ON_THE_FLY, Options
 from pcbatch.runtime.adjoint.custom_gradient import run_through
-from pcbatch.runtime.adjoint.reverse import Forks, Reverse
+from pcbatch.runtime.adjoint.reverse import Forks, Reverse, Settings
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
@@ -43,7 +41,7 @@ from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.on_gpu import KernelProgram
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.llvm.taped_regions import NativeTapedRegions
-from pcbatch.runtime.machine.forked import ForkedMachine
+from pcbatch.runtime.machine.forked import IN_GRAPH, ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.pool_sizing import FeedbackHistory
@@ -160,7 +158,7 @@ def _executable(
         why = loss(program, machine.legs.loop.row_costs)
         if why is not None:
             return _mixed(machine, why, options, tracing)
-    if backend.place() == "GPU" and backend.kernels_on() is None:
+    if backend.place() == "GPU" and backend.handlers.kernels_on() is None:
         found = Obstacle(_WITHOUT_KERNELS)
     else:
         try:
@@ -185,8 +183,6 @@ def _machine(
         max_depth=options.max_depth,
         max_steps=options.max_steps,
         compaction=_compaction(options, backend, PAIRED),
-        merging=replace(MERGING, device=device_of(backend.place())),
-        predication=replace(PREDICATION, device=device_of(backend.place())),
         trace=options.trace,
         digest=digest,
     )
@@ -211,7 +207,7 @@ def called_within(program: Program, backend: Backend) -> list[str]:
         with backend.scope(block.label):  # what is traced here may be what runs
             pieces = [item for item in block.body if isinstance(item, Piece)]
             for part, types in (each for piece in pieces for each in parts_of(program, piece)):
-                found += backend.called(part, types.reads, types.shared)
+                found += backend.facts(part, types.reads, types.shared).called
     return found
 
 
@@ -221,19 +217,12 @@ def _compaction(options: Options, backend: Backend, usual: Compaction) -> Compac
     return replace(rule, device=device, pairs=rule.pairs and not device.trips_together)
 
 
-def _unguarded(options: Options, backend: Backend) -> Merging | None:
-    """The merging that lets taped programs do without guards, on a device where that pays; they merge no blocks."""
-    device = device_of(backend.place())
-    is_left_open = options.jit and _of_trips(options) is None
-    return replace(MERGING, device=replace(device, merged_blocks=0)) if device.trips_together and is_left_open else None
-
-
 def _mixed(
     machine: Machine, why: str, options: Options, tracing: Callable[[], AbstractContextManager[None]]
 ) -> Machine | MixedProgram:
     """Make the executable of a program that, for this reason, is not native as a whole: cheap blocks may be."""
     program, backend, costs = machine.program, machine.backend, machine.legs.loop.row_costs
-    if options.max_lanes is not None or (backend.handler_version() is None and backend.kernels_on() is None):
+    if options.max_lanes is not None or (backend.handlers.version() is None and backend.handlers.kernels_on() is None):
         return machine.because(why)
     lockstep = mixture(program, backend, costs)
     if lockstep is None:
@@ -266,7 +255,7 @@ def _of_options(options: Options, backend: Backend) -> str | None:
     if why is None and backend.place() == "GPU":
         why = (
             _WITHOUT_KERNELS
-            if backend.kernels_on() is None
+            if backend.handlers.kernels_on() is None
             else "max_lanes is for lanes in lockstep"
             if options.max_lanes
             else None
@@ -293,31 +282,29 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
     forks = None
     if isinstance(executable, ForkedMachine):
         pools, program = executable.pools, executable.program
-        forks = Forks(pools.learned, pools.limit, pools.least)
+        forks = Forks(pools.learned, pools.limit, pools.least, partial(executable.because, IN_GRAPH))
     else:
         program = without_forks(program)
     backend = backend_named(options.backend)
     mixes = options.form == "auto" and options.max_lanes is None and _of_options(options, backend) is None
     called = called_within(program, backend)
-    mixes = mixes and backend.handler_version() is not None and not called
-    is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU"
-    return Reverse(
-        program,
-        backend,
+    mixes = mixes and backend.handlers.version() is not None and not called
+    is_native = isinstance(executable, LlvmProgram) and backend.place() == "CPU" and not is_straight(program)
+    settings = Settings(
         schedule="auto" if options.schedule == "switch" else options.schedule,
         jit=bool(options.jit) and not called,
         max_depth=options.max_depth,
         max_steps=options.max_steps,
-        statistics=executable.statistics,
         compaction=_compaction(options, backend, DEFAULT),
-        merging=_unguarded(options, backend),
+        unguarded=bool(options.jit) and _of_trips(options) is None,
         tape=options.tape,
-        mixing=NativeTapedRegions() if mixes else None,
         most=options.max_tape,
         rooms=rooms_of(executable),
+        mixing=NativeTapedRegions() if mixes else None,
         forks=forks,
-        natively=natively if is_native and not is_straight(program) else None,
+        natively=natively if is_native else None,
     )
+    return Reverse(program, backend, settings, executable.statistics)
 
 
 def run_on(
@@ -334,7 +321,7 @@ def run_on(
     `reverse`, if somebody may ask for one.
     """
     arrays, lanes = arrays_of(executable, given, arguments, captured), arguments.lanes
-    if executable.backend.runs_unseen() or options.backend == "reference":
+    if executable.backend.runs_now(unwatched=True) or options.backend == "reference":
         return executable.run(*arrays, lanes)
     return run_through(executable.backend, executable.run, reverse, *arrays, lanes, taped=not options.trace)
 

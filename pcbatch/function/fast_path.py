@@ -62,7 +62,7 @@ class Plan:
         `given` are the leaves of the arguments as they came. The plan `before` was for arguments of the same specs.
         """
         backend, lanes = pipeline.environment.backend, arguments.lanes
-        is_watched = not backend.runs_unseen()
+        is_watched = not backend.runs_now(unwatched=True)
         is_numpys = not is_watched and lanes > 0 and pipeline.machine.is_numpys
         taken = _Binding(pipeline, arguments, captured, given, is_numpys).taken()
         if taken is None or (is_watched and not (pipeline.may_be_taped and lanes)):

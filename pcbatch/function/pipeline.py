@@ -263,15 +263,12 @@ class Pipeline:
     def executed(self, lanes: Any) -> machine.Program:
         """Return the program that the machine executes for `lanes` lanes.
 
-        On which numbers of rows blocks may run depends on these, which are run as one, and which are native.
+        On which numbers of rows blocks may run depends on these, and which are native.
         """
         sized, program = self.machine.program_for(lanes), self.machine_program
-        if isinstance(self.machine, Machine):
-            program = self.machine.predicated(program)
         pairs = zip(program.blocks, sized.blocks, strict=True)
         blocks = tuple(replace(block, chunks=each.chunks) for block, each in pairs)
-        name, merged, native = self.machine.program.name, sized.merged, sized.native
-        return replace(program, name=name, blocks=blocks, merged=merged, native=native)
+        return replace(program, name=self.machine.program.name, blocks=blocks, native=sized.native)
 
     @cached_property
     def emitted(self) -> Emitted:
@@ -401,7 +398,7 @@ class Pipeline:
         backend, program = self.environment.backend, self.table
         pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
         types = [(piece, signature_of(program, piece)) for piece in pieces]
-        return any(backend.has_loop(piece, each.reads, each.shared) for piece, each in types)
+        return any(backend.facts(piece, each.reads, each.shared).has_loop for piece, each in types)
 
     @property
     def may_be_taped(self) -> bool:

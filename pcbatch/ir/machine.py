@@ -354,9 +354,8 @@ class Program:
     `parameters` and `results` are state variables of the entry function. `shared` names the shared operands,
     in the order in which the machine is given them; `shared_types` their types. `pointers` maps variables with a stack
     to the one whose stack pointer is theirs, too; one that is not in it has its own. `order` is in which order a trip
-    goes through the blocks that lanes can come to; empty, it is that of `blocks`. Each of `merged` is blocks that it
-    runs as one: for the lanes that wait at any of them, one after another, each for those who are there by then.
-    `native` are the blocks that native code runs, lane after lane, between two trips or in place of them.
+    goes through the blocks that lanes can come to; empty, it is that of `blocks`. `native` are the blocks that native
+    code runs, lane after lane, between two trips or in place of them.
     `externs` are the free names, sorted, of the statements of each scope.
     """
 
@@ -371,7 +370,6 @@ class Program:
     shared_types: Mapping[str, Type] = field(default_factory=dict)
     pointers: Mapping[str, str] = field(default_factory=dict)
     order: tuple[int, ...] = ()
-    merged: tuple[tuple[int, ...], ...] = ()
     native: tuple[int, ...] = ()
     externs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     structure: StructType | None = None

@@ -65,7 +65,8 @@ def there_and_back(count, beginnings):
     """How many segments are run on the way back, and how many beginnings are there at most, at a run of `count`."""
     segments = Counted(beginnings)
     aside, most = Checkpoints(segments), 0
-    with_record = segments.backend.with_record
+    segments.backend.records = records = type(segments.backend.records)()
+    with_record = records.added
 
     def seen(records, arrays):
         nonlocal most
@@ -73,7 +74,7 @@ def there_and_back(count, beginnings):
         most = max(most, *map(len, found))
         return found
 
-    segments.backend.with_record = seen
+    records.added = seen
     snapshot = Flat([np.zeros(LANES, np.int32), np.full((LANES, 5), 7, np.float32)])
     kept = aside.nothing(snapshot)
     for number in range(count):

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.adjoint import tape as tapes
-from tests.adjoint import forked_programs
 from tests.adjoint.programs import CASES, TABLE, VECTORS, B, W
 from tests.adjoint.truth import TINY, batched
 
@@ -49,22 +48,14 @@ def always_run(function, library):
     return found
 
 
-@pytest.mark.parametrize("fork", [False, pytest.param(True, marks=slow)])
-def test_the_way_of_one_segment_has_no_loop(fork):
-    function, (arguments, variables) = (read, (READ, (W, B))) if not fork else _forked()
+def test_the_way_of_one_segment_has_no_loop():
+    function, arguments, variables = read, READ, (W, B)
     step = tf.function(lambda *given: batched(function, given, variables), autograph=False)
     definition = step.get_concrete_function(*arguments).graph.as_graph_def()
     library = {each.signature.name: each for each in definition.library.function}
     found = always_run(definition.node, library)
     assert not {"While", "StatelessWhile", "TensorListPushBack", "TensorScatterUpdate"} & {*found}
     assert {"If", "StatelessIf"} & {*found}  # where there are more
-
-
-def _forked():
-    function, arguments, variables = forked_programs.CASES["worded"]
-    function = function.options(jit=True, name="worded_in_one_segment")
-    function.run(*arguments)  # from which it is known how many lanes and rows there are
-    return function, (arguments, variables)
 
 
 @slow

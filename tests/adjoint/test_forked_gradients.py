@@ -126,22 +126,6 @@ def test_too_many_steps_and_too_deep():
 
 
 @slow
-def test_in_a_callers_graph():
-    function, arguments, variables = CASES["worded"]
-    function = function.options(jit=False)
-
-    @tf.function
-    def slopes():
-        with tf.GradientTape() as tape:
-            value = tf.reduce_sum(function(*arguments) ** 2)
-        return tape.gradient(value, variables[:2])
-
-    with tf.GradientTape() as tape:
-        value = tf.reduce_sum(function(*arguments) ** 2)
-    assert_alike(slopes(), tape.gradient(value, variables[:2]))
-
-
-@slow
 def test_a_map():
     weight = tf.Variable([0.5, -1.0, 2.0], dtype=tf.float64)
 

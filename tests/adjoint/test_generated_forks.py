@@ -21,7 +21,6 @@ WAYS = {
     "growing, in segments": ({}, SEGMENTS, (1, 2**28)),
     "again, in segments": ({"tape": "replay"}, SEGMENTS, (2, 2**28)),
     "no lanes": ({}, None, (1, 1)),
-    "in a function": ({"inside": True}, None, (2, 2**28)),
     "of shared arguments": ({"shared": KEPT}, None, (2, 2**28)),
 }
 """Options, sizes of tapes, and how many lanes for each example and bytes of lanes there are at first."""

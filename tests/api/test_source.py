@@ -131,22 +131,21 @@ def test_the_text_of_the_loop_does_what_the_machine_does(schedule):
     def count(lanes):
         return np.bincount([lane.next for lane in lanes], minlength=len(program.blocks) + 1)[:-1]
 
-    def guarded(go, blocks, lanes, followed):
+    def guarded(go, block, lanes, followed):
         came = np.zeros(len(program.blocks) + 1, int)
-        for block in blocks if go else ():
-            waiting = [lane for lane in lanes if lane.next == block]
-            executions[block] += bool(waiting)
-            for lane in waiting:
-                lane.run_next()
-                came[lane.next] += 1
-        return lanes, came[followed], count(lanes)[blocks].sum()
+        waiting = [lane for lane in lanes if go and lane.next == block]
+        executions[block] += bool(waiting)
+        for lane in waiting:
+            lane.run_next()
+            came[lane.next] += 1
+        return lanes, came[followed], count(lanes)[block]
 
-    def repeated(go, blocks, lanes, followed, again):
+    def repeated(go, block, lanes, followed, again):
         came, times, total = np.zeros(len(followed), int), 0, 0
-        left = count(lanes)[blocks].sum()
+        left = count(lanes)[block]
         while go:
             total += left
-            lanes, arrived, left = guarded(True, blocks, lanes, followed)
+            lanes, arrived, left = guarded(True, block, lanes, followed)
             came, times = came + arrived, times + 1
             go = left > 0 and times < 64 and again(left)
         return lanes, came, left, times, total

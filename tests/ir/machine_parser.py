@@ -90,7 +90,6 @@ def parse_machine(text: str) -> Program:
         {name: type_ for name, type_ in tables.shared.items() if type_ is not None},
         tables.pointers,
         tuple(number_of(at, label, numbers) for at, label in tables.order),
-        tuple(tuple(number_of(at, label, numbers) for at, label in members) for members in tables.merged),
         tuple(number_of(at, label, numbers) for at, label in tables.native),
         tables.externs,
         tables.structure,
@@ -111,7 +110,6 @@ class _Tables:
     pointers: dict[str, str] = field(default_factory=dict)
     faults: list[FaultSite] = field(default_factory=list)
     order: list[tuple[int, str]] = field(default_factory=list)
-    merged: list[list[tuple[int, str]]] = field(default_factory=list)
     native: list[tuple[int, str]] = field(default_factory=list)
     externs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     structure: StructType | None = None
@@ -122,7 +120,6 @@ _SITE = re.compile(rf'site (\d+): ({"|".join(LaneStatus.__members__)}) (".*")(?:
 _EXTERN = re.compile(rf"extern ([^\s:]+): ({NAMES})")
 _STRUCTURE = re.compile(r"structure (.+)")
 _ORDER = re.compile(r"order (\w+(?:, \w+)*)")
-_MERGED = re.compile(r"merged (\w+(?:, \w+)*)")
 _NATIVE = re.compile(r"native (\w+(?:, \w+)*)")
 
 
@@ -140,8 +137,6 @@ def _entry(tables: _Tables, number: int, text: str) -> None:
         tables.structure = _structure(number, match[1])
     elif match := _ORDER.fullmatch(text):
         tables.order += [(number, label) for label in split(match[1])]
-    elif match := _MERGED.fullmatch(text):
-        tables.merged.append([(number, label) for label in split(match[1])])
     elif match := _NATIVE.fullmatch(text):
         tables.native += [(number, label) for label in split(match[1])]
     else:

@@ -26,13 +26,10 @@ OTHERS = ("step_limit", "structured_argument", "ackermann", "queens", "tak")
 
 
 def runs(name, schedule, jit):
-    """A corpus program's batch, masked and gathered.
-
-    Without merging: cheap blocks that run as one, as "auto" has them, run in another order than gathered ones.
-    """
+    """A corpus program's batch, masked and gathered."""
     program = load(name)
     bound, compilation, captured = program.function.session.pipeline(program.arguments(BATCH), {})
-    options = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps, "merging": None}
+    options = {"max_depth": compilation.options.max_depth, "max_steps": compilation.options.max_steps}
     for compaction in (None, EVERY_BLOCK):
         machine = Machine(compilation.table, BACKEND, schedule=schedule, jit=jit, compaction=compaction, **options)
         outcome = machine.run(*arrays_of(machine, compilation.parameters(), bound, captured.leaves), BATCH)

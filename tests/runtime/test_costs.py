@@ -26,7 +26,7 @@ def cost(function, *reads, shared=()):
     names = [f"x{i}" for i, _ in enumerate(reads)]
     operands = [f"s{i}" for i, _ in enumerate(shared)]
     one = piece(lambda *values: (function(*values),), " ".join(names), "y", shared=" ".join(operands))
-    return BACKEND.cost(one, reads, shared)
+    return BACKEND.facts(one, reads, shared).cost
 
 
 @tf.function

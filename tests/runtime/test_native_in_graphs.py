@@ -14,7 +14,6 @@ from hypothesis import given, settings
 import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.runtime.backends.tensorflow import handlers
-from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend
 from pcbatch.runtime.backends.tensorflow.private import lookup, xla
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import handler, memory, multithreading
@@ -76,7 +75,7 @@ def alone(monkeypatch):
 
         return here(function, fails)
 
-    monkeypatch.setattr(TensorFlowBackend, "here", staticmethod(only_here))
+    monkeypatch.setattr(handlers, "here", only_here)
 
 
 @pytest.mark.parametrize(("name", "jit"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS)])

@@ -13,6 +13,7 @@ from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.types import StructType, TensorType
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.host import OPERATIONS
 from pcbatch.runtime.backends.pieces import Signature
 from tests.runtime.libraries import ints, library_named
@@ -54,7 +55,7 @@ def test_users_cannot_choose_it():
     for refused in (
         lambda: BACKEND.as_arrays([1.0]),
         lambda: BACKEND.spread(1, INT, 3),
-        lambda: BACKEND.example_type(1),
+        lambda: BACKEND.type_of(1, batch=True),
     ):
         with pytest.raises(NotImplementedError, match="users' arguments"):
             refused()
@@ -73,20 +74,19 @@ SAME = {
     "cast to bool": lambda b: b.cast(b.array([0, 2], "uint8"), "bool"),
     "where": lambda b: b.where(b.array(MASK, "bool"), b.array(CUBE, "float32"), b.array(-CUBE, "float32")),
     "where of a scalar": lambda b: b.where(b.array(MASK, "bool"), b.constant(1), b.array(NUMBERS, "int32")),
-    "where_each": lambda b: b.where_each([b.array(MASK, "bool")], [b.constant(1)], [b.array(NUMBERS, "int32")])[0],
+    "where of each": lambda b: b.where([b.array(MASK, "bool")], [b.constant(1)], [b.array(NUMBERS, "int32")])[0],
     "once_there": lambda b: b.once_there(b.array(MASK, "bool"), [b.array(CUBE, "float32")]),
-    "take": lambda b: b.take(b.array(CUBE, "float32"), b.array([3, 0, 3], "int32")),
-    "with_added": lambda b: b.with_added(
+    "take": lambda b: b.load(b.array(CUBE, "float32"), [], b.array([3, 0, 3], "int32")),
+    "store that adds": lambda b: b.masked_store(
         b.array(CUBE, "float32"),
         [],
         b.array([True, False, True], "bool"),
         b.array(CUBE[:3], "float32"),
         b.array([1, 1, 1], "int32"),
+        adds=True,
     ),
     "sum_of_gradients": lambda b: b.sum_of_gradients(b.array(CUBE, "float32"), b.array(CUBE, "float32")),
-    "compact": lambda b: b.compact(b.array(MASK, "bool"), 6),
     "listed": lambda b: b.listed(b.array(MASK, "bool"))[1],
-    "compact to few": lambda b: b.compact(b.array(MASK, "bool"), 2),
     "load": lambda b: b.load(b.array(CUBE, "float32"), [b.array([2, 9, -4, 1], "int32")]),
     "load of lanes": lambda b: b.load(
         b.array(CUBE, "float32"), [b.array([2, 1], "int32"), b.array([0, 1], "int32")], b.array([3, 1], "int32")
@@ -116,8 +116,10 @@ SAME = {
         b.array(MASK, "bool"),
         b.array(NUMBERS, "float32"),
     ),
-    "with_row": lambda b: b.with_row(b.array(CUBE, "float32"), b.constant(2), b.array(CUBE[0], "float32")),
-    "all_of_lane": lambda b: b.all_of_lane(b.array(CUBE > 0, "bool")),
+    "any of a lane": lambda b: b.any(b.array(CUBE > 20, "bool"), by_lane=True),
+    "zeros of one lane": lambda b: b.zeros(None, TensorType("float16", (3,))),
+    "constant of bool": lambda b: b.constant(True),
+    "where of a scalar mask": lambda b: b.where(b.constant(True), b.array(CUBE, "float32"), b.array(-CUBE, "float32")),
     "extended": lambda b: b.extended(b.array(CUBE, "float32"), 6),
     "counted": lambda b: b.counted(b.array(MASK, "bool")),
     "marked": lambda b: b.marked(6, b.array([5, 0, 5, 1], "int32"), b.array(MASK, "bool")),
@@ -126,34 +128,37 @@ SAME = {
     "min": lambda b: b.min(b.array(NUMBERS, "int32")),
     "min of none": lambda b: b.min(b.array(NUMBERS[:0], "int32")),
     "max": lambda b: b.max(b.array(NUMBERS, "int32")),
-    "weighted": lambda b: b.weighted(b.array(MASK, "bool"), [1.0, 2.0, 0.5, 0.25]),
+    "sum with weights": lambda b: b.sum(b.array(MASK, "bool"), [1.0, 2.0, 0.5, 0.25]),
     "tally": lambda b: b.tally(b.array([1, 4, 1, 9], "int32"), range(5)),
     "stack": lambda b: b.stack([b.constant(n) for n in range(11)]),
+    "stack of columns": lambda b: b.stack([b.array(NUMBERS, "int32"), b.array(NUMBERS, "int32")], -1),
     "joined": lambda b: b.joined(b.array(NUMBERS, "int32"), b.array([1], "int32")),
     "unstack": lambda b: b.unstack(b.array(NUMBERS, "int32"), 4)[3],
     "with_rows": lambda b: b.with_rows(b.array(CUBE, "float32"), b.constant(1), b.array(CUBE[:2], "float32")),
     "rows_at": lambda b: b.rows_at(b.array(CUBE, "float32"), b.constant(1), 2),
-    "load_each": lambda b: b.load_each(
+    "load of vectors": lambda b: b.load(
         b.array(CUBE, "float32"), [b.array([[0, 2], [1, 1], [2, 0], [0, 9]], "int32"), b.array([0, 1, 1, 0], "int32")]
     ),
-    "load_each of lanes": lambda b: b.load_each(
+    "load of one index of lanes": lambda b: b.load(
         b.array(CUBE, "float32"), [b.array([2, 0], "int32")], b.array([3, 1], "int32")
     ),
     "unspread": lambda b: b.unspread(b.array(CUBE, "float32"), (1, 2)),
     "unspread to less": lambda b: b.unspread(b.array(CUBE, "float32"), (2,)),
     "sum_rows": lambda b: b.sum_rows(b.array(CUBE, "float32"), b.array(MASK, "bool")),
-    "sums_of_rows": lambda b: b.sums_of_rows(
+    "sums of rows by lane": lambda b: b.sum_rows(
         b.array(CUBE, "float32"), b.array(MASK, "bool"), b.array([1] * len(MASK), "int32"), 3
     ),
     "cond": lambda b: b.cond(b.constant(0) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
     "cond that does not hold": lambda b: b.cond(b.constant(1) == 0, lambda: [b.constant(1)], [b.constant(2)])[0],
-    "either": lambda b: b.either(b.constant(0) == 0, lambda: [b.constant(1)], lambda: [b.constant(2)])[0],
-    "either, the other": lambda b: b.either(b.constant(1) == 0, lambda: [b.constant(1)], lambda: [b.constant(2)])[0],
+    "cond of two functions": lambda b: b.cond(b.constant(0) == 0, lambda: [b.constant(1)], lambda: [b.constant(2)])[0],
+    "cond of two functions, the other": lambda b: b.cond(
+        b.constant(1) == 0, lambda: [b.constant(1)], lambda: [b.constant(2)]
+    )[0],
     "guarded": lambda b: b.guarded(b.constant(0) == 0, lambda go, n: [b.where(go, n + 1, n)], [b.constant(1)], [False])[
         0
     ],
-    "repeated": lambda b: b.repeated(
-        b.constant(0) == 0, lambda go, arrays: (arrays[0] < 9, [arrays[0] * 2]), [b.constant(1)]
+    "repeated": lambda b: repeated(
+        b, b.constant(0) == 0, lambda go, arrays: (arrays[0] < 9, [arrays[0] * 2]), [b.constant(1)]
     )[0],
     "while_loop": lambda b: b.while_loop(lambda s: s["n"] < 9, lambda s: {"n": s["n"] * 3}, {"n": b.constant(2)})["n"],
 }
@@ -172,18 +177,17 @@ REFUSED = {
     "a choice between dtypes": lambda: BACKEND.where(MASK, NUMBERS, np.ones(4, np.float32)),
     "a vector of several dtypes": lambda: BACKEND.stack([np.int32(1), np.int64(1)]),
     "a number cut off": lambda: BACKEND.array(1.5, "int32"),
-    "a row of another dtype": lambda: BACKEND.with_row(CUBE, np.int32(0), np.zeros((3, 2))),
+    "a row of another dtype": lambda: BACKEND.with_rows(CUBE, np.int32(0), np.zeros((1, 3, 2))),
     "a store of another dtype": lambda: BACKEND.masked_store(NUMBERS, [], MASK, np.zeros(4)),
     "a store outside": lambda: BACKEND.masked_store(CUBE, [ints(0, 0, 3, 0)], MASK, np.zeros(4, np.float32)),
     "a store before the start": lambda: BACKEND.masked_store(CUBE, [ints(0, 0, -1, 0)], MASK, np.zeros(4, np.float32)),
     "two rows for a lane": lambda: BACKEND.masked_store(NUMBERS, [], MASK, ints(1, 2, 3, 4), ints(0, 1, 2, 2)),
-    "a row that is not there": lambda: BACKEND.take(NUMBERS, ints(4)),
-    "a row from the end": lambda: BACKEND.take(NUMBERS, ints(-1)),
+    "a row that is not there": lambda: BACKEND.load(NUMBERS, [], ints(4)),
+    "a row from the end": lambda: BACKEND.load(NUMBERS, [], ints(-1)),
     "too many scalars": lambda: BACKEND.unstack(NUMBERS, 3),
     "a guard that changes a dtype": lambda: BACKEND.cond(YES, lambda: [np.float32(1)], [np.int32(1)]),
     "a guard that drops an array": lambda: BACKEND.cond(YES, list, [np.int32(1)]),
     "a guard that changes a length": lambda: BACKEND.guarded(YES, lambda go, n: [n[1:]], [NUMBERS], [False]),
-    "a turn that changes a length": lambda: BACKEND.repeated(YES, lambda go, n: (~go, [n[0][1:]]), [NUMBERS]),
     "a loop that changes an axis": lambda: BACKEND.while_loop(np.any, lambda n: n[0], NUMBERS),
     "a loop that forgets": lambda: BACKEND.while_loop(lambda s: YES, lambda s: {}, {"n": NUMBERS}),
 }
@@ -218,7 +222,7 @@ def test_weak_numbers_take_the_dtype_that_they_meet():
     assert (j.dtype, y.dtype, site) == (np.int32, np.float16, None)
     np.testing.assert_array_equal(j, [3, 4])
     np.testing.assert_array_equal(y, [1, 3])
-    assert BACKEND.abstract_eval(made, [WEAK, half], []) == (WEAK, half)
+    assert BACKEND.facts(made, [WEAK, half], []).types == (WEAK, half)
 
 
 def test_structures_go_in_and_out():
@@ -229,7 +233,7 @@ def test_structures_go_in_and_out():
     np.testing.assert_array_equal(found["x"], [2, 4])
     np.testing.assert_array_equal(found["rest"][0], [False, True])
     np.testing.assert_array_equal(found["rest"][1], [6, 7])
-    assert BACKEND.abstract_eval(made, [pair], []) == (pair,)
+    assert BACKEND.facts(made, [pair], []).types == (pair,)
 
 
 def test_the_first_failed_check_is_the_lanes():

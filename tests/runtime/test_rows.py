@@ -58,7 +58,7 @@ def test_chunks_alone(library, jit):
         for block, rows in zip(case[0].blocks, (2, 8, 5, 1), strict=True)
     ]
     chunked = replace(case[0], blocks=tuple(blocks))
-    options = {"jit": jit, "compaction": None, "merging": None}
+    options = {"jit": jit, "compaction": None}
     plain, found = (library.run(program, *case[1:], **options) for program in (case[0], chunked))
     for actual, expected in zip(found.values, plain.values, strict=True):
         np.testing.assert_array_equal(actual, expected)
@@ -125,19 +125,6 @@ def test_deterministic_chunks_do_not_depend_on_the_batch():
 
 
 @BY_NAME
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 40))
-def test_compact(name, mask, size):
-    """The first lanes of the mask in order, then the first again."""
-    backend = library_named(name).backend
-    lanes = np.flatnonzero(mask)
-    rows = np.asarray(backend.compact(backend.array(mask, "bool"), size))
-    if len(lanes):
-        np.testing.assert_array_equal(rows, [*lanes[:size], *[lanes[0]] * (size - len(lanes))])
-    assert rows.shape == (size,)
-
-
-@BY_NAME
 def test_listed(name):
     """Compiled it is a function of its own: the lanes of the mask in order, behind them any."""
     backend = library_named(name).backend
@@ -158,7 +145,7 @@ def test_rows_go_back_to_their_lanes(name, mask, size, data):
     backend = library_named(name).backend
     waiting = np.flatnonzero(mask)
     first = data.draw(st.integers(0, len(waiting) - 1))
-    order = backend.compact(backend.array(mask, "bool"), len(mask))
+    order, _ = backend.listed(backend.array(mask, "bool"))
     places = [backend.constant(len(waiting)), backend.constant(first)]
     rows = Rows.chunk(backend, order, *places, size)
     lanes = waiting[first : first + size]

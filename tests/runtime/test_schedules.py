@@ -79,7 +79,7 @@ class Waiting:
         def guarded(number, predicate, lanes, state, followed, again):
             ran.extend([number] if predicate else [])
             nobody = self.backend.constant(0)
-            return state, [nobody for _ in followed], {number: BlockCounts(lanes)}, nobody
+            return state, [nobody for _ in followed], BlockCounts(lanes), nobody
 
         ran = []
         trip = Trip(self.backend, {}, self.waiting, lambda state: self.waiting, guarded, self.flow, lambda: self.prices)

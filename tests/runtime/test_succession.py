@@ -25,7 +25,7 @@ def arrays_of(seed):
 def test_the_same_is_written():
     new, old = arrays_of(0), arrays_of(1)
     masks = [tf.constant(np.random.default_rng(place).random(LANES) < 0.5) for place in range(len(old))]
-    together = tf.function(BACKEND.where_each, jit_compile=True)(masks, new, old)
+    together = tf.function(BACKEND.where, jit_compile=True)(masks, new, old)
     for dtype, found, *each in zip(DTYPES, together, masks, new, old, strict=True):
         expected = BACKEND.where(*each)
         if dtype == "bfloat16":  # of which NumPy does not know that NaN is NaN
@@ -37,7 +37,7 @@ def waits(count, numbers):
     """How many of so many writes of so many numbers a lane wait for others."""
     one = tf.TensorSpec([LANES, numbers], tf.float32)
     mask = tf.TensorSpec([LANES], tf.bool)
-    function = tf.function(BACKEND.where_each, jit_compile=True)
+    function = tf.function(BACKEND.where, jit_compile=True)
     graph = function.get_concrete_function([mask] * count, [one] * count, [one] * count).graph
     return sum(op.type == "LogicalAnd" for op in graph.get_operations())
 

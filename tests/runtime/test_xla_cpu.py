@@ -39,7 +39,7 @@ OPERATIONS = {
     "a guard that runs": (guarded, [True, *COLUMNS], {"StatelessWhile", "While"}),
     "a guard that does not": (guarded, [False, *COLUMNS], {"StatelessWhile", "While"}),
     "many writes": (
-        lambda mask, *each: BACKEND.where_each([mask] * 5, each[:5], each[5:]),
+        lambda mask, *each: BACKEND.where([mask] * 5, each[:5], each[5:]),
         [MASK, *NEW, *COLUMNS],
         {"LogicalAnd"},
     ),
@@ -59,7 +59,7 @@ OPERATIONS = {
         {"FloorMod"},
     ),
     "a long vector": (lambda *scalars: BACKEND.stack(scalars), [np.float32(x) for x in range(11)], {"SelectV2"}),
-    "a row": (BACKEND.with_row, [COLUMNS[0], np.int32(4), NEW[0][0]], {"XlaDynamicUpdateSlice"}),
+    "a row": (BACKEND.with_rows, [COLUMNS[0], np.int32(4), NEW[0][:1]], {"XlaDynamicUpdateSlice"}),
     "a large array": (
         lambda array, index: BACKEND.load(array, [index]),
         [LARGE, np.array([0, 5, 9, LARGE.shape[1] - 1, LARGE.shape[1], -1], np.int32)],
@@ -136,7 +136,9 @@ def test_arrays_to_write_on_are_not_copied(monkeypatch):
 
         def turn(number, *arrays):
             row = tf.cast(number, tf.float32) * tf.constant([1.0, 2.0])
-            return number + 1, *(BACKEND.with_row(array, number, row * scale) for scale, array in enumerate(arrays, 1))
+            return number + 1, *(
+                BACKEND.with_rows(array, number, row[None] * scale) for scale, array in enumerate(arrays, 1)
+            )
 
         return tf.while_loop(lambda number, *_: number < turns, turn, (tf.constant(0), *zeros))[1:]
 
@@ -152,21 +154,6 @@ def test_arrays_to_write_on_are_not_copied(monkeypatch):
     assert many >= 3
     for one, other in zip(tuned, expected, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_kernels_in_turn(monkeypatch):
-    monkeypatch.setattr(graphs, "has_gpu", lambda: False)
-    found = []
-
-    def asked():
-        found.append(BACKEND.in_turn([tf.zeros(8)]))
-        return tf.zeros([])
-
-    for on in (True, False):
-        with xla_cpu.switched(on):
-            tf.function(asked, jit_compile=True)()
-            tf.function(asked)()
-    assert found == [True, False, False, False]
 
 
 def test_programs_are_kept_apart():

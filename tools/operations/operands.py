@@ -90,7 +90,7 @@ def prepared(variant: Variant) -> Prepared | None:
         alone = [BACKEND.evaluate(piece, row, operands)[0][0] for row in rows]
     except Exception:
         return None
-    (type_,) = BACKEND.abstract_eval(piece, types, [BACKEND.type_of(each) for each in operands])
+    (type_,) = BACKEND.facts(piece, types, [BACKEND.type_of(each) for each in operands]).types
     signature = Signature(types, [BACKEND.type_of(each) for each in operands], [type_])
     found = [[leaf.numpy() for leaf in leaf_tensors(each, type_)] for each in alone]
     return Prepared(piece, signature, lanes, operands, found)

@@ -86,7 +86,7 @@ def tried_gradient(expression: str, *, jit: bool) -> str:
     lanes = [tf.constant(examples()[name]) for name in piece.reads]
     operands = [tf.convert_to_tensor(shared()[name]) for name in piece.shared]
     types = [BACKEND.type_of(value[0]) for value in lanes]
-    (type_,) = BACKEND.abstract_eval(piece, types, [*map(BACKEND.type_of, operands)])
+    (type_,) = BACKEND.facts(piece, types, [*map(BACKEND.type_of, operands)]).types
     return gradient(expression, piece, type_, lanes, operands, jit=jit)
 
 
@@ -99,7 +99,7 @@ def tried_natively(expression: str) -> tuple[str, ...]:
     values = [tf.constant(examples()[name]) for name in piece.reads]
     same = [tf.convert_to_tensor(shared()[name]) for name in piece.shared]
     read_types, operand_types = [BACKEND.type_of(value[0]) for value in values], [*map(BACKEND.type_of, same)]
-    writes = BACKEND.abstract_eval(piece, read_types, operand_types)
+    writes = BACKEND.facts(piece, read_types, operand_types).types
     (obstacles,) = BACKEND.native_obstacles([(piece, Signature(read_types, operand_types, writes))])
     if obstacles:
         return tuple(name for name, _ in obstacles)
@@ -186,7 +186,7 @@ def attempt(piece: Piece, expression: str, *, jit: bool, used: list[str] | None 
         notes.append(text)
 
     try:
-        (type_,) = BACKEND.abstract_eval(piece, read_types, operand_types)
+        (type_,) = BACKEND.facts(piece, read_types, operand_types).types
         _check(piece, [*read_types, *operand_types])
 
         def run(*values: tf.Tensor) -> list[tf.Tensor]:

@@ -7,7 +7,6 @@
       pointer n: left, right                       variables that move with the stack pointer of `n`
       site 0: MAX_DEPTH "RecursionError: .."       the fault sites, in order; behind a message its arguments
       order b0, b2, b1                             in which a trip goes through the blocks, if not as written
-      merged b2, b1                                blocks that it runs as one
       extern fibonacci: np, tf                     free names of a function's code
       structure (int32[], {a: bool[]})             the type of the value whose leaves are the results
 
@@ -100,8 +99,6 @@ def _tables(program: Program, labels: Sequence[str], lines: bool) -> Iterator[st
         yield f"structure {program.structure}"
     if program.order:
         yield f"order {', '.join(_label(number, labels) for number in program.order)}"
-    for members in program.merged:
-        yield f"merged {', '.join(_label(number, labels) for number in members)}"
     if program.native:
         yield f"native {', '.join(_label(number, labels) for number in program.native)}"
 

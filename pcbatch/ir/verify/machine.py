@@ -23,7 +23,6 @@ _STAGES: tuple[Stage, ...] = (
         machine_rules.shared,
         machine_rules.pointers,
         machine_rules.places,
-        machine_rules.merged,
         machine_rules.native,
         machine_rules.rows,
         machine_rules.faults,

@@ -100,36 +100,14 @@ def places(program: Program) -> Violations:
             yield f"{program.name}: the order has {again} more than once"
 
 
-def merged(program: Program) -> Violations:
-    """Blocks that are run as one are several, exist and are so once; they compute a row for every lane that comes."""
-    for again, count in Counter(number for members in program.merged for number in members).items():
-        if count > 1:
-            yield f"{program.name}: {again} is merged more than once"
-    for members in program.merged:
-        if len(members) < 2:
-            yield f"{program.name}: {len(members)} blocks are merged, which takes two at least"
-        for number in members:
-            if not 0 <= number < len(program.blocks):
-                yield f"{program.name}: {number} is merged, where there is no block"
-                continue
-            block = program.blocks[number]
-            if program.order and number not in program.order:
-                yield f"{at(program, block)}: is merged, but not in the order of a trip"
-            if block.sync or block.chunks is not None:
-                yield f"{at(program, block)}: lanes are gathered for it, so that it cannot be merged"
-
-
 def native(program: Program) -> Violations:
-    """Blocks that native code runs exist, are listed once, and are not merged as well."""
+    """Blocks that native code runs exist, and are listed once."""
     for again, count in Counter(program.native).items():
         if count > 1:
             yield f"{program.name}: {again} is native more than once"
-    together = {number for members in program.merged for number in members}
     for number in program.native:
         if not 0 <= number < len(program.blocks):
             yield f"{program.name}: {number} is native, where there is no block"
-        elif number in together:
-            yield f"{at(program, program.blocks[number])}: is native and merged"
 
 
 def order(program: Program) -> Violations:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -270,7 +270,7 @@ class FastGuards:
 class Host(Protocol):
     """The properties of arrays that are asked for; see `backends.host`."""
 
-    def is_steady(self, value: Any) -> bool:
+    def spec_of(self, value: Any) -> Hashable | None:
         """See `backends.host`."""
 
     def type_of(self, value: Any) -> Type:
@@ -328,7 +328,7 @@ class _Leaf:
             self.known = lambda: value
         if not places:
             self.known = lambda: value
-        self.is_steady = host.is_steady(value) or isinstance(value, np.generic)
+        self.is_steady = host.spec_of(value) is not None or isinstance(value, np.generic)
         self.type_of: Callable[[Any], Any] = _numbers if type(value) is np.ndarray else host.type_of
         self.type = None if self.is_steady else self.type_of(value)
 

@@ -52,13 +52,13 @@ def checked_sites(
     if taken_apart:
         found: set[int | None] = set()
         for step in (each for each in taken_apart if each.sites):
-            checked = backend.checked_sites(step.piece, step.read_types, shared_types(program, step))
+            checked = backend.facts(step.piece, step.read_types, shared_types(program, step)).sites
             found |= {step.sites[number] for number in checked}
         return frozenset(site for site in found if site is not None)
     text = _text(program, piece, environment, "piece")
     compiled = compile_piece(text, environment, piece.sites)
     reads = [program.types[name] for name in compiled.reads]
-    return backend.checked_sites(compiled, reads, [program.shared_types[name] for name in compiled.shared])
+    return backend.facts(compiled, reads, [program.shared_types[name] for name in compiled.shared]).sites
 
 
 def _text(program: Program, piece: Piece, environment: Environment, name: str) -> PieceText:

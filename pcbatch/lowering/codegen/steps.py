@@ -57,7 +57,7 @@ class Steps:
         if not _calls_library(op):
             return False
         operands = [shared[name] for name in step.piece.shared]
-        return self._environment.backend.has_loop(step.piece, step.read_types, operands)
+        return self._environment.backend.facts(step.piece, step.read_types, operands).has_loop
 
     def every(self, program: Program) -> Iterator[tuple[Step, str]]:
         """The steps of a program, of which one stands for those alike, with the labels of their blocks."""
@@ -126,7 +126,7 @@ class Steps:
             self._pieces[source, read_types, results] = piece
         if None in results:
             operands = [shared[name] for name in piece.shared]
-            found = self._environment.backend.abstract_eval(piece, read_types, operands)
+            found = self._environment.backend.facts(piece, read_types, operands).types
             results = tuple(known or each for known, each in zip(results, found, strict=True))
         write_types = tuple(each for each in results if each is not None and is_number(each))
         if len(write_types) != len(results):

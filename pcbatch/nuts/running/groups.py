@@ -17,6 +17,7 @@ from typing import TypeVar
 from pcbatch.interrupts import GRACE
 from pcbatch.nuts.running.chain import LANES
 from pcbatch.runtime.backends import backend_named
+from pcbatch.runtime.backends.tensorflow import prompt
 from pcbatch.runtime.costs.device import GPU, Device, device_of
 
 Result = TypeVar("Result")
@@ -56,7 +57,7 @@ def side_by_side(run: Callable[[slice], Result], groups: Sequence[slice]) -> lis
     """
     if len(groups) == 1:
         return [run(groups[0])]
-    there, stop = backend_named("tensorflow").stoppable(run)
+    there, stop = prompt.stoppable(run)
     others: list[Future[Result]] = []
     try:
         for group in groups[1:]:

@@ -367,7 +367,7 @@ class SamplingRun:
             and is_middling
             and shares
             and settings.chains >= device().shared_rows
-            and backend_named("tensorflow").handler_version() is not None
+            and backend_named("tensorflow").handlers.version() is not None
         )
 
     @cached_property

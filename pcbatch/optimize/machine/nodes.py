@@ -69,7 +69,7 @@ def nodes_of(program: Program) -> Nodes:
     """The nodes of all blocks of `program`."""
     codes = _Codes(program)
     blocks = tuple(_Parts(codes, block).nodes() for block in program.blocks)
-    empty = replace(program, parameters=(), results=(), storage={}, pointers={}, order=(), merged=(), structure=None)
+    empty = replace(program, parameters=(), results=(), storage={}, pointers={}, order=(), structure=None)
     code = replace(empty, types={name: type_ for name, type_ in codes.types.items() if type_}, blocks=(*codes.blocks,))
     return Nodes(code, blocks, tuple(codes.shapeless))
 

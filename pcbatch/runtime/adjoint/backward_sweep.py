@@ -19,6 +19,7 @@ from pcbatch.runtime.adjoint.block_vjp_info import Names, keys
 from pcbatch.runtime.adjoint.shared_operand_vjp import SharedOperandVjp
 from pcbatch.runtime.adjoint.sparse_gradients import Lookups
 from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.loop import TRIPS
@@ -145,7 +146,7 @@ class Replay:
         """The block of the last of so many entries of the log, no block if there are none, and its count."""
         backend = self.backend
         place = backend.where(logged > 0, logged - 1, logged)
-        number, count = backend.unstack(backend.take(tape[LOG], place), 2)
+        number, count = backend.unstack(backend.load(tape[LOG], [], place), 2)
         return {NEXT: backend.where(logged > 0, number, backend.constant(-1)), LEFT: count}
 
     def _nothing_beside(self, tape: State, lanes: Any) -> State:
@@ -197,7 +198,7 @@ class Replay:
 
         before = [state[key] for key in changed]
         if chunks is not None:
-            after = backend.repeated(is_next(before), turn, before)
+            after = repeated(backend, is_next(before), turn, before)
         else:
             lanes, stays = backend.lanes_of(sound), [key in in_place for key in changed]
             after = backend.guarded(is_next(before), lambda go, *before: undo(lanes, go, before), before, stays)
@@ -228,9 +229,9 @@ class Replay:
         taped = {field: backend.rows_at(tape[block.key(field)], first, size) for field in block.fields}
         if self.tapes.context.spread_live:  # the last row is live
             source = backend.where(live, place, size - 1 + place * 0)
-            taped = {field: backend.take(rows, source) for field, rows in taped.items()}
+            taped = {field: backend.load(rows, [], source) for field, rows in taped.items()}
         owners = taped[self.tapes.owner]
-        rows = Rows(backend, taped[LANE], live & backend.take(sound, owners))
+        rows = Rows(backend, taped[LANE], live & backend.load(sound, [], owners))
         with backend.scope(self.program.blocks[number].label):
             undoing = BlockVjp(self.names[number], state, rows, taped, shared)
             found = {**state, **undoing.undo()}

@@ -34,7 +34,7 @@ class BatchedPullback:
 
     def nothing(self, type_: TensorType, lanes: Any) -> Array:
         """Return the zero gradient by a shared operand: of all lanes, or of each."""
-        return self.backend.zeros(lanes, type_) if self.by_lane else self.backend.zeros_of(type_)
+        return self.backend.zeros(lanes if self.by_lane else None, type_)
 
     def late(
         self,
@@ -149,7 +149,7 @@ class BatchedPullback:
             numbers, *found = [
                 backend.rows_at(array, start, at_once) for array in (tape[block.key(self.tapes.owner)], *arrays)
             ]
-            mask = (place >= begun) & (place < margin + used) & backend.take(sound, numbers)
+            mask = (place >= begun) & (place < margin + used) & backend.load(sound, [], numbers)
             if (predicate := block.predicate(each.place)) is not None:
                 mask = mask & backend.rows_at(tape[predicate], start, at_once)
             return begun + at_once, some(start, Rows(backend, numbers, mask), found, before)
@@ -183,7 +183,7 @@ def summed(backend: Backend, total: Array, part: Array, rows: Rows, *, by_lane: 
     """Return a total plus the rows; `[lanes, ...]` if `by_lane`, where several rows may be of one lane."""
     if by_lane:
         assert rows.lanes is not None
-        return total + backend.sums_of_rows(part, rows.mask, rows.lanes, backend.lanes_of(total))
+        return total + backend.sum_rows(part, rows.mask, rows.lanes, backend.lanes_of(total))
     return total + backend.sum_rows(part, rows.mask)
 
 

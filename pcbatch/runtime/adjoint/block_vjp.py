@@ -220,13 +220,17 @@ class BlockVjp:
         """Let the gradients by a variable that rows have read grow."""
         pairs = zip(self.layout.tops(name), self.taken(name), strict=True)
         for key, value in ((key, value) for key, value in pairs if value is not None):
-            self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.rows.lanes)
+            self.state[key] = self.backend.masked_store(
+                self.state[key], [], self.rows.mask, value, self.rows.lanes, adds=True
+            )
 
     def add_to_example(self, name: str) -> None:
         """Add to the gradients by variables that lie by example."""
         pairs = zip(self.layout.keys("input", name), self.taken(name), strict=True)
         for key, value in ((key, value) for key, value in pairs if value is not None):
-            self.state[key] = self.backend.with_added(self.state[key], [], self.rows.mask, value, self.owners)
+            self.state[key] = self.backend.masked_store(
+                self.state[key], [], self.rows.mask, value, self.owners, adds=True
+            )
 
     @property
     def owners(self) -> Array:
@@ -278,19 +282,19 @@ class BlockVjp:
         """Let the gradient by an element of an array grow, of the rows of `mask`."""
         key, at = self.of_array(array, indices)
         if key is not None and self.layout.storage(array) == "example":
-            self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.owners)
+            self.state[key] = self.backend.masked_store(self.state[key], at, mask, gradient, self.owners, adds=True)
             return
         if key is not None and self.adds:
-            self.state[key] = self.backend.with_added(self.state[key], at, mask, gradient, self.rows.lanes)
+            self.state[key] = self.backend.masked_store(self.state[key], at, mask, gradient, self.rows.lanes, adds=True)
             return
         if key is not None:
-            known = self.backend.load_each(self.state[key], at, self.rows.lanes)
+            known = self.backend.load(self.state[key], at, self.rows.lanes)
             self.state[key] = self.rows.store(self.state[key], at, mask, known + gradient)
             return
         (type_,) = self.layout.leaves(array)
         (whole,) = self.adjoints.get(array, [None])
         whole = self.zeros(type_) if whole is None else whole
-        known = self.backend.load_each(whole, indices)
+        known = self.backend.load(whole, indices)
         self.adjoints[array] = [self.backend.masked_store(whole, indices, mask, known + gradient)]
 
     def of_array(self, array: str, indices: Sequence[Array]) -> tuple[str | None, list[Array]]:
@@ -313,14 +317,14 @@ class BlockVjp:
         key, at = self.of_array(store.array, indices)
         mask = self.taking_part(place)
         if key is not None:
-            element = self.backend.load_each(self.state[key], at, self.rows.lanes)
+            element = self.backend.load(self.state[key], at, self.rows.lanes)
             here = self.backend.once_there(mask, [element])
             self.state[key] = self.rows.store(self.state[key], at, here, self._nothing(store.array, element))
         else:
             (whole,) = self.adjoints.get(store.array, [None])
             if whole is None:
                 return
-            element = self.backend.load_each(whole, indices)
+            element = self.backend.load(whole, indices)
             self.adjoints[store.array] = [
                 self.backend.masked_store(whole, indices, mask, self._nothing(store.array, element))
             ]

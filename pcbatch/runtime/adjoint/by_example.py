@@ -23,7 +23,7 @@ def gradients_by_example(
     """
     backend, program = way.backend, way.program
     names = [name for name in program.shared for _ in leaves(program.shared_types[name])]
-    way = way.by((frozenset(), frozenset(names[place] for place in wanted)), by_lane=True)
+    way = way.planned(sources=(frozenset(), frozenset(names[place] for place in wanted)), by_lane=True)
     flat = [*argument_arrays(program, backend, arguments, lanes), *operand_arrays(program, backend, shared)]
     found: dict[int, Array | None] = {}
 
@@ -31,6 +31,9 @@ def gradients_by_example(
         f"PCB604: a gradient of the gradients of {program.name!r} was asked for\n  help: only first derivatives go "
         f"through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
     )
+
+    def refuse(_: Any) -> Any:
+        raise error
 
     def run(arrays: list[Array]) -> tuple[Sequence[Array], Any]:
         check(backend, program.name)
@@ -42,7 +45,7 @@ def gradients_by_example(
             every = way.pulled_back(None, arrays, seeds, lanes)
         of_shared = every[len(every) - len(shared) :]
         found.update((place, of_shared[place]) for place in wanted)
-        return [each for each in found.values() if each is not None], lambda _: backend.refused_gradients(error, arrays)
+        return [each for each in found.values() if each is not None], refuse
 
     values = iter(backend.differentiable(run, flat, program.name))
     return {place: None if each is None else next(values) for place, each in found.items()}

@@ -20,7 +20,7 @@ def with_hidden(program: Program, backend: Backend) -> tuple[Program, tuple[Any,
 
     def shown(piece: Piece) -> Piece:
         shared = [program.shared_types[name] for name in piece.shared]
-        captured = backend.captured(piece, [program.types[name] for name in piece.reads], shared)
+        captured = backend.facts(piece, [program.types[name] for name in piece.reads], shared).captured
         for each in captured:
             found.setdefault(id(each), (f"captured {len(found)}", each))
         pairs = {id(each): found[id(each)] for each in captured}.values()

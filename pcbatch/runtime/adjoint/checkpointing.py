@@ -79,7 +79,7 @@ class Checkpoints:
     def nothing(self, first: Snapshot) -> Aside:
         """See `PutAside`."""
         constant, flat = self.backend.constant, self.segments.legs.flat(first)
-        records = self.backend.no_records(self.specs(first.pool))
+        records = self.backend.records.none(self.specs(first.pool))
         return [self._room(first), constant(0), constant(1), *self._split(flat)[1], *records]
 
     def added(self, aside: Aside, number: Array, before: Snapshot, tape: Sequence[Array]) -> Aside:
@@ -92,7 +92,7 @@ class Checkpoints:
         def one_more() -> Aside:
             room, count, apart, same, records = self._parts(aside)
             entry = [number, *self._split(self.segments.legs.flat(before))[0]]
-            return [room, count + 1, apart, *same, *backend.with_record(records, entry)]
+            return [room, count + 1, apart, *same, *backend.records.added(records, entry)]
 
         return backend.cond(wanted, one_more, aside)
 
@@ -106,20 +106,20 @@ class Checkpoints:
 
         def halved(carried: Any) -> Any:
             left, records, kept = carried
-            records, _ = backend.without_last(records, specs)
-            records, entry = backend.without_last(records, specs)
-            return left - 2, records, backend.with_record(kept, entry)
+            records, _ = backend.records.without_last(records, specs)
+            records, entry = backend.records.without_last(records, specs)
+            return left - 2, records, backend.records.added(kept, entry)
 
         def turned(carried: Any) -> Any:
             left, records, kept = carried
-            records, entry = backend.without_last(records, specs)
-            return left - 1, records, backend.with_record(kept, entry)
+            records, entry = backend.records.without_last(records, specs)
+            return left - 1, records, backend.records.added(kept, entry)
 
         def are_left(carried: Any) -> Array:
             return carried[0] > 0
 
         none, half = backend.constant(0), count // 2
-        moved = backend.where(is_full, count, none), records, backend.no_records(specs)
+        moved = backend.where(is_full, count, none), records, backend.records.none(specs)
         _, rest, backwards = backend.while_loop(are_left, halved, moved)
         moved = backend.where(is_full, half, none), backwards, rest
         _, _, found = backend.while_loop(are_left, turned, moved)
@@ -132,7 +132,7 @@ class Checkpoints:
         """See `PutAside`."""
         backend, segments, specs = self.backend, self.segments, self.specs(pool)
         room, count, apart, same, records = self._parts(aside)
-        records, entry = backend.without_last(records, specs)
+        records, entry = backend.records.without_last(records, specs)
         aim = number - 1
 
         def next_one(carried: Any) -> Any:
@@ -143,7 +143,7 @@ class Checkpoints:
 
         def nearer(carried: Any) -> Any:
             count, records, place, changed = carried
-            records, count = backend.with_record(records, [place, *changed]), count + 1
+            records, count = backend.records.added(records, [place, *changed]), count + 1
             way = aim - place
             # A beginning before each segment, if there is room; else in the middle.
             target = place + backend.where(way <= room - count, way * 0 + 1, (way + 1) // 2)

@@ -46,7 +46,7 @@ def run_through(
         *argument_arrays(way.program, backend, arguments, lanes),
         *operand_arrays(way.program, backend, operands),
     ]
-    if not backend.may_be_differentiated(given):
+    if backend.runs_now() and not backend.is_watched(given):
         return plain(arguments, shared, lanes)
     ends = len(arguments), len(arguments) + len(shared)
     return _through(backend, plain, way, given, ends, lanes, taped).outcome()
@@ -92,11 +92,11 @@ def _through(
     `is_planned`, callers want no values if a lane has failed.
     """
     if backend.runs_now():  # all who watch are known; inside a caller's graph there may be others around it
-        way = way.by(_watched(way, given))
+        way = way.planned(sources=_watched(way, given))
     count, end = ends
     is_empty = isinstance(lanes, int) and lanes == 0
     now = taped and not is_empty and not way.is_native(lanes)
-    now = now and backend.is_watched(given) and not backend.inside_fixed_program()
+    now = now and backend.is_watched(given) and not backend.inside("fixed program")
     ended: list[Finished] = []
 
     def run(arrays: list[Array]) -> tuple[Sequence[Array], PullBack]:
@@ -114,12 +114,12 @@ def _through(
             ended.append(Finished(None if failed else values, lambda: outcome))
 
         def pull_back(upstream: Sequence[Array | None]) -> Sequence[Array | None]:
-            check(backend, way.program.name, reserved=way.most is not None)
+            check(backend, way.program.name, reserved=way.settings.most is not None)
             if is_empty:
                 return way.nothing()
-            if backend.inside_fixed_program():
+            if backend.inside("fixed program"):
                 return static_size.gradients(way.fixed, arrays, upstream, lanes)
-            return way.pulled_back(None if backend.is_saved() else known, arrays, upstream, lanes)
+            return way.pulled_back(None if backend.inside("saved gradient") else known, arrays, upstream, lanes)
 
         return values, pull_back
 
@@ -127,14 +127,11 @@ def _through(
         return _tangents(way, arrays, directions, count, lanes)
 
     def run_many(arrays: Sequence[Array], runs: Any) -> list[Array | None]:
-        outcome = plain(arrays[:count], arrays[count:end], lanes * runs)
-        return [backend.in_runs(each, runs) for each in outcome.values]
+        return [*plain(arrays[:count], arrays[count:end], lanes * runs).values]
 
     def pull_back_many(arrays: Sequence[Array], upstream: Sequence[Array | None], runs: Any) -> list[Array | None]:
         check(backend, way.program.name, reserved=False)
-        found = way.by_lanes.pulled_back(None, arrays, upstream, lanes * runs)
-        rows = [None if each is None else backend.in_runs(each, runs) for each in found]
-        return [each if each is None or place < count else backend.sum_runs(each) for place, each in enumerate(rows)]
+        return way.planned(by_lane=True).pulled_back(None, arrays, upstream, lanes * runs)
 
     further = Further(tangents, pull_back_many, count, run_many if is_tangent else None)
     values = tuple(backend.differentiable(run, given, way.program.name, further))
@@ -171,7 +168,7 @@ def _tangents(
 
 def refuse_fixed(backend: Backend, name: str) -> None:
     """Refuse second derivatives inside a caller's compiled program: GradientError PCB604."""
-    if backend.inside_fixed_program():
+    if backend.inside("fixed program"):
         raise GradientError(
             f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for in a function "
             f"compiled with jit_compile=True\n  help: leave jit_compile=True away: what {name} does is compiled by "
@@ -193,7 +190,7 @@ def _watched(way: Reverse, arrays: Sequence[Array]) -> Sources:
 
 def check(backend: Backend, name: str, *, reserved: bool = False) -> None:
     """Refuse where there is no way back: GradientError PCB607 unless rows are `reserved`."""
-    if backend.inside_fixed_program() and not reserved:
+    if backend.inside("fixed program") and not reserved:
         raise GradientError(
             f"PCB607: a gradient through the batched call of {name!r} was asked for in a function compiled with "
             f"jit_compile=True, where nobody knows beforehand how long the record of a run is\n  help: leave "

@@ -89,8 +89,8 @@ class TapedExecution(Execution):
         lanes, count = backend.lanes_of(self.entered), self.count()
         kept = {LANE: backend.lane_numbers(lanes) if self.rows.lanes is None else self.rows.lanes, **self.kept}
         if self.has_gaps:
-            live = backend.compact(self.entered, lanes)
-            kept = {field: backend.take(rows, live) for field, rows in kept.items()}
+            live, _ = backend.listed(self.entered)
+            kept = {field: backend.load(rows, [], live) for field, rows in kept.items()}
         used, logged = self.state[tape.used], self.state[LOGGED]
         start = used + self.tapes.margin(tape, backend.lanes_of(self.state["pc"]))
         found: State = {}
@@ -99,7 +99,7 @@ class TapedExecution(Execution):
         found[tape.used] = used + count
         ran = backend.cast(count > 0, "int32")
         entry = backend.stack([backend.constant(self.number), count])
-        found[LOG] = backend.with_row(self.state[LOG], logged, entry)
+        found[LOG] = backend.with_rows(self.state[LOG], logged, backend.stack([entry]))
         found[LOGGED] = logged + ran
         return {**before, **found}
 

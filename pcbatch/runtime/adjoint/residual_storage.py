@@ -41,15 +41,15 @@ class KeepAll:
 
     def nothing(self, first: Snapshot) -> Aside:
         """See `ResidualStore`."""
-        return self.backend.no_records(self._specs(first.pool))
+        return self.backend.records.none(self._specs(first.pool))
 
     def added(self, aside: Aside, number: Array, before: Snapshot, tape: Sequence[Array]) -> Aside:
         """See `ResidualStore`."""
-        return self.backend.with_record(aside, tape)
+        return self.backend.records.added(aside, tape)
 
     def last(self, aside: Aside, number: Array, pool: Pool, run: Run) -> tuple[Aside, list[Array]]:
         """See `ResidualStore`."""
-        return self.backend.without_last(aside, self._specs(pool))
+        return self.backend.records.without_last(aside, self._specs(pool))
 
     def _specs(self, pool: Pool) -> list[Spec]:
         return [*self.tapes.specs(pool.static.lanes).values()]

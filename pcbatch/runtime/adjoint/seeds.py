@@ -42,12 +42,12 @@ def seeded(
             seed = backend.cast(seed, leaf.dtype)
             if layout.storage(name) == "stack":
                 key = layout.stacks(name)[place]
-                places = pointers[name] if numbers is None else backend.take(pointers[name], numbers)
+                places = pointers[name] if numbers is None else backend.load(pointers[name], [], numbers)
                 known = backend.load(found[key], [places], numbers)
                 found[key] = backend.masked_store(found[key], [places], sound, known + seed, numbers)
                 continue
             key = layout.tops(name)[place]
-            known = found[key] if numbers is None else backend.first(found[key], examples)
+            known = found[key] if numbers is None else backend.rows_at(found[key], 0, examples)
             given = backend.where(sound, known + seed, known)
             found[key] = given if numbers is None else backend.with_rows(found[key], first, given)
     return found
@@ -69,5 +69,5 @@ def by_parameters(replay: Replay, gradients: Mapping[str, Array], examples: Any,
                 continue
             gradient = backend.load(gradients[key], [nothing]) if is_stack else gradients[key]
             is_wide = not is_by_example and width is not None
-            found.append(backend.first(gradient, examples) if is_wide else gradient)
+            found.append(backend.rows_at(gradient, 0, examples) if is_wide else gradient)
     return found

@@ -88,7 +88,7 @@ class Segments:
                 room = each.room(state)
             if room is not None:
                 found.append(self.backend.any((state["pc"] == number) & ~room))
-        nobody = self.backend.constant_bool(False)
+        nobody = self.backend.constant(False)
         return functools.reduce(operator.or_, found, nobody)
 
     def grown(self, snapshot: Snapshot, lacking: Array) -> Snapshot:

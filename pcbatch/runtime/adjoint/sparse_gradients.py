@@ -87,7 +87,7 @@ class Lookups:
                 owners = tape[block.key(self.tapes.owner)]
                 place = backend.lane_numbers(backend.lanes_of(owners))
                 margin = self.tapes.margin(block, lanes)
-                mask = (place >= margin) & (place < margin + used) & backend.take(sound, owners)
+                mask = (place >= margin) & (place < margin + used) & backend.load(sound, [], owners)
                 if (predicate := block.predicate(each.place)) is not None:
                     mask = mask & tape[predicate]
                 operands = [shared[name] for name in piece.shared]
@@ -120,7 +120,7 @@ class Lookups:
         These are the number of rows with different numbers, the number of further rows, and for each key lists of rows
         and numbers.
         """
-        return [self.backend.constant(0), self.backend.constant(0), *self.backend.no_records(self.specs)]
+        return [self.backend.constant(0), self.backend.constant(0), *self.backend.records.none(self.specs)]
 
     def with_more(self, before: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
         """Add the results of `flat`; where there are more rows than different numbers, sum those of one number first.
@@ -135,16 +135,16 @@ class Lookups:
             return [
                 self._count(arrays),
                 backend.constant(0),
-                *backend.with_record(backend.no_records(self.specs), arrays),
+                *backend.records.added(backend.records.none(self.specs), arrays),
             ]
 
         before = [*before] if not self.tables else backend.cond(before[1] > before[0], summed, [*before], seldom=True)
         different, more, *records = before
-        return [different, more + self._count(arrays), *backend.with_record(records, arrays)]
+        return [different, more + self._count(arrays), *backend.records.added(records, arrays)]
 
     def joined(self, before: Sequence[Array]) -> list[Array]:
         """Return for each key the rows and their numbers, each once."""
-        return self.summed(self.backend.joined_records(before[2:], self.specs))
+        return self.summed(self.backend.records.joined(before[2:], self.specs))
 
     def summed(self, arrays: Sequence[Array]) -> list[Array]:
         """Sum the rows of each number in the results of `flat`."""

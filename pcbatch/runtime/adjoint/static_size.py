@@ -50,7 +50,7 @@ def gradients(
             )
         )
         found = [*by_parameters(replay, after, lanes, None), *(after[key] for key in totals)]
-        return [backend.choose(end.goes_on, each * 0 + float("nan"), each) for each in found]
+        return [backend.where(end.goes_on, each * 0 + float("nan"), each) for each in found]
 
     compiled = backend.compile(program, way.jit)
-    return way.flow.packed(iter(list(backend.unseen(compiled)(*arrays, *given))))
+    return way.flow.packed(iter(list(backend.forbid_gradients(compiled)(*arrays, *given))))

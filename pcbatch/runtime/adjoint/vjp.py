@@ -196,17 +196,17 @@ class TapedProgram:
         forward = self.forward
         if room is None or self.tape != "keep":
             run = self._once(("forward", room, capacity), lambda: forward.run(room, capacity))
-            return "aside", list(self.backend.unseen(run)(*given))
+            return "aside", list(self.backend.forbid_gradients(run)(*given))
         if not self.backend.runs_now():
             run = self._once(("described", room), lambda: forward.described(room))
-            return "first", list(self.backend.unseen(run)(*given))
+            return "first", list(self.backend.forbid_gradients(run)(*given))
         first = self._once(("alone", room, capacity), lambda: forward.alone(room, capacity))
-        goes_on, *found = self.backend.unseen(first)(*given)
+        goes_on, *found = self.backend.forbid_gradients(first)(*given)
         packed = found[forward.ends :]
         tape = packed[len(packed) - forward.recorded :]
         if goes_on:
             rest = self._once(("rest", room, capacity), lambda: forward.rest(room, capacity, packed, given))
-            return "first", [*self.backend.unseen(rest)(*packed, *given), *tape]
+            return "first", [*self.backend.forbid_gradients(rest)(*packed, *given), *tape]
         return "alone", [*found[: forward.ends], self._count(1), *tape]
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
@@ -261,10 +261,10 @@ class TapedProgram:
             *(*taped.pointers, *taped.operands, *shared, *seeds, *taped.tape, *taped.aside),
         ]
         with self.statistics.timed(), refusing(self.program, self.backend, self.jit):
-            found = list(self.backend.unseen(back)(*given))
+            found = list(self.backend.forbid_gradients(back)(*given))
         if room is not None and room != lanes:
             count = self.flow.by_lane
-            found = [*(self.backend.first(each, lanes) for each in found[:count]), *found[count:]]
+            found = [*(self.backend.rows_at(each, 0, lanes) for each in found[:count]), *found[count:]]
         return self.flow.packed(iter(found))
 
     def _fixed(self, taped: TapedRun) -> int | None:
@@ -289,7 +289,7 @@ class TapedProgram:
                 return self._of_every(ended, segments, aside, tape, lanes, capacity)
 
             if form == "first":
-                return self.backend.either(self.backend.equal(segments, 1), alone, every)
+                return self.backend.cond(self.backend.equal(segments, 1), alone, every)
             return alone() if form == "alone" else every()
 
         return self.backend.compile(program, False)

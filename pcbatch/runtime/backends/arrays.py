@@ -23,8 +23,11 @@ class Arrays(Protocol):
 
     # -- making arrays -------------------------------------------------------------------------------------------------
 
-    def zeros(self, lanes: Array | int, type_: TensorType, entries: Array | int | None = None) -> Array:
-        """Zeros of shape `[lanes, *type_.shape]`, or, given `entries`, of `[lanes, entries, *type_.shape]`."""
+    def zeros(self, lanes: Array | int | None, type_: TensorType, entries: Array | int | None = None) -> Array:
+        """Zeros of shape `[lanes, *type_.shape]`, or, given `entries`, of `[lanes, entries, *type_.shape]`.
+
+        Without `lanes` (None) they are those of one lane alone.
+        """
 
     def made_apart(self, zeros: Sequence[Array], count: Array) -> list[Array]:
         """The same `zeros`, of which a compiler does not know that they are equal, so that it makes each by itself.
@@ -32,8 +35,8 @@ class Arrays(Protocol):
         `count` is an int32 scalar, at least 0, which is not known before a program runs.
         """
 
-    def constant(self, value: int) -> Array:
-        """An int32 scalar."""
+    def constant(self, value: int | bool) -> Array:
+        """An int32 scalar, or a bool one."""
 
     def array(self, value: Any, dtype: str) -> Array:
         """`value` (an array, a NumPy array, a number) as an array of `dtype`; a variable is read."""
@@ -47,20 +50,14 @@ class Arrays(Protocol):
     def lane_numbers(self, lanes: Array | int) -> Array:
         """int32 `[0, 1, .., lanes - 1]`."""
 
-    def lanes_of(self, array: Array) -> Array | int:
-        """The length of the first axis, an int where it is known."""
-
-    def entries_of(self, stack: Array) -> Array | int:
-        """The length of the second axis, an int where it is known."""
+    def lanes_of(self, array: Array, axis: int = 0) -> Array | int:
+        """The length of the first axis, or of another one, an int where it is known."""
 
     def lengthen(self, stack: Array, entries: Array | int) -> Array:
         """`stack` with zeros after its end, so that its second axis has length `entries`."""
 
     def extended(self, array: Array, length: int) -> Array:
         """`array` with its last element again and again, so that its first axis has this length."""
-
-    def first(self, array: Array, length: Array | int) -> Array:
-        """The first elements of `array`, so many."""
 
     # -- element by element --------------------------------------------------------------------------------------------
 
@@ -72,9 +69,6 @@ class Arrays(Protocol):
     def equal(self, array: Array, number: int) -> Array:
         """`array == number`."""
 
-    def above(self, array: Array, number: int) -> Array:
-        """`array > number`."""
-
     def add(self, a: Array, b: Array) -> Array:
         """`a + b`, of one dtype."""
 
@@ -84,11 +78,9 @@ class Arrays(Protocol):
     def where(self, mask: Array, new: Array, old: Array) -> Array:
         """`new` where the `[lanes]` bool `mask` holds, else `old`; the mask is broadcast over trailing axes.
 
-        `new` and `old` are `[lanes, ...]` arrays or scalars.
+        `new` and `old` are `[lanes, ...]` arrays or scalars. A scalar mask chooses one of them as a whole. Given lists,
+        it is a list: the same for each, maybe one after the other.
         """
-
-    def where_each(self, masks: Sequence[Array], new: Sequence[Array], old: Sequence[Array]) -> list[Array]:
-        """`where(mask, new, old)` for each, maybe one after the other."""
 
     def once_there(self, mask: Array, arrays: Sequence[Array]) -> Array:
         """`mask`, bool `[rows]`, not before all of `arrays`, `[rows, ..]`, are there.
@@ -97,12 +89,6 @@ class Arrays(Protocol):
         """
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
-
-    def take(self, array: Array, rows: Array) -> Array:
-        """`array[rows]` along the first axis; rows are in range."""
-
-    def compact(self, mask: Array, size: int) -> Array:
-        """int32 `[size]`: the first lanes at which `mask` holds, in order, then the first of them again and again."""
 
     def listed(self, mask: Array) -> tuple[Array, Array]:
         """The lanes at which `mask` (bool `[lanes]`) holds, in order, and how many they are.
@@ -113,35 +99,32 @@ class Arrays(Protocol):
     def load(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
         """`array[lane, i, j, ..]` for every row: `[rows, rest..]`. Indices are int32 `[rows]`, of junk rows any.
 
-        `lanes` is int32 `[rows]`, the lane of each row; where it is None, row i is lane i.
+        Indices of shape `[rows, n]` give any combination, as `masked_store` writes them. `lanes` is int32 `[rows]`, the
+        lane of each row, in range; where it is None, row i is lane i.
         """
 
     def masked_store(
-        self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
+        self,
+        array: Array,
+        indices: Sequence[Array],
+        mask: Array,
+        value: Array,
+        lanes: Array | None = None,
+        *,
+        adds: bool = False,
     ) -> Array:
         """`array` with `array[lane, i, j, ..] = value[row]` for the rows of `mask`; see `load`.
 
         It costs the elements written, not all. No two rows of `mask` are of the same lane. Indices are `[rows]`, or
         `[rows, n]`: distinct positions, of which every combination is written. Values are broadcast to what is written
-        of a lane.
+        of a lane. Where it `adds`, values are added to what is there, and rows may be of the same lane.
         """
-
-    def with_added(
-        self, array: Array, indices: Sequence[Array], mask: Array, value: Array, lanes: Array | None = None
-    ) -> Array:
-        """Return `array` with `value[row]` added where `masked_store` would write; rows may be of the same lane."""
-
-    def with_row(self, array: Array, place: Array, row: Array) -> Array:
-        """`array` with `array[place] = row`, for an int32 scalar within the array; in place where it can be."""
 
     def with_rows(self, array: Array, start: Array, rows: Array) -> Array:
         """`array` with `array[start:start + n] = rows`, within it, for an int32 scalar; in place where it can be."""
 
-    def rows_at(self, array: Array, start: Array, count: Array | int) -> Array:
-        """`array[start:start + count]`, within the array."""
-
-    def load_each(self, array: Array, indices: Sequence[Array], lanes: Array | None = None) -> Array:
-        """The elements that `masked_store` would overwrite: as `load`, but `[rows, n]` indices give any combination."""
+    def rows_at(self, array: Array, start: Array | int, count: Array | int) -> Array:
+        """`array[start:start + count]`, within the array; from the beginning (0) also of NumPy's arrays."""
 
     def unspread(self, array: Array, shape: tuple[int, ...]) -> Array:
         """`[rows, *shape]`: the sum over the axes along which an array of this shape was broadcast to `array`."""
@@ -161,31 +144,13 @@ class Arrays(Protocol):
     def sum_of_gradients(self, one: Array, other: Array) -> Array:
         """The sum of two gradients by one value, arrays, or both as `rows_of_table` gives them."""
 
-    def parts_of_gradient(self, gradient: Array) -> list[Array]:
-        """The arrays of which a gradient is made, if it is as `rows_of_table` gives it; else it alone."""
+    def sum_rows(
+        self, array: Array, mask: Array, lanes: Array | None = None, count: Array | int | None = None
+    ) -> Array:
+        """The sum of the rows at which `mask` holds; others may hold anything.
 
-    def gradient_of_parts(self, parts: Sequence[Array], like: Array) -> Array:
-        """The inverse, of parts of a gradient by the same value as `like`."""
-
-    def sum_rows(self, array: Array, mask: Array) -> Array:
-        """The sum of the rows at which `mask` holds; others may hold anything."""
-
-    def sums_of_rows(self, array: Array, mask: Array, lanes: Array, count: Array | int) -> Array:
-        """The same for each of `count` lanes: `[count, ...]`; `lanes` says which lane each row is of."""
-
-    # -- one lane alone ------------------------------------------------------------------------------------------------
-
-    def constant_bool(self, value: bool) -> Array:
-        """A bool scalar."""
-
-    def zeros_of(self, type_: TensorType) -> Array:
-        """Zeros of shape `type_.shape`."""
-
-    def choose(self, condition: Array, new: Array, old: Array) -> Array:
-        """`new` where the scalar bool `condition` holds, else `old`; broadcast to each other."""
-
-    def all_of_lane(self, mask: Array) -> Array:
-        """`[lanes]` bool: whether all of a lane's `[lanes, ..]` bools hold."""
+        Given `lanes`, which say which lane each row is of, the same for each of `count` lanes: `[count, ...]`.
+        """
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
 
@@ -198,11 +163,11 @@ class Arrays(Protocol):
     def marked(self, size: Array | int, numbers: Array, mask: Array) -> Array:
         """Bool `[size]`: true at each number that occurs in `numbers`, int32 `[n]`, where `mask` holds."""
 
-    def any(self, mask: Array) -> Array:
-        """Bool scalar: true if any element of `mask` holds."""
+    def any(self, mask: Array, *, by_lane: bool = False) -> Array:
+        """Bool scalar: true if any element of `mask` holds; or, `by_lane`, the same of each lane's: bool `[lanes]`."""
 
-    def sum(self, array: Array) -> Array:
-        """int32 scalar sum of a bool or integer array."""
+    def sum(self, array: Array, weights: Sequence[float] | None = None) -> Array:
+        """int32 scalar sum of a bool or integer array; or the float32 sum of a vector, each number times its weight."""
 
     def min(self, array: Array) -> Array:
         """Scalar minimum of an integer array."""
@@ -210,19 +175,13 @@ class Arrays(Protocol):
     def max(self, array: Array) -> Array:
         """Scalar maximum of an array that is not empty."""
 
-    def weighted(self, array: Array, weights: Sequence[float]) -> Array:
-        """float32 scalar: the sum of a vector of bools or numbers, each times its weight."""
-
     def tally(self, numbers: Array, labels: Sequence[int]) -> Array:
         """Count the `[lanes]` int32 `numbers` that equal each label: int32 `[len(labels)]`."""
 
     # -- vectors of scalars --------------------------------------------------------------------------------------------
 
-    def stack(self, scalars: Sequence[Array]) -> Array:
-        """A vector of scalars."""
-
-    def beside(self, vectors: Sequence[Array]) -> Array:
-        """Vectors of one length and dtype, `[rows]`, as the columns of an array `[rows, vectors]`."""
+    def stack(self, arrays: Sequence[Array], axis: int = 0) -> Array:
+        """A vector of scalars; of arrays of one shape an array with a new first axis, or last one (-1)."""
 
     def joined(self, *vectors: Array) -> Array:
         """Vectors one behind the other, as one."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, Protocol, cast
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.arrays import Array
 from pcbatch.runtime.store.cache_session import Name
 
-P = ParamSpec("P")
-T = TypeVar("T")
 PullBack = Callable[[Sequence[Array | None]], Sequence[Array | None]]
 """A function from gradients by a function's results to those by its arguments."""
 Many = Callable[[Sequence[Array], Any], list[Array | None]]
-"""Several runs in one, of `[runs * lanes, ...]` arrays and shared ones, and their number: results `[runs, ...]`."""
+"""Several runs in one, of `[runs * lanes, ...]` arrays and shared ones, and their number: results of all lanes."""
+Surroundings = Literal["fixed program", "vectorised function", "saved gradient"]
+"""A caller's compiled program, where nothing can raise or grow; a function that the caller vectorises, along an axis of
+its own; a gradient that is traced only to be saved, which sees its run's arrays, but not its records."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Further:
     """Derivatives of a run beyond its first pull back.
 
     `tangents`, from the arrays and the directions in which they change, are the changes of the results. `pull_back` are
-    many pull backs in one, of the arrays and the gradients that come. The first `count` of the arrays are of lanes. If
-    the run itself may be one of many, that is `run`.
+    many pull backs in one, of the arrays and the gradients that come: all gradients by lane. The first `count` of the
+    arrays are of lanes. If the run itself may be one of many, that is `run`.
     """
 
     tangents: Callable[[Sequence[Array], Sequence[Any]], Sequence[Array | None]]
@@ -92,6 +93,47 @@ class Lowering(Protocol):
         """The text of the module for arrays of these shapes on a "CPU" or a "GPU"."""
 
 
+class Records(Protocol):
+    """Lists of arrays that grow as a program runs, one list for each array of a record."""
+
+    def none(self, specs: Sequence[Spec]) -> list[Array]:
+        """Lists without entries, whose entries are to have these dtypes and shapes."""
+
+    def added(self, records: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
+        """The lists with an array more at the end of each."""
+
+    def without_last(self, records: Sequence[Array], specs: Sequence[Spec]) -> tuple[list[Array], list[Array]]:
+        """The lists without their last entries, and these."""
+
+    def joined(self, records: Sequence[Array], specs: Sequence[Spec]) -> list[Array]:
+        """The entries of each list, arrays whose first lengths differ, one after the other as one array."""
+
+
+class Handlers(Protocol):
+    """Handlers, functions of machine code that a caller's program calls: see `call_frame`; and kernels of GPUs."""
+
+    def version(self) -> tuple[int, int] | None:
+        """The version of the interface by which a caller's program calls handlers; None where it cannot."""
+
+    def register(self, name: str, address: int) -> None:
+        """Let `call` know the handler at an address by a name that no other has, for good."""
+
+    def call(
+        self, made: str | Launch, arrays: Sequence[Array], specs: Sequence[Spec], changed: Sequence[int] = ()
+    ) -> list[Array]:
+        """Arrays of these dtypes and shapes, which a handler makes of `arrays`, or a kernel; within a compiled program.
+
+        A handler is known by its name. A first length that is None is that of the first of `arrays`. The first results
+        lie where the arrays of the numbers `changed` have lain, if nobody needs these as they were.
+        """
+
+    def kernels_on(self) -> str | None:
+        """The place that runs kernels in programs for a GPU: "GPU"; "CPU", which tests have in its stead; or None."""
+
+    def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
+        """`function()` where a caller's program runs in the process that it was traced in, else `otherwise()`."""
+
+
 class Control(Protocol):
     """Conditions and loops over arrays, and programs made of them.
 
@@ -99,27 +141,23 @@ class Control(Protocol):
     caller is tracing, in which arrays have no values yet.
     """
 
+    records: Records
+    handlers: Handlers
+
     # -- conditions and loops ------------------------------------------------------------------------------------------
 
     def cond(
         self,
         predicate: Array,
         function: Callable[[], list[Array]],
-        otherwise: list[Array],
+        otherwise: list[Array] | Callable[[], list[Array]],
         *,
         seldom: bool = False,
     ) -> list[Array]:
         """`function()` where the scalar `predicate` holds, else `otherwise`; only one is computed.
 
-        Where it holds `seldom`, what is not computed is to cost nothing, in a plain graph either.
-        """
-
-    def either(
-        self, predicate: Array, function: Callable[[], list[Array]], other: Callable[[], list[Array]]
-    ) -> list[Array]:
-        """`function()` where the scalar `predicate` holds, else `other()`, of the same dtypes; only one is computed.
-
-        What is not computed costs nothing, in a plain graph either. Lengths that differ are not known then.
+        Where it holds `seldom`, what is not computed is to cost nothing, in a plain graph either. So it is where
+        `otherwise` is a function, too, of the same dtypes; lengths that differ are not known then.
         """
 
     def switch(
@@ -139,20 +177,6 @@ class Control(Protocol):
         Shapes stay. Of arrays that are `in_place` the function writes elements at most, the others it computes anew.
         """
 
-    def repeated(
-        self,
-        predicate: Array,
-        function: Callable[[Array, list[Array]], tuple[Array, list[Array]]],
-        before: Sequence[Array],
-    ) -> list[Array]:
-        """Run `while predicate: predicate, before = function(predicate, before)`; return the last `before`.
-
-        Shapes stay. `function` may read the predicate, which holds.
-        """
-
-    def in_turn(self, arrays: Sequence[Array]) -> bool:
-        """Return whether small work on `arrays` is faster in a loop of its own than beside work on a large array."""
-
     def while_loop(
         self,
         condition: Callable[[Any], Array],
@@ -171,24 +195,6 @@ class Control(Protocol):
 
     def place(self) -> str:
         """Return the kind of device that this thread compiles for, "CPU" or "GPU"; programs are made for one kind."""
-
-    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
-        """`function`, to be called by another thread at the place of this one, and a function that ends its runs early.
-
-        They end by KeyboardInterrupt, in their thread. What is being compiled ends when it is compiled.
-        """
-
-    def no_records(self, specs: Sequence[Spec]) -> list[Array]:
-        """Lists without entries, one for each array of a record, whose entries have these dtypes and shapes."""
-
-    def with_record(self, records: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
-        """The lists with an array more at the end of each."""
-
-    def without_last(self, records: Sequence[Array], specs: Sequence[Spec]) -> tuple[list[Array], list[Array]]:
-        """The lists without their last entries, and these."""
-
-    def joined_records(self, records: Sequence[Array], specs: Sequence[Spec]) -> list[Array]:
-        """The entries of each list, arrays whose first lengths differ, one after the other as one array."""
 
     # -- programs ------------------------------------------------------------------------------------------------------
 
@@ -227,44 +233,17 @@ class Control(Protocol):
 
     # -- inside a caller's program -------------------------------------------------------------------------------------
 
-    def runs_now(self) -> bool:
-        """Return whether a call runs at once instead of becoming part of a caller's program."""
+    def runs_now(self, *, unwatched: bool = False) -> bool:
+        """Return whether a call runs at once instead of becoming part of a caller's program.
 
-    def is_vectorized(self) -> bool:
-        """Return whether a call becomes part of a caller's vectorised function, along an axis of its own."""
+        If it is to be `unwatched`, also whether nobody watches it who might ask for a gradient.
+        """
 
-    def runs_unseen(self) -> bool:
-        """The same, and nobody watches it who might ask for a gradient."""
+    def inside(self, what: Surroundings) -> bool:
+        """Return whether this is traced into one of a caller's things; see `Surroundings`."""
 
     def is_concrete(self, array: Array) -> bool:
         """Return whether the array has its values now, not only when a caller's traced program runs."""
-
-    def inside_fixed_program(self) -> bool:
-        """Return whether this is traced into a caller's compiled program, where nothing can raise or grow."""
-
-    def handler_version(self) -> tuple[int, int] | None:
-        """The version of the interface by which a caller's program calls handlers, functions of machine code.
-
-        See `call_frame`. None where it cannot.
-        """
-
-    def register_handler(self, name: str, address: int) -> None:
-        """Let `call_handler` know the handler at an address by a name that no other has, for good."""
-
-    def call_handler(
-        self, made: str | Launch, arrays: Sequence[Array], specs: Sequence[Spec], changed: Sequence[int] = ()
-    ) -> list[Array]:
-        """Arrays of these dtypes and shapes, which a handler makes of `arrays`, or a kernel; within a compiled program.
-
-        A handler is known by its name. A first length that is None is that of the first of `arrays`. The first results
-        lie where the arrays of the numbers `changed` have lain, if nobody needs these as they were.
-        """
-
-    def kernels_on(self) -> str | None:
-        """The place that runs kernels in programs for a GPU: "GPU"; "CPU", which tests have in its stead; or None."""
-
-    def here(self, function: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
-        """`function()` where a caller's program runs in the process that it was traced in, else `otherwise()`."""
 
     def checked_values(self, program: Program, ended: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         """The results inside a caller's program, which when run raises if a lane failed, before it uses them.
@@ -273,38 +252,21 @@ class Control(Protocol):
         or one for each block in which a lane may have failed.
         """
 
-    def version(self) -> tuple[Any, ...]:
-        """The library's version and devices: another one may trace and compile otherwise."""
+    def version(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The library's version and devices, and the settings of the process: what traced and compiled programs are of.
 
-    def settings(self) -> tuple[Any, ...]:
-        """The settings of the process that traced and compiled programs depend on."""
-
-    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.
-
-        That a caller could ask for one disturbs nothing.
+        Another version may trace and compile otherwise.
         """
 
-    def is_saved(self) -> bool:
-        """Return whether a gradient is traced only to be saved: it sees its run's arrays, but not its records."""
+    def forbid_gradients(self, function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+        """`function(*arrays)`, through which nobody can take a gradient: GradientError, naming `name`, if one is asked.
 
-    def refused_gradients(self, error: Exception, arrays: Sequence[Array]) -> Sequence[Array | None]:
-        """Raise `error`, as `arrays` have no gradients; or, where one `is_saved`, make an operation that raises it."""
-
-    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the result of `compile` such that no tape sees its calls; the first call still traces as usual."""
+        That a caller could ask for one disturbs nothing. Without a name no tape sees calls of a compiled function,
+        whatever is made of its results; the first call still traces as usual.
+        """
 
     def is_watched(self, arrays: Sequence[Array]) -> bool:
         """Return whether a tape watches operations on `arrays`, so that a gradient is likely."""
-
-    def may_be_differentiated(self, arrays: Sequence[Array]) -> bool:
-        """Return whether a gradient may be asked for: a tape watches, or this is part of a caller's program."""
-
-    def in_runs(self, array: Array, runs: Any) -> Array:
-        """`[runs * lanes, ...]` rows as `[runs, lanes, ...]`."""
-
-    def sum_runs(self, array: Array) -> Array:
-        """The sums over the lanes of `[runs, lanes, ...]` rows."""
 
     def differentiable(
         self,
@@ -317,5 +279,19 @@ class Control(Protocol):
 
         It gives its results and how to come from gradients by these to those by `arrays`; None stands for none. That
         is differentiated in turn by `further`, if it is given; else GradientError PCB604, naming `name`, if somebody
-        asks for it.
+        asks for it. A GradientError of a gradient that is only saved is raised by what uses the gradient.
         """
+
+
+Turn = Callable[[Array, list[Array]], tuple[Array, list[Array]]]
+"""A function from a bool scalar, which holds, and arrays to whether there is another turn, and the arrays then."""
+
+
+def repeated(backend: Control, predicate: Array, function: Turn, before: Sequence[Array]) -> list[Array]:
+    """Run `while predicate: predicate, before = function(predicate, before)`; return the last `before`.
+
+    Shapes stay. `function` may read the predicate, which holds.
+    """
+    start = predicate, list(before)
+    _, after = backend.while_loop(lambda carried: carried[0], lambda carried: function(*carried), start)
+    return list(cast(Sequence[Array], after))

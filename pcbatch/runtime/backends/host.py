@@ -34,11 +34,11 @@ class Host(Protocol):
     def takes_gradients(self, value: Any) -> bool:
         """Return whether a captured object is a gradient tape's class, or a function whose code names one."""
 
-    def type_of(self, value: Any) -> Type:
-        """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other."""
+    def type_of(self, value: Any, *, batch: bool = False) -> Type:
+        """The type of a value of one example (a structure of arrays and Python numbers); TypeError for any other.
 
-    def example_type(self, value: Any) -> Type:
-        """The type of one example of a structure of `[lanes, ...]` arrays; TypeError where a leaf has no batch axis."""
+        Of a `batch`, a structure of `[lanes, ...]` arrays, it is that of one example; each leaf must have a batch axis.
+        """
 
     def structure_of(self, value: Any) -> Type:
         """The structure of what `as_arrays` gave, its arrays standing for leaves of whatever shape."""
@@ -55,13 +55,10 @@ class Host(Protocol):
         """An argument with these axes of lanes, all rows of unequal length in it padded; TypeError where that fails."""
 
     def spec_of(self, value: Any) -> Hashable | None:
-        """The dtype and shape of an array that `as_arrays` gives as it is; None for any other value."""
+        """The dtype and shape of an array that `as_arrays` gives as it is, and that never changes; else None."""
 
     def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
         """Return a quickly made key of the arrays' dtypes and shapes; None unless all are the library's or NumPy's."""
-
-    def is_steady(self, value: Any) -> bool:
-        """Return whether a captured array is one of the library's whose numbers and type never change."""
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         """An array or number of `type_` repeated for every lane: a `[lanes, ...]` array."""

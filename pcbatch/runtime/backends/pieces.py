@@ -219,6 +219,49 @@ class Symbols(Protocol):
         """Enter a context manager of the library around operations on symbols."""
 
 
+class Facts(Protocol):
+    """The properties of a piece on some types, from a trace of it on abstract values: nothing is computed."""
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of its outputs."""
+
+    @property
+    def sites(self) -> frozenset[int]:
+        """The fault sites that it really checks: float division, for one, never fails."""
+
+    @property
+    def cost(self) -> float:
+        """The estimated work for one example: multiply-adds or elements, see `runtime.costs`."""
+
+    @property
+    def line_costs(self) -> tuple[float, ...]:
+        """The `cost` split over the lines of its body: one number for each of its `spans`."""
+
+    @property
+    def together(self) -> BatchSensitivity:
+        """The ways in which it depends on the number of rows that are computed together."""
+
+    @property
+    def kernels(self) -> Kernels:
+        """A comparison of the library's own kernels for it with the code of its compiler."""
+
+    @property
+    def called(self) -> list[str]:
+        """The names of batched functions that it calls as operations, each for all lanes at once.
+
+        Such a run grows as it goes, so no compiled program can have it inside.
+        """
+
+    @property
+    def captured(self) -> list[Any]:
+        """The captured variables and arrays in helpers that have gradients and are no shared operands."""
+
+    @property
+    def has_loop(self) -> bool:
+        """True if it contains a loop, which might never end on the junk values of an idle lane."""
+
+
 class Pieces(Protocol):
     """The operations on a piece; `reads` and `shared` are its operands, or their types, in the piece's order."""
 
@@ -245,35 +288,14 @@ class Pieces(Protocol):
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
-    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
-        """The types of the piece's outputs, found by tracing it on abstract values; nothing is computed."""
-
-    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
-        """The fault sites that `piece` really checks on such types: float division, for one, never fails."""
-
-    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        """The estimated work of `piece` for one example: multiply-adds or elements, see `runtime.costs`."""
-
-    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
-        """Split the `cost` over the lines of the piece's body: one number for each of its `spans`."""
-
-    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
-        """Return how `piece` depends on the number of rows that are computed together."""
-
-    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
-        """Compare the library's own kernels for `piece` with the code of its compiler."""
+    def facts(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Facts:
+        """Return what is known of `piece` on such types, each fact found when it is asked for."""
 
     def tracing_once(self, known: dict[Any, Any] | None = None, jit: bool = False) -> AbstractContextManager[None]:
         """Answer all questions about a piece's inside from one trace of it.
 
         That may be one of those in `known`, to which those made inside are added: so a program can have the traces that
         something was found out by before. With `jit` they are such as a program has that is compiled.
-        """
-
-    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
-        """The names of batched functions that `piece` calls as operations, each for all lanes at once.
-
-        Such a run grows as it goes, so no compiled program can have it inside.
         """
 
     def trace_ahead(self, given: Iterable[tuple[Piece, Signature, str]]) -> None:
@@ -306,9 +328,6 @@ class Pieces(Protocol):
         one lane but not for all together is run for these, one after another, and `note` is told.
         """
 
-    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
-        """Return the captured variables and arrays in helpers that have gradients and are no shared operands."""
-
     def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
         """The function of a piece that also gives the tangents of what it writes, those of its float leaves.
 
@@ -336,9 +355,6 @@ class Pieces(Protocol):
         last. Behind all pieces come the derivatives: each takes residuals, the leaves of what the piece shares, and
         seeds, and gives the gradients by its `reads_of`, the indices and the gradient of each element, and the parts.
         """
-
-    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
-        """Return whether `piece` contains a loop, which might never end on the junk values of an idle lane."""
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         """Run `piece` on one example: its outputs, and the fault site plus one of its first failed check, or 0."""

@@ -77,27 +77,6 @@ class Device:
     moved_element: float = 4.0
     """Work: the same for each element."""
 
-    predicated_work: float = 32.0
-    """Work of a row up to which an arm of a branch is computed for all lanes. At 64 and 1,024 lanes, half of which take
-    it, a loop around an arm of 5 operations takes 0.78 and 0.77 of the time so, of `exp` and a division 0.78 and 0.65,
-    of two stores 0.81 and 0.88, of 60 operations 0.83 and 1.46; where one lane in 4,000 takes it 0.87 and 0.73, 0.82
-    and 1.02, 1.19 and 1.28, 0.88 and 1.57 (`python -m benchmarks.vector --parts arms`, a busy machine)."""
-    merged_lanes: int = 64
-    """Maximal number of lanes for which the blocks of a loop are run as one. In lockstep n-queens, quicksort, Collatz,
-    primes, edit distance and insertion sort take 0.51 to 0.77 of the time so at 16 lanes, 0.51 to 1.05 at 64, and 0.64
-    to 1.75 at 256. All blocks of a program as one take 1.0 to 3.1 times as long at 64."""
-    merged_storing: int = 1024
-    """The same of a loop without others inside that writes elements of arrays. Edit distance and insertion sort take
-    0.72 and 0.71 of the time so at 256 lanes, 0.80 and 0.81 at 1,024."""
-    merged_blocks: int = 8
-    """Maximal number of blocks that are run as one: each further one adds work for every variable. A loop with one, two
-    and four loops in it, of 3, 5 and 9 blocks, takes 0.66, 0.52 and 0.46 of the time so at 16 lanes, 0.78, 0.80 and
-    1.44 at 64, 0.82, 0.95 and 1.41 at 256 (`python -m benchmarks.vector --parts merging`, a busy machine). All blocks
-    of Fibonacci, calls among them, take 1.0, 0.7 and 1.15 at 4, 16 and 64 lanes, of n-queens 1.4, 1.6 and 2.3."""
-    merged_work: float = 100.0
-    """Work of a row of all of them at most. One of 5 blocks takes 0.80 of the time so at 64 lanes with 2 operations in
-    each inner loop, 0.84 with 40, 0.86 with 80. More was not measured."""
-
     trips_together: int = 0
     """Number of trips in which all blocks run, whoever waits, before the host looks whether there is to be another. It
     is 0 where all blocks have guards. The last trips may find no lane that waits. Of Fibonacci (10,000 lanes) and
@@ -174,9 +153,6 @@ class Device:
     """Bytes from which on copying an array in the idle arm of a conditional costs more than a loop of one turn."""
     few_copied: int = 2
     """Maximal number of arrays, computed anew, that may be copied if they are small."""
-    in_turn: int = 512
-    """Bytes: if no array is larger, XLA's CPU runtime runs kernels one after the other. Else it looks for some that
-    could run at once, which costs a small program a third of its time."""
     tallied: int = 2**12
     """Lanes times labels from which on a sum by segments is faster than a product. 4096 lanes, 40 labels: 27 us instead
     of 440; below, segments save compiling only (512 lanes, 21 labels: 0.19 s, for 0.2 us a time)."""

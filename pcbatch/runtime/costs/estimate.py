@@ -106,7 +106,7 @@ def _piece_cost(program: Program, piece: Piece, backend: Backend) -> float:
     for part, types in parts_of(program, piece):
         key = part, *types.reads, *types.shared
         if key not in known:
-            known[key] = backend.cost(part, types.reads, types.shared)
+            known[key] = backend.facts(part, types.reads, types.shared).cost
         total += known[key]
     return total
 
@@ -138,7 +138,7 @@ def _row(program: Program, block: Block, cost: float, backend: Backend) -> Row:
         for item in block.body:
             if isinstance(item, Piece):
                 types = [program.types[name] for name in item.reads]
-                found.append(backend.together(item, types, [program.shared_types[name] for name in item.shared]))
+                found.append(backend.facts(item, types, [program.shared_types[name] for name in item.shared]).together)
     return Row(cost, shares=any(each.shares for each in found), rounds=any(each.rounds for each in found))
 
 
@@ -158,7 +158,7 @@ def _span_costs(program: Program, block: Block, backend: Backend) -> dict[Span, 
         match item:
             case Piece(reads=reads, shared=shared, spans=spans):
                 types = [program.types[name] for name in reads]
-                costs = backend.line_costs(item, types, [program.shared_types[name] for name in shared])
+                costs = backend.facts(item, types, [program.shared_types[name] for name in shared]).line_costs
             case Store():
                 spans, costs = (machine.store_span(program, item),), (float(stored(program, item)),)
         for span, cost in zip(spans, costs, strict=True):

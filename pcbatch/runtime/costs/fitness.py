@@ -123,7 +123,7 @@ def _is_done_alone(program: Program, backend: Backend, block: Block) -> bool:
     if any(elements(program.types[name]) > CPU.native_few for name in names):
         return False
     signatures = [(item, signature_of(program, item)) for item in block.body if isinstance(item, Piece)]
-    found = [backend.together(piece, each.reads, each.shared) for piece, each in signatures]
+    found = [backend.facts(piece, each.reads, each.shared).together for piece, each in signatures]
     return not any(each.shares or each.most > CPU.native_few for each in found)
 
 
@@ -220,7 +220,7 @@ def choice(program: Program, backend: Backend) -> Choice:
     for item in block.body:
         if isinstance(item, Piece):
             types = [program.types[name] for name in item.reads]
-            found = backend.kernels(item, types, [program.shared_types[name] for name in item.shared])
+            found = backend.facts(item, types, [program.shared_types[name] for name in item.shared]).kernels
             cost, compiled = cost + found.cost, compiled + found.compiled
             if found.obstacle is not None:
                 return Choice(True, found.obstacle)

@@ -96,7 +96,7 @@ class LlvmGradients:
         sums = [_joined(found, place) if self.way.by_lane else _total(found, place) for place in places]
         status = _joined(found, self.interface.failures)
         given = [self._array(each) for each in (*sums, status)]
-        return list(self.backend.unseen(self._pull_back)(*given, *shared))
+        return list(self.backend.forbid_gradients(self._pull_back)(*given, *shared))
 
     def _array(self, found: np.ndarray, is_output: bool = False) -> Array:
         return self.backend.adopted(found) if is_output else self.backend.array(found, found.dtype.name)

@@ -47,16 +47,16 @@ class InGraphs:
 
     @once
     def _handler(self) -> Handler:
-        version = self._backend.handler_version()
+        version = self._backend.handlers.version()
         assert version is not None, "it has been asked for by now"
         made = self._make(version)
-        self._backend.register_handler(made.name, made.address)
+        self._backend.handlers.register(made.name, made.address)
         return made
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome | None:
         """Run `lanes` lanes, not 0 if that is known; None where no handler can do it. See `Machine.run`."""
         backend, is_known = self._backend, isinstance(lanes, int)
-        if backend.is_vectorized() or not (is_known or self._interface.given) or not self._is_possible():
+        if backend.inside("vectorised function") or not (is_known or self._interface.given) or not self._is_possible():
             return None
         count, known = len(self._interface.given), lanes if is_known else None
 
@@ -64,14 +64,14 @@ class InGraphs:
             def otherwise() -> list[Array]:
                 return [*self._parts(self._machine.run(arrays[:count], arrays[count:], lanes))]
 
-            native = self._inside(known) if backend.inside_fixed_program() else self._compiled(known)
+            native = self._inside(known) if backend.inside("fixed program") else self._compiled(known)
             return self._here(lambda: list(native(*arrays)), otherwise)
 
         arrays = self._machine.arrays_given(arguments, shared, lanes)
         return self._outcome(backend.forbid_gradients(Traced(run), self._program.name)(*arrays))
 
     def _is_possible(self) -> bool:
-        return self._backend.handler_version() is not None
+        return self._backend.handlers.version() is not None
 
     def _inside(self, lanes: int | None) -> Callable[..., list[Array]]:
         """The same as a part of a caller's compiled program, where nothing can grow."""
@@ -79,7 +79,7 @@ class InGraphs:
 
     def _here(self, native: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
         """The `_parts` of a run by native code, where the graph runs in this process."""
-        return self._backend.here(native, otherwise)
+        return self._backend.handlers.here(native, otherwise)
 
     def _compiled(self, lanes: int | None) -> Callable[..., Sequence[Array]]:
         """The program of a run of so many lanes, or of any number."""
@@ -94,7 +94,7 @@ class InGraphs:
         ends: list[Spec] = [("int32", (lanes,))] * 2
         written = [*interface.results, *interface.shown]
         specs = [*ends, *((each.number.dtype, (lanes, *each.sizes)) for each in written)]
-        return self._ended(*self._backend.call_handler(self._handler.name, arrays, specs))
+        return self._ended(*self._backend.handlers.call(self._handler.name, arrays, specs))
 
     def _ended(self, failures: Array, steps: Array, *rest: Array) -> list[Array]:
         """Return the `_parts` of what native code writes."""
@@ -103,7 +103,7 @@ class InGraphs:
         number = len(self._program.faults) + 1
         codes, blocks = failures % number, failures // number
         statuses = [LaneStatus.OK, *(site.status for site in self._program.faults)]
-        status = self._backend.take(self._backend.array(statuses, "int32"), codes)
+        status = self._backend.load(self._backend.array(statuses, "int32"), [], codes)
         if self._machine.legs.loop.can_fail:
             values = blanked(self._program, self._backend, values, status)
         place = self._backend.where(codes > 0, blocks, self._backend.constant(-1))

@@ -46,8 +46,8 @@ class StoredCode:
             return
         digest = name.digest()
         if digest is not None:
-            part = [*name.part, *compiler.target(), *backend.settings()]
-            self._entry = self._store.entry(digest, part, backend.version())
+            version, settings = backend.version()
+            self._entry = self._store.entry(digest, [*name.part, *compiler.target(), *settings], version)
             self.found = _read(self._entry)
         name.note(self.found is not None)
 
@@ -108,7 +108,8 @@ class StoredOutline:
 
     def __init__(self, store: Store, digest: str, backend: Backend, name: str | None, result: Type):
         self._store = store
-        self._entry = store.entry(digest, ["outline", *compiler.target(), *backend.settings()], backend.version())
+        version, settings = backend.version()
+        self._entry = store.entry(digest, ["outline", *compiler.target(), *settings], version)
         found = _unpickled(self._entry.outline())
         self.found = None if found is None else found.of_call(name, result)
 

@@ -74,11 +74,7 @@ class MixedProgram(NativeExecutable):
     def legs(self) -> Legs:
         """The legs of a run, with native code among them."""
         native, context = self._native, self.machine.context
-        merging = context.merging  # that a GPU's blocks run in every trip: none are merged
-        if merging is not None:
-            device = replace(merging.device, merged_blocks=0)
-            merging = replace(merging, device=device) if device.trips_together else None
-        return Legs(replace(context, layout=native.extent.layout, elsewhere=native, merging=merging))
+        return Legs(replace(context, layout=native.extent.layout, elsewhere=native))
 
     @property
     def stack_entries(self) -> int:

@@ -112,7 +112,7 @@ class KernelProgram(LlvmProgram):
         failures, steps, *rest = sealed(*flat)
         failures = np.asarray(failures)[:lanes]
         if room != lanes:
-            steps, *rest = (backend.first(each, lanes) for each in (steps, *rest))
+            steps, *rest = (backend.rows_at(each, 0, lanes) for each in (steps, *rest))
         count = len(self._interface.results)
         found = self._ended(
             np.zeros_like(failures) if idle else failures,
@@ -161,7 +161,7 @@ class _InGraphs(InGraphs):
         self._capacity = min(machine.context.limits.first_capacity * GROWTH, most)
 
     def _is_possible(self) -> bool:
-        return not (self._most and self._backend.inside_fixed_program()) or self._says_depth
+        return not (self._most and self._backend.inside("fixed program")) or self._says_depth
 
     def _inside(self, lanes: int | None) -> Callable[..., list[Array]]:
         return partial(self._run, lanes, self._most)
@@ -181,10 +181,10 @@ class _InGraphs(InGraphs):
 
     def _here(self, native: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
         backend = self._backend
-        if self._capacity >= self._most or backend.inside_fixed_program():
-            return backend.here(lambda: native()[:-1], otherwise)
-        *parts, worst = backend.here(native, self._nothing)
-        return list(backend.either(backend.equal(worst, NEEDS_ROOM), otherwise, lambda: parts))
+        if self._capacity >= self._most or backend.inside("fixed program"):
+            return backend.handlers.here(lambda: native()[:-1], otherwise)
+        *parts, worst = backend.handlers.here(native, self._nothing)
+        return list(backend.cond(backend.equal(worst, NEEDS_ROOM), otherwise, lambda: parts))
 
     def _nothing(self) -> list[Array]:
         """The results in place of those of a run without room, which the machine is to make."""

@@ -170,7 +170,7 @@ def grid(lanes: int | None) -> tuple[int, int]:
 class Kernel:
     """A kernel as the programs of a backend call it: on the card, or on a CPU in its stead.
 
-    `reads`, `outputs` and `changed` are those of `Control.call_handler`; of the outputs only the ranks count.
+    `reads`, `outputs` and `changed` are those of `Handlers.call`; of the outputs only the ranks count.
     """
 
     def __init__(
@@ -179,22 +179,22 @@ class Kernel:
         self._backend, self._changed = backend, changed
         renamed(text)  # what a GPU does not have is refused on a CPU in its stead, too
         self._ptx = self._name = ""
-        if backend.kernels_on() == "GPU":
+        if backend.handlers.kernels_on() == "GPU":
             self._ptx = ptx(text)
             return
         with backend.targeting("CPU"):
-            version = backend.handler_version()
+            version = backend.handlers.version()
         if version is None:
             raise UnsupportedError("kernels, which run nowhere here")
         self._name, code = named(name), compiler.object_code(handler(text, reads, outputs, changed, version))
         (address,), engine = compiler.addresses(code, (frame_text.NAME,))
         _for_good.append(engine)
-        backend.register_handler(self._name, address)
+        backend.handlers.register(self._name, address)
 
     def call(self, arrays: Sequence[Any], specs: Sequence[Spec], lanes: int | None) -> list[Any]:
         """The outputs, within a compiled program."""
         made = Launch(NAME, self._ptx, *grid(lanes)) if self._ptx else self._name
-        return self._backend.call_handler(made, arrays, specs, self._changed)
+        return self._backend.handlers.call(made, arrays, specs, self._changed)
 
 
 # -- on a CPU ----------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Kernel:
 def handler(text: str, reads: int, outputs: Sequence[Spec], changed: Sequence[int], version: tuple[int, int]) -> str:
     """The text of a handler of XLA's that does on a CPU what a kernel does, one lane after the other.
 
-    `reads`, `outputs` and `changed` are those of `Control.call_handler`. `version` is that of XLA's interface, which it
+    `reads`, `outputs` and `changed` are those of `Handlers.call`. `version` is that of XLA's interface, which it
     has to tell.
     """
     parts = _handler(reads, outputs, changed, version)

@@ -40,11 +40,11 @@ class NativeBlocks:
         lanes = self.backend.lanes_of(state["pc"])
         specs = [self._spec(key, state, lanes) for key in extent.changed]
         if isinstance(self._made, str):
-            found = self.backend.call_handler(self._made, arrays, specs, changed=range(len(specs)))
+            found = self.backend.handlers.call(self._made, arrays, specs, changed=range(len(specs)))
         else:
             stacked = next((state[key] for key in extent.changed if extent.is_stacked(key)), None)
             stacked = next((state[key] for key in extent.constant if extent.is_stacked(key)), stacked)
-            entries = 0 if stacked is None else self.backend.entries_of(stacked)
+            entries = 0 if stacked is None else self.backend.lanes_of(stacked, 1)
             found = self._made.call(arrays, specs, lanes, entries)
         after = dict(zip(extent.changed, found, strict=True))
         executions = after.pop(EXECUTIONS)
@@ -54,7 +54,7 @@ class NativeBlocks:
         if key == EXECUTIONS:
             return "int64", (len(self.extent.program.blocks),)
         held = self.extent.layout.arrays[key]
-        entries = (self.backend.entries_of(state[key]),) if held.stacked else ()
+        entries = (self.backend.lanes_of(state[key], 1),) if held.stacked else ()
         return held.type.dtype, (lanes, *entries, *held.type.shape)
 
 
@@ -120,7 +120,7 @@ def native_blocks(
 
 def _code(backend: Backend, extent: Extent, name_of: NameOf | None) -> MachineCode:
     """The machine code of an extent, which may be kept on disk."""
-    version = backend.handler_version()
+    version = backend.handlers.version()
     if version is None:
         raise AssertionError("there are handlers where native code runs among expensive blocks")
     limits = extent.limits
@@ -146,6 +146,6 @@ def _registered(backend: Backend, code: MachineCode) -> str:
     with _lock:
         if name not in _for_good:
             (address,), engine = compiler.addresses(code.object_file, (frame_text.NAME,))
-            backend.register_handler(name, address)
+            backend.handlers.register(name, address)
             _for_good[name] = engine
     return name

@@ -87,7 +87,7 @@ def start(backend: Backend, layout: Layout, pool: Pool, state: State, inputs: Ma
         types = layout.leaves(name)
         if name in program.parameters:
             given = [inputs[key] for key in layout.keys("input", name)]
-            values = given if pool.whole else [backend.take(each, state["example"]) for each in given]
+            values = given if pool.whole else [backend.load(each, [], state["example"]) for each in given]
         else:
             values = [backend.zeros(backend.lanes_of(nothing), type_) for type_ in types]
         for key, value in zip(layout.tops(name), values, strict=False):  # no keys for a "stack"
@@ -130,7 +130,7 @@ def given_by(backend: Backend, layout: Layout, state: State) -> State:
     statuses = backend.array([LaneStatus.OK, *(site.status for site in program.faults)], "int32")
     unfinished = (fault == 0) & (pc < layout.start)
     found = {
-        "status": backend.where(unfinished, backend.constant(LaneStatus.UNFINISHED), backend.take(statuses, fault)),
+        "status": backend.where(unfinished, backend.constant(LaneStatus.UNFINISHED), backend.load(statuses, [], fault)),
         "site": fault - 1,
         "place": backend.where(fault > 0, pc - layout.failed(0), backend.constant(-1)),
         "steps": state["steps"],

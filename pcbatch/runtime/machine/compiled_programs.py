@@ -1,22 +1,20 @@
-"""The programs that a machine compiles for a pool of lanes: whole runs and legs, their versions, sizes of stacks."""
+"""The programs that a machine compiles for a pool of lanes: whole runs and legs, sizes of stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.machine import LaneStatus, Program
+from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Spec
-from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.result_packing import Returned
 from pcbatch.runtime.machine.segments import Legs, Snapshot
-from pcbatch.runtime.machine.state import Layout, Limits
+from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.store.cache_session import Name
 
 NO_BUDGET = 2**63 - 1
@@ -35,7 +33,7 @@ class Programs:
     def returned(self, legs: Legs, pool: Pool) -> Returned:
         """Return the packing of a whole run's results: in few arrays, unless they become part of a caller's program."""
         packed = legs.limits.roomy and isinstance(pool.examples, int) and self.backend.runs_now()
-        key = ("returned", legs.counts, legs.limits.roomy, pool.examples if packed else None)
+        key = ("returned", legs.limits.roomy, pool.examples if packed else None)
         return self.once(key, lambda: Returned(legs, pool.examples if packed else None))
 
     def whole_run(self, legs: Legs, pool: Pool, returned: Returned | None = None) -> Callable[..., Any]:
@@ -52,7 +50,7 @@ class Programs:
 
         jit = self.jit and legs.limits.roomy
         room = [] if pool.whole else [pool.examples]
-        kind = ("run", legs.counts, legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
+        kind = ("run", legs.limits.roomy, pool.lanes, bool(gives.specs), *room)
         return self.once(kind, lambda: self.backend.compile(program, jit, name=self.name_of(*kind)))
 
     def _traced_run(self, legs: Legs, arrays: list[Array], pool: Pool) -> Snapshot:
@@ -84,8 +82,8 @@ class Programs:
                 return legs.pack(legs.leg(snapshot, shared, until))
 
         specs = [*legs.specs(pool, None), *self.operand_specs, ("int64", ())]
-        name = self.name_of("leg", legs.counts, pool.whole, pool.lanes, pool.examples)
-        return self.once(("leg", legs.counts, pool), lambda: self.backend.compile(program, self.jit, specs, name))
+        name = self.name_of("leg", pool.whole, pool.lanes, pool.examples)
+        return self.once(("leg", pool), lambda: self.backend.compile(program, self.jit, specs, name))
 
     @cached_property
     def operand_specs(self) -> list[Spec]:
@@ -103,58 +101,13 @@ class Programs:
         return self._made[key]
 
 
-class Versions:
-    """The legs of one program; the `counting` ones are also those of runs leg by leg.
-
-    `counts` says whether whole runs are to count from the beginning, too.
-    """
-
-    def __init__(self, context: Context, *, counts: bool):
-        self.counting = Legs(context)
-        self.counts = counts
-        self._roomy: dict[bool, Legs] = {}
-
-    @property
-    def usual(self) -> Legs:
-        """Legs that do not count block runs, where that takes time and nobody is likely to ask.
-
-        It takes up to a seventh of the time where all blocks are cheap, else next to none. Who has asked once asks
-        again, and who has chosen a schedule does, too.
-        """
-        return self.counting if self.counts or not self._is_cheap else self._quiet
-
-    @cached_property
-    def _is_cheap(self) -> bool:
-        return not self.counting.loop.sync and max(self.counting.loop.row_costs) <= CPU.native_work
-
-    @cached_property
-    def _quiet(self) -> Legs:
-        # Their states do not leave the machine, so that stacks may lie in them as they like.
-        context = self.counting.loop.context
-        return Legs(replace(context, counts=False, layout=Layout(self.predicated(context.program), packs=True)))
-
-    def predicated(self, program: Program) -> Program:
-        """Return the program executed where nobody counts, of this program or of one with the same blocks."""
-        predication = self.counting.loop.context.predication
-        if predication is None or self.counts or not self._is_cheap or self.counting.loop.context.is_deterministic:
-            return program
-        return predication.converted(program, self.counting.loop.row_costs)
-
-    def roomy(self, legs: Legs) -> Legs:
-        """`legs` on stacks that have their full size at once, which a caller's XLA program needs."""
-        if legs.counts not in self._roomy:
-            limits = replace(legs.limits, roomy=True)
-            self._roomy[legs.counts] = Legs(replace(legs.loop.context, limits=limits))
-        return self._roomy[legs.counts]
-
-
 class Sizes:
     """The sizes of stacks that have occurred; `capacity`, of live calls, is that with which the next run starts."""
 
     def __init__(self, limits: Limits):
         self.capacity = limits.first_capacity
         self._limits = limits
-        self._compiled: dict[tuple[tuple[Pool, bool], bool], set[int]] = {}
+        self._compiled: dict[tuple[Pool, bool], set[int]] = {}
 
     def learn(self, last: int, outcome: Outcome) -> None:
         """Remember that stacks have grown to a capacity of `last`: the next run starts there.
@@ -167,13 +120,13 @@ class Sizes:
             if not bool(outcome.backend.any(untold)):
                 self.capacity = last
 
-    def compiled(self, pool: Pool, counts: bool, first: int, last: int, *, direct: bool) -> int:
+    def compiled(self, pool: Pool, first: int, last: int, *, direct: bool) -> int:
         """Return the number of sizes compiled by a run whose stacks grew from capacity `first` to `last`.
 
         XLA has compiled the leg for each size on the way, the first one when the leg was traced; and it compiles anew
         what is called `direct`ly, as slices are, rather than from the graph of a whole run.
         """
-        key = (pool.static, counts)
+        key = pool.static
         seen = self._compiled.setdefault((key, direct), set() if (key, not direct) in self._compiled else {first})
         new = {first, *self._limits.sizes(first, last)} - seen
         seen |= new

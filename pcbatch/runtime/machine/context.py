@@ -9,10 +9,9 @@ from typing import Protocol
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
 from pcbatch.optimize.machine.compaction import Compaction
-from pcbatch.optimize.machine.merging import Merging
-from pcbatch.optimize.machine.predication import Predication
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.costs.device import CPU, Device
 from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.runtime.schedules.schedule_step import Schedule
@@ -24,9 +23,8 @@ class Context:
 
     With `spread_live`, junk lanes are fed the values of a lane that takes part, so that no operation can raise for
     them: needed where operations raise at all, which is everywhere but under XLA. `compaction` says which blocks
-    run on gathered lanes, None that none do, `merging` which are run as one, `predication` which become part of others
-    where nobody counts what blocks do; `trace` of how many trips is recorded what the schedule chose. Without `counts`
-    nothing is counted but trips: who asks afterwards has the run made again.
+    run on gathered lanes, None that none do. If it is `unguarded`, blocks run in every trip where the device gains by
+    that. `trace` is of how many trips is recorded what the schedule chose.
     `elsewhere` runs some blocks in a way of its own, between two trips.
     `notes` has what was found out while the program was traced, in order: a place in the source, and what to know.
     """
@@ -37,10 +35,8 @@ class Context:
     spread_live: bool = False
     schedule: Schedule = schedule_named("auto")
     compaction: Compaction | None = None
-    merging: Merging | None = None
-    predication: Predication | None = None
+    unguarded: bool = False
     trace: int = 0
-    counts: bool = True
     elsewhere: ExternalBlocks | None = None
     notes: dict[tuple[Span | None, str], None] = field(default_factory=dict)
 
@@ -48,6 +44,11 @@ class Context:
     def is_deterministic(self) -> bool:
         """True if a lane's bits are to be the same in every batch."""
         return self.compaction is not None and self.compaction.always
+
+    @property
+    def device(self) -> Device:
+        """The kind of device that it runs on."""
+        return CPU if self.compaction is None else self.compaction.device
 
     @property
     def program(self) -> Program:

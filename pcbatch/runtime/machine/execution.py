@@ -8,6 +8,7 @@ from functools import partial
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves, Signature
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.machine.context import Context
@@ -43,7 +44,6 @@ class Execution(Values):
         if self.rows.turns is not None and self.block.deferred is not None:
             self.values[self.block.deferred.turn] = [self.rows.turns]
         self.pop()
-        self.frames.clear()
         for place, item in enumerate(self.block.body):
             self.item = place
             match item:
@@ -143,7 +143,7 @@ class Execution(Values):
         lane = self.backend.lane_numbers(lanes)
         first = self.backend.min(self.backend.where(taking_part, lane, lane * 0 + (lanes - 1)))
         source = self.backend.where(taking_part, lane, first)
-        return [[self.backend.take(leaf, source) for leaf in group] for group in leaves]
+        return [[self.backend.load(leaf, [], source) for leaf in group] for group in leaves]
 
     def if_any(self, taking_part: Array, run: RunPiece, piece: Piece) -> Computed:
         """Run a piece only where there is a row whose values it can be fed, else give zeros."""
@@ -159,7 +159,7 @@ class Execution(Values):
         """
         blank = self.blank(piece)
         once = self.backend.any(self.entered)  # true, which the compiler cannot know
-        found = self.backend.repeated(once, lambda go, _: (go & False, self.flat(run(), blank)), blank)
+        found = repeated(self.backend, once, lambda go, _: (go & False, self.flat(run(), blank)), blank)
         return self.grouped(found, piece)
 
     def blank(self, piece: Piece) -> list[Array]:
@@ -192,7 +192,7 @@ class Execution(Values):
             if self.layout.leaves(name)[0].dtype != "int32":
                 index = self.backend.cast(index, "int64")  # so that `size` and `-size` fit, whatever the index's dtype
             if store.site is not None:
-                inside = inside & self.backend.all_of_lane((index >= -size) & (index < size))
+                inside = inside & ~self.backend.any((index < -size) | (index >= size), by_lane=True)
             indices.append(self.backend.cast(self.backend.where(index < 0, index + size, index), "int32"))
         if store.site is not None:
             self.fail(taking_part & ~inside, self.backend.constant(store.site + 1))
@@ -279,7 +279,6 @@ class Execution(Values):
         for name, pushed in entries.items():
             for place, entry in enumerate(pushed):
                 self.store_entry(name, place, entry)
-        self.store_frames()
         for name in dict.fromkeys((*self.block.pops, *entries)):
             key = self.layout.pointer(name)
             count = sum(push.variable == name for push in self.block.pushes)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pcbatch.ir.analysis.parallel_call_groups import Group
 from pcbatch.ir.machine import Branch, Fork, ForkedCall, fork_of
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.state import Layout
@@ -129,15 +130,15 @@ class ForkJoin:
             places = backend.lane_numbers(size)
             count = backend.where(todo < size, todo, backend.constant(size))
             lanes, inside = lists.last(now, lists.handed, count, places), places < count
-            parents, slots = backend.take(now["parent"], lanes), backend.take(now["slot"], lanes)
+            parents, slots = backend.load(now["parent"], [], lanes), backend.load(now["slot"], [], lanes)
             now = lists.changed(now, {lists.handed: 0 - count})
             came = inside
             for slot, key in enumerate(arrivals):
                 now[key] = backend.masked_store(now[key], [], inside & (slots == slot), 1 + places * 0, parents)
-                came = came & (backend.take(now[key], parents) > 0)
+                came = came & (backend.load(now[key], [], parents) > 0)
             # Of several that come at once, one sends the lane that waits for them all.
             sends = came & (backend.ranks(backend.where(came, parents, backend.constant(-1))) == 0)
-            place = backend.where(sends, backend.take(now["pc"], parents), backend.constant(lists.nowhere))
+            place = backend.where(sends, backend.load(now["pc"], [], parents), backend.constant(lists.nowhere))
             now = lists.spread(now, parents, place)
             todo = todo - count
             return todo > 0, [todo, *(now[key] for key in keys)]
@@ -145,7 +146,7 @@ class ForkJoin:
         todo = lists.length(state, lists.handed)
         before = [state[key] for key in keys]
         if go is None:
-            _, *after = backend.repeated(todo > 0, turn, [todo, *before])
+            _, *after = repeated(backend, todo > 0, turn, [todo, *before])
         else:
             _, (_, *after) = turn(go, [backend.where(go, todo, backend.constant(0)), *before])
         return {**state, **dict(zip(keys, after, strict=True))}

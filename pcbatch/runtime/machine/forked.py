@@ -47,7 +47,7 @@ def completed(outcome: Outcome, left: np.ndarray, machine: Machine, arrays: Sequ
         return outcome
     backend, count = machine.backend, len(machine.legs.layout.inputs)
     places = backend.array(left, "int32")
-    some = [backend.take(array, places) for array in arrays[:count]]
+    some = [backend.load(array, [], places) for array in arrays[:count]]
     return completed_by(outcome, left, machine.run(some, arrays[count:], int(left.size)))
 
 
@@ -106,10 +106,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 # -- forked ------------------------------------------------------------------------------------------------------------
 
-IN_GRAPH = (
-    "in a tf.function calls were made one after the other where no gradient tape inside it watches the run; called "
-    "from ordinary code they are forked"
-)
+IN_GRAPH = "in a tf.function calls were made one after the other; called from ordinary code they are forked"
 IN_SLICES = "with progress or resume calls were made one after the other; without these options they are forked"
 IN_XLA = (
     "in a function compiled with jit_compile=True calls were made one after the other: nothing grows there, and nobody "
@@ -161,7 +158,7 @@ class ForkedMachine:
         self._sequel = sequel
         context = machine.context
         limits = replace(context.limits, roomy=False)
-        context = replace(context, layout=Layout(forking(program)), limits=limits, merging=None)
+        context = replace(context, layout=Layout(forking(program)), limits=limits, unguarded=False)
         self.legs = ForkedLegs(context, machine.programs, machine.jit)
         learned = ForkFeedback(spread) if learned is None else learned
         self.pools = Pools(context.layout, limits.largest_capacity, learned, limit=limit, least=least)
@@ -217,7 +214,7 @@ class ForkedMachine:
         backend = self.backend
         if not backend.runs_now() or (isinstance(lanes, int) and not lanes):
             if not backend.runs_now():
-                self.because(IN_XLA if backend.inside_fixed_program() else IN_GRAPH)
+                self.because(IN_XLA if backend.inside("fixed program") else IN_GRAPH)
             return self.machine.run(arguments, shared, lanes)
         if backend.is_watched([*arguments, *shared]):
             return self.machine.run(arguments, shared, lanes)
@@ -267,14 +264,14 @@ class ForkedMachine:
         report, lanes_so_far, growth = now.report, [size.pool.lanes], MOST_GROWTH
         while now.report.stuck or now.report.paused:
             state = self.legs.state(now)
-            lanes, stacks = wanting(state, self.legs.trips(now.size))
+            lanes, stacks = (bool(each) for each in wanting(state, self.legs.trips(now.size)))
             larger = self.pools.larger(now.size, growth, lanes=lanes, stacks=stacks)
             if larger == now.size:
                 break
             if larger.pool.lanes > now.size.pool.lanes:
                 lanes_so_far.append(larger.pool.lanes)
                 growth *= growth
-            state = grown(state, self.legs.trips(now.size), self.legs.trips(larger), larger.capacity)
+            state = grown(state, self.legs.trips(now.size), larger.pool.lanes, larger.capacity)
             with self.compiling():
                 now = self.legs.go_on(larger, state, self.legs.counters(now), given)
             forked, most = report.forked + now.report.forked, max(report.most, now.report.most)

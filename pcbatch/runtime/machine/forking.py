@@ -27,6 +27,7 @@ from typing import Any
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Return
 from pcbatch.optimize.machine.compaction import Compaction, Row
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU, Device
@@ -95,7 +96,7 @@ class Forking:
     @property
     def device(self) -> Device:
         """The device that it runs on."""
-        return CPU if self.context.compaction is None else self.context.compaction.device
+        return self.context.device
 
     @property
     def can_be_empty(self) -> bool:
@@ -307,7 +308,7 @@ class Forking:
             now, forked = self._chunk(number, state, inputs, shared, count, size)
             return now, count, backend.cast(count > 0, "int32"), forked
         start = [todo, nobody, nobody, nobody, *(state[key] for key in keys)]
-        _, done, chunks, calls, *after = backend.repeated(fitting(state, todo) > 0, turn, start)
+        _, done, chunks, calls, *after = repeated(backend, fitting(state, todo) > 0, turn, start)
         return {**state, **dict(zip(keys, after, strict=True))}, done, chunks, calls
 
     def _chunk(
@@ -318,8 +319,8 @@ class Forking:
         places = backend.lane_numbers(size)
         lanes, inside = lists.last(now, number, count, places), places < count
         now = lists.changed(now, {number: 0 - count})
-        examples = backend.take(now["example"], lanes)
-        lives = inside & (backend.take(now[GIVEN_UP], examples) == 0)
+        examples = backend.load(now["example"], [], lanes)
+        lives = inside & (backend.load(now[GIVEN_UP], [], examples) == 0)
         runs = lives
         if runner.can_lack_room:
             runs = lives & runner.room(_Taken(self, now, lanes))
@@ -332,7 +333,7 @@ class Forking:
         target = places * 0 + execution.written["pc"][1]
         goes = self._place(number, target)
         over = inside & (failed | ~lives)
-        is_root = backend.take(now["parent"], lanes) < 0
+        is_root = backend.load(now["parent"], [], lanes) < 0
         ended = backend.where(is_root, backend.constant(lists.nowhere), backend.constant(lists.handed))
         goes = backend.where(over, ended, goes)
         if runner.can_lack_room:
@@ -387,5 +388,5 @@ class _Taken(dict[str, Array]):
         self._forking, self._now, self._lanes = forking, now, lanes
 
     def __missing__(self, key: str) -> Array:
-        self[key] = self._forking.backend.take(self._now[key], self._lanes)
+        self[key] = self._forking.backend.load(self._now[key], [], self._lanes)
         return self[key]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +9,7 @@ from functools import partial
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Chunks
 from pcbatch.ir.types import TensorType
+from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, State
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -160,56 +159,10 @@ class GuardedBlocks:
         kept = backend.array([1, 1, 1, 0, *(1 for _ in visit.followed)], "int32")
         nobody = backend.constant(0)
         counts = backend.stack([nobody, nobody, nobody, visit.lanes, *(nobody for _ in visit.followed)])
-        *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
+        *after, counts = repeated(backend, predicate, turn, [*(state[key] for key in keys), counts])
         times, total, rows, left, *arrived = backend.unstack(counts, count)
         turns = BlockCounts(visit.lanes, times=times, lanes=total, rows=rows)
         return {**state, **dict(zip(keys, after, strict=True))}, arrived, turns, left
-
-    def merged(
-        self,
-        visit: BlockInvocation,
-        members: Sequence[int],
-        predicate: Array,
-        state: State,
-        again: Again | None,
-        every: Array | int,
-    ) -> tuple[State, list[Array], dict[int, BlockCounts], Array]:
-        """See `schedules.schedule_step.Guarded`: several blocks, each for the lanes that wait when its turn comes."""
-        backend = self.backend
-        keys = sorted({key for number in members for key in self.changes[number]})
-        places, inside = [*members, *visit.followed], len(members)
-        count = 2 + 2 * inside * self.context.counts + len(visit.followed)
-
-        def turn(go: Array, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
-            *before, counts = arrays
-            now, masks = {**state, **dict(zip(keys, before, strict=True))}, []
-            for number in members:
-                masks.append(self.runners[number].ready(now, go))
-                now, _ = self._run(replace(visit, number=number), now, Rows.of_all(backend, masks[-1]))
-            moved = functools.reduce(operator.or_, masks)
-            arrived = backend.unstack(self._arrivals(now, moved, places), len(places))
-            left = functools.reduce(backend.add, arrived[:inside])
-            turned = [backend.constant(1), left]
-            if self.context.counts:
-                lanes = [backend.sum(mask) for mask in masks]
-                turned += [*lanes, *(backend.cast(each > 0, "int32") for each in lanes)]
-            counts = counts * kept + backend.stack([*turned, *arrived[inside:]])
-            times, left, *_ = backend.unstack(counts, count)
-            goes_on = go & False if again is None else (left > 0) & again(left) & (times < MOST_TURNS)
-            return goes_on, [*(now[key] for key in keys), counts]
-
-        kept = backend.array([1, 0, *(1 for _ in range(count - 2))], "int32")
-        nobody = backend.constant(0)
-        counts = backend.stack([nobody, visit.lanes, *(nobody for _ in range(count - 2))])
-        *after, counts = backend.repeated(predicate, turn, [*(state[key] for key in keys), counts])
-        times, left, *rest = backend.unstack(counts, count)
-        turns = {number: BlockCounts(visit.lanes, times=times, lanes=visit.lanes, rows=times) for number in members}
-        if self.context.counts:
-            turns = {
-                number: BlockCounts(lanes, times=runs, lanes=lanes, rows=times * every)
-                for number, lanes, runs in zip(members, rest, rest[inside:], strict=False)
-            }
-        return {**state, **dict(zip(keys, after, strict=True))}, rest[len(rest) - len(visit.followed) :], turns, left
 
     def switched(
         self, number: Array, state: State, shared: Mapping[str, Leaves], chunks: Sequence[Chunks | None]
@@ -238,7 +191,7 @@ class GuardedBlocks:
         (key,) = self.layout.tops(deferred.count)
         lanes = backend.lane_numbers(backend.lanes_of(ready) * deferred.most)
         owner = lanes // deferred.most
-        return backend.take(ready, owner) & (lanes % deferred.most < backend.take(state[key], owner))
+        return backend.load(ready, [], owner) & (lanes % deferred.most < backend.load(state[key], [], owner))
 
     def rows(self, lanes: Array, chunks: Chunks | None, every: Array | int) -> Array:
         """Return the number of rows computed for so many lanes in a batch of `every`: an int32 scalar."""
@@ -323,7 +276,7 @@ def in_chunks(
             first = first + size
             return first + beyond < count, [first, *after]
 
-        return backend.repeated(carried[0] + beyond < count, turn, carried)
+        return repeated(backend, carried[0] + beyond < count, turn, carried)
 
     carried = [backend.constant(0), *before]
     if chunks.pairs:

@@ -31,22 +31,6 @@ from pcbatch.runtime.schedules.text import written
 # first; and numbers whose sum is how many lanes had not ended before the trip. It travels with the machine's counters.
 
 
-def apart(backend: Backend, turn: Callable[[Any], tuple[Any, Array]], carried: Any) -> tuple[Any, Array]:
-    """A function `turn(carried)` that returns the next `carried`, and an int32 `[blocks]`.
-
-    The record is not to slow down small programs.
-    """
-    if not backend.in_turn([*carried["state"].values(), *carried["counters"].values()]):
-        return turn(carried)
-    go = carried["counters"]["trips"] >= 0  # true, which XLA cannot know
-    _, carried, first = backend.while_loop(
-        lambda arrays: arrays[0],
-        lambda arrays: (arrays[0] & False, *turn(arrays[1])),
-        (go, carried, carried["waiting"]),
-    )
-    return carried, first
-
-
 def recorded(
     backend: Backend, record: Array, trips: Array, counters: Mapping[str, Array], first: Array, live: Array
 ) -> Array:
@@ -58,14 +42,14 @@ def recorded(
     last = backend.cast(backend.lanes_of(record) + backend.constant(-1), "int64")
     place = backend.cast(backend.where(trips < last, trips, last), "int32")
     totals = [backend.cast(counters[name], "int32") for name in ("executions", "active")]
-    return backend.with_row(record, place, backend.stack([*totals, first, live]))
+    return backend.with_rows(record, place, backend.stack([backend.stack([*totals, first, live])]))
 
 
 # -- loop --------------------------------------------------------------------------------------------------------------
 
 Counters = dict[str, Array]
-"""Counters, int64. `executions`, `active` and `rows`, `[blocks]`, count runs of each block, their lanes and their rows,
-if the context `counts`; `trips` is a scalar; `memory`, `[blocks]`, is what the schedule remembers from trip to trip.
+"""Counters, int64. `executions`, `active` and `rows`, `[blocks]`, count runs of each block, their lanes and their rows;
+`trips` is a scalar; `memory`, `[blocks]`, is what the schedule remembers from trip to trip.
 Where trips are recorded, `trace` as well: see `runtime.trace`."""
 
 COUNTED = ("executions", "active", "rows")
@@ -113,19 +97,15 @@ class Loop:
         """The properties of one row of each block."""
         return block_rows(self.layout.program, self.row_costs, self.backend)
 
-    def prices(self, lanes: int, flow: BlockGraph) -> Prices:
-        """Return the estimated costs of trips and blocks for so many lanes; a merged block's first one has the sum."""
-        costs = [*self.row_costs]
-        for first, members in flow.merged.items():
-            costs[first] = sum(self.row_costs[number] for number in members)
-        compaction = self.context.compaction
-        return Prices(costs, lanes) if compaction is None else Prices(costs, lanes, compaction.device)
+    def prices(self, lanes: int) -> Prices:
+        """Return the estimated costs of trips and blocks for so many lanes."""
+        return Prices(self.row_costs, lanes, self.context.device)
 
     @property
     def counter_specs(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Dtypes and shapes of the counters, in the order in which they are passed on."""
         per_block = ("int64", (len(self.blocks),))
-        counted = dict.fromkeys(COUNTED, per_block) if self.context.counts else {}
+        counted = dict.fromkeys(COUNTED, per_block)
         trace = {"trace": ("int32", (self.trace + 1, 4, len(self.blocks)))} if self.trace else {}
         return {**counted, "trips": ("int64", ()), "memory": per_block, **trace}
 
@@ -157,30 +137,25 @@ class Loop:
         counted = every if examples is None else examples
         if together := self.trips_together(every):
             return self._without_guards(state, counters, shared, until, stop, counted, together)
-        program = self.chunked(every)
-        chunks = [block.chunks for block in program.blocks]
-        flow = self.flow.with_merged(program.merged)
-        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES, flow)
+        flow, chunks = self.flow, [block.chunks for block in self.chunked(every).blocks]
+        prices = functools.partial(self.prices, every if isinstance(every, int) else USUAL_LANES)
 
         def turn(carried: Carried) -> tuple[Carried, Array]:
             before, arrival_counters = carried["counters"], dict(carried["arrivals"])
 
             def guarded(
                 number: int, predicate: Array, lanes: Array, state: State, followed: Sequence[int], again: Again | None
-            ) -> tuple[State, list[Array], dict[int, BlockCounts], Array]:
+            ) -> tuple[State, list[Array], BlockCounts, Array]:
                 counter = arrival_counters.get(number) if followed == flow.ahead[number] else None
                 visit = BlockInvocation(number, lanes, followed, shared, chunks[number], counter)
                 if chunks[number] is not None and self.blocks[number].deferred is not None:
                     return self._deferred(visit, predicate, state, counted)
-                if number in flow.merged:
-                    return self.guarded.merged(visit, flow.merged[number], predicate, state, again, counted)
                 if again is not None:
-                    state, arrivals, turns, left = self.guarded.repeated(visit, predicate, state, again, counted)
-                    return state, arrivals, {number: turns}, left
+                    return self.guarded.repeated(visit, predicate, state, again, counted)
                 state, arrivals, after = self.guarded.once(visit, predicate, state)
                 if counter is not None:
                     arrival_counters[number] = after
-                return state, arrivals, {number: BlockCounts(lanes)}, backend.constant(0)
+                return state, arrivals, BlockCounts(lanes), backend.constant(0)
 
             def switched(number: Array, state: State) -> State:
                 return self.guarded.switched(number, state, shared, chunks)
@@ -213,7 +188,7 @@ class Loop:
         def recording(carried: Carried) -> Carried:
             counters = dict(carried["counters"])
             record = counters.pop("trace")
-            after, first = apart(backend, turn, {**carried, "counters": counters})
+            after, first = turn({**carried, "counters": counters})
             record = recorded(backend, record, counters["trips"], after["counters"], first, self._live(carried))
             return {**after, "counters": {**after["counters"], "trace": record}}
 
@@ -227,7 +202,7 @@ class Loop:
         arrival_counters = {
             number: backend.zeros(len(places), TensorType("int32"))
             for number, places in enumerate(flow.ahead)
-            if number not in flow.merged and self.guarded.counts(number, places)
+            if self.guarded.counts(number, places)
         }
         start = {"state": state, "waiting": self._counted(state), "counters": counters, "arrivals": arrival_counters}
         if stop is not None:
@@ -235,22 +210,21 @@ class Loop:
         one = recording if self.trace else lambda carried: turn(carried)[0]
         with backend.scope(TRIPS):
             end = backend.while_loop(goes_on, one, start, stops=True)
-        whole = not (any(chunks) or flow.merged)  # every run of a block computed a row for every lane
-        if whole and self.context.counts:
+        if not any(chunks):  # every run of a block computed a row for every lane
             ran = end["counters"]["executions"] - counters["executions"]
             end["counters"]["rows"] = counters["rows"] + ran * backend.cast(counted, "int64")
         return end["state"], self._of_one_lane(end["counters"]), ready(end)
 
     def _deferred(
         self, visit: BlockInvocation, predicate: Array, state: State, every: Array | int
-    ) -> tuple[State, list[Array], dict[int, BlockCounts], Array]:
+    ) -> tuple[State, list[Array], BlockCounts, Array]:
         """See `schedules.schedule_step.Guarded`: a deferred block, which runs for all turns of its lanes at once."""
         backend, number = self.backend, visit.number
         ready = self.guarded.runners[number].ready(state, predicate)
         turns = backend.sum(self.guarded.turns(number, state, ready))
         state, arrivals, _ = self.guarded.once(visit, predicate, state)
         made = BlockCounts(visit.lanes, lanes=turns, rows=self.guarded.rows(turns, visit.chunks, every))
-        return state, arrivals, {number: made}, backend.constant(0)
+        return state, arrivals, made, backend.constant(0)
 
     def _without_guards(
         self,
@@ -312,11 +286,9 @@ class Loop:
     ) -> Counters:
         """The counters after a trip without guards, in which blocks have run for the lanes of `masks`, by number."""
         backend = self.backend
-        if not self.context.counts:
-            return {**before, "trips": before["trips"] + backend.cast(go, "int64")}
         nobody = go & False
         every = [masks.get(number, masks[self.flow.order[0]] & nobody) for number in range(len(self.blocks))]
-        active = backend.sum_rows(backend.cast(backend.beside(every), "int32"), every[0] == every[0])
+        active = backend.sum_rows(backend.cast(backend.stack(every, -1), "int32"), every[0] == every[0])
         moved = backend.any(active > 0)
         rows = backend.cast(moved, "int64") * backend.cast(backend.constant(0) + lanes, "int64")
         if any(chunks):
@@ -334,17 +306,15 @@ class Loop:
 
     def trips_together(self, lanes: Array | int) -> int:
         """The number of trips between two looks whether there is to be another; 0 where blocks are guarded."""
-        merging = self.context.merging
-        if merging is None or not isinstance(lanes, int) or any(block.deferred is not None for block in self.blocks):
-            return 0
-        return merging.device.trips_together
+        is_guarded = not self.context.unguarded or any(block.deferred is not None for block in self.blocks)
+        return 0 if is_guarded or not isinstance(lanes, int) else self.context.device.trips_together
 
-    def dear(self, lanes: Array | int) -> list[frozenset[int]]:
-        """The pieces of each block, by their places in its body, that so many lanes do not compute for nobody."""
-        merging = self.context.merging
-        if merging is None or not isinstance(lanes, int):
-            return [frozenset()] * len(self.blocks)
-        prices, program = Prices(self.row_costs, lanes, merging.device), self.layout.program
+    def dear(self, lanes: int) -> list[frozenset[int]]:
+        """The pieces of each block, by their places in its body, that so many lanes do not compute for nobody.
+
+        It is asked for where blocks have no guards.
+        """
+        prices, program = self.prices(lanes), self.layout.program
         return [dear_pieces(program, number, prices, self.backend) for number in range(len(self.blocks))]
 
     def _elsewhere(self, state: State, counters: Counters, shared: Mapping[str, Leaves]) -> tuple[State, Counters]:
@@ -366,27 +336,19 @@ class Loop:
         }
 
     def chunked(self, lanes: Array | int) -> Program:
-        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing.
-
-        And with those that are run as one.
-        """
-        compaction, merging, program = self.context.compaction, self.context.merging, self.layout.program
+        """The program with the chunks in which its blocks run for `lanes` lanes, perhaps not known when tracing."""
+        compaction, program = self.context.compaction, self.layout.program
         known = lanes if isinstance(lanes, int) else None
-        if compaction is not None:
-            program = compaction.chunked(program, self.rows, known)
-        return program if merging is None else merging.merged(program, self.rows, known)
+        return program if compaction is None else compaction.chunked(program, self.rows, known)
 
     def text(self, lanes: int) -> str:
         """The loop for so many lanes as text; see `schedules.text`."""
-        flow = self.flow.with_merged(self.chunked(lanes).merged)
-        prices = functools.partial(self.prices, lanes, flow)
+        prices = functools.partial(self.prices, lanes)
         behind = () if self.context.elsewhere is None else ("state = natively(state)  # all other blocks",)
-        return written(self.layout.program.name, self.context.schedule, flow, prices, MOST_TURNS, behind)
+        return written(self.layout.program.name, self.context.schedule, self.flow, prices, MOST_TURNS, behind)
 
     def _after(self, before: Counters, trip: Trip, chunks: Sequence[Chunks | None], lanes: Array | int) -> Counters:
         """Return the counters of blocks after a trip."""
-        if not self.context.counts:
-            return {}
         return {
             "executions": before["executions"] + self.backend.cast(trip.times, "int64"),
             "active": before["active"] + self.backend.cast(trip.lanes, "int64"),
@@ -398,7 +360,7 @@ class Loop:
 
         Only `before` where all blocks compute a row for every lane: these are counted once, at the end.
         """
-        if not (any(chunks) or trip.flow.merged):
+        if not any(chunks):
             return before
         backend, ran = self.backend, trip.ran
         size = backend.array([each.rows if each else 1 for each in chunks], "int32")

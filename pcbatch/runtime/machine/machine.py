@@ -24,13 +24,11 @@ from pcbatch.ir.machine import Program
 from pcbatch.ir.verify.machine import validate
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
-from pcbatch.optimize.machine.merging import MERGING, Merging
-from pcbatch.optimize.machine.predication import PREDICATION, Predication
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.machine.compiled_programs import NO_BUDGET, Programs, Sizes, Versions
+from pcbatch.runtime.machine.compiled_programs import NO_BUDGET, Programs, Sizes
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.outcome import Counting, Counts, Finished, Outcome, Run, Standing, Statistics
+from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Standing, Statistics
 from pcbatch.runtime.machine.pool import BatchBuckets, Pool, spare_lanes
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.segments import Legs, SegmentResult, Snapshot
@@ -42,7 +40,6 @@ class Machine:
     """Runs one program. Compiled once for each pool of lanes and size of stacks, then reused.
 
     `compaction` says which blocks may run on gathered lanes; with None every block computes a row for every lane.
-    `merging` says which are run as one, `predication` which become part of others, if the schedule is left open.
     `trace` is the number of trips of which is recorded what the schedule chose. With `max_lanes` there are never more
     lanes, however many examples. `digest()` tells the program and all that is said here from others in every process,
     None if it cannot: by this a cache on disk knows it.
@@ -60,8 +57,6 @@ class Machine:
         max_depth: int | None = None,
         max_steps: int | None = None,
         compaction: Compaction | None = DEFAULT,
-        merging: Merging | None = MERGING,
-        predication: Predication | None = PREDICATION,
         trace: int = 0,
         max_lanes: int | None = None,
         digest: Callable[[], str | None] = lambda: None,
@@ -84,12 +79,10 @@ class Machine:
             not jit,
             schedule_named(schedule),
             compaction,
-            merging=None if chooses else merging,
-            predication=None if chooses else predication,
+            unguarded=not chooses,
             trace=trace,
         )
-        self._versions = Versions(self.context, counts=chooses)
-        self.legs = self._versions.counting
+        self.legs = Legs(self.context)
         self.programs = Programs(self.context, jit, digest)
         self.sizes = Sizes(limits)
 
@@ -123,7 +116,7 @@ class Machine:
         depth, PrimitiveError PCB440/PCB441 where an operation cannot be compiled or, in graph mode, fails, PCB537 where
         a caller vectorises a switch.
         """
-        if self.context.schedule.name == "switch" and self.backend.is_vectorized():
+        if self.context.schedule.name == "switch" and self.backend.inside("vectorised function"):
             raise UsageError(
                 "PCB537",
                 f"schedule='switch' runs one conditional of many arms in each trip, which "
@@ -136,18 +129,13 @@ class Machine:
         self,
         arrays: Sequence[Array],
         lanes: Any,
-        counts: bool = False,
-        capacity: int | None = None,
         idle: bool = False,
     ) -> Outcome:
-        """Run as a whole on stacks of an initial `capacity`, else of the final one of earlier runs.
+        """Run as a whole on stacks of the final capacity of earlier runs.
 
-        One that does not count from the beginning is made again for those who ask. In an `idle` one no lane has an
-        example: it ends at once.
+        In an `idle` run no lane has an example: it ends at once.
         """
-        capacity = self.sizes.capacity if capacity is None else capacity
-        legs = self.legs if counts else self._versions.usual
-        legs = self._versions.roomy(legs) if self._must_be_roomy() else legs
+        capacity, legs = self.sizes.capacity, self._roomy if self._must_be_roomy() else self.legs
         pool, flat = self.pool_for(lanes), self._with_room(arrays, lanes)
         if not legs.limits.roomy:
             flat.append(self.backend.constant(capacity))
@@ -155,10 +143,9 @@ class Machine:
         returned = self.programs.returned(legs, pool)
         sealed = self.backend.forbid_gradients(self.programs.whole_run(legs, pool, returned), self.program.name)
         with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
-            counting = self._counting(legs, arrays, lanes, capacity)
-            outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples), counting)
+            outcome = returned.outcome(found := list(sealed(*flat)), _fewer(lanes, pool.examples))
             if not legs.limits.roomy and self.backend.is_concrete(outcome.status):
-                self._grew(pool, capacity, int(found[0]), outcome, legs.counts)
+                self._grew(pool, capacity, int(found[0]), outcome)
         return replace(outcome, standing=partial(self._standing, arrays, lanes)) if self.context.trace else outcome
 
     def _standing(self, arrays: Sequence[Array], lanes: int, trips: int) -> Standing:
@@ -173,17 +160,6 @@ class Machine:
                 break
             snapshot = larger
         return Standing(done, self.legs.layout, snapshot.state)
-
-    def _counting(self, legs: Legs, arrays: Sequence[Array], lanes: Any, capacity: int) -> Counting | None:
-        """Return a function that counts a run of `legs` by repeating it, or None if `legs` counts: pieces are pure."""
-        if legs.counts:
-            return None
-
-        def counting() -> Counts:
-            self._versions.counts = True
-            return self._run_arrays(arrays, lanes, True, capacity).counts
-
-        return counting
 
     def pool_for(self, lanes: Any) -> Pool:
         """The pool in which so many examples run at once."""
@@ -216,8 +192,7 @@ class Machine:
 
         To be run only where the backend `runs_unseen`.
         """
-        pool = self.pool_for(lanes)
-        legs = self._versions.usual
+        pool, legs = self.pool_for(lanes), self.legs
         if self.context.trace or not (legs.limits.roomy and pool.whole):
             return lambda given: Finished.of(self._run_arrays(given, lanes))
         returned, room, count = self.programs.returned(legs, pool), pool.examples, self._count(lanes)
@@ -226,9 +201,8 @@ class Machine:
         examples = _fewer(lanes, room)
 
         def run(given: Sequence[Array]) -> Finished:
-            counting = self._counting(legs, given, lanes, self.sizes.capacity)
             try:
-                return returned.finished(direct([*self.extended(given, lanes, room), count]), examples, counting)
+                return returned.finished(direct([*self.extended(given, lanes, room), count]), examples)
             except Exception:
                 with explaining(self.program, self.backend, self.jit):
                     raise
@@ -237,14 +211,10 @@ class Machine:
 
     def program_for(self, lanes: Any) -> Program:
         """Return the program executed for `lanes` lanes, with the numbers of rows on which its blocks may run."""
-        loop = self._versions.usual.loop
+        loop = self.legs.loop
         if self.max_lanes is None and isinstance(lanes, int):
             return loop.chunked(self.rooms.to_be(lanes))
         return loop.chunked(self.pool_for(lanes).lanes)
-
-    def predicated(self, program: Program) -> Program:
-        """Return the form of this machine's program, perhaps before Python is generated, that it executes."""
-        return self._versions.predicated(program)
 
     def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
         """Compile all that a run of `lanes` lanes on such arrays takes, on stacks of the size that they have now."""
@@ -253,7 +223,7 @@ class Machine:
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises the errors of `run` before it runs."""
         with self.statistics.timed(), explaining(self.program, self.backend, self.jit):
-            pool, legs = self.pool_for(lanes), self._versions.usual
+            pool, legs = self.pool_for(lanes), self.legs
             if legs.limits.roomy:
                 examples = legs.example_specs(pool.examples)
                 specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
@@ -278,7 +248,7 @@ class Machine:
         It takes a mask of the lanes that have an example, bool `[lanes]`, those first, then the leaves of arguments,
         `[lanes, ..]`, and of shared operands; it gives `Outcome.arrays`.
         """
-        legs, backend = self._versions.roomy(self._versions.usual), self.backend
+        legs, backend = self._roomy, self.backend
         count = len(legs.layout.inputs)
 
         def whole(present: Array, *arrays: Array) -> list[Array]:
@@ -287,7 +257,7 @@ class Machine:
             until = backend.array(NO_BUDGET, "int64")
             begun = legs.begin(arrays[:count], pool, legs.limits.largest_capacity, backend.sum(present))
             last = legs.leg(begun, arrays[count:], until).snapshot
-            return legs.outcome(last.counters, last.outputs, 0, counting=_uncounted).arrays
+            return legs.outcome(last.counters, last.outputs, 0).arrays
 
         return whole
 
@@ -322,7 +292,7 @@ class Machine:
             arrived = self.legs.unpack(list(sealed(*given, *self._operands(shared), until)), snapshot)
             examples = None if pool.whole else int(arrived.snapshot.examples)
             outcome = self.legs.outcome(arrived.snapshot.counters, arrived.snapshot.outputs, capacity, examples)
-            self._grew(pool, capacity, capacity, outcome, self.legs.counts, direct=True)
+            self._grew(pool, capacity, capacity, outcome, direct=True)
         return arrived, outcome
 
     def grown(self, snapshot: Snapshot) -> Snapshot | None:
@@ -331,9 +301,14 @@ class Machine:
             return None
         return self.legs.grown(snapshot)
 
+    @once
+    def _roomy(self) -> Legs:
+        """Legs on stacks that have their full size at once, which a caller's XLA program needs."""
+        return Legs(replace(self.context, limits=replace(self.context.limits, roomy=True)))
+
     def _must_be_roomy(self) -> bool:
         """Return whether this is traced into a caller's XLA program, where no run can pause: PCB540 without a depth."""
-        if self.legs.limits.roomy or not self.backend.inside_fixed_program():
+        if self.legs.limits.roomy or not self.backend.inside("fixed program"):
             return False
         if not self.says_depth:
             raise UsageError(
@@ -343,10 +318,10 @@ class Machine:
             )
         return True
 
-    def _grew(self, pool: Pool, first: int, last: int, outcome: Outcome, counts: bool, direct: bool = False) -> None:
+    def _grew(self, pool: Pool, first: int, last: int, outcome: Outcome, direct: bool = False) -> None:
         """Note that the stacks of a run grew from capacity `first` to `last`; see `Sizes`."""
         self.sizes.learn(last, outcome)
-        compiled = self.sizes.compiled(pool, counts, first, last, direct=direct)
+        compiled = self.sizes.compiled(pool, first, last, direct=direct)
         self.statistics.compilations += compiled if self.jit else 0
 
     # -- what is given -------------------------------------------------------------------------------------------------
@@ -365,7 +340,3 @@ class Machine:
 def _fewer(examples: Any, room: Any) -> Any:
     """`examples`, None if they fill a room of so many."""
     return None if room is examples or (isinstance(examples, int) and room == examples) else examples
-
-
-def _uncounted() -> Counts:
-    raise NotImplementedError("a program that runs elsewhere counts nothing")

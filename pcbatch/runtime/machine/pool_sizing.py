@@ -14,14 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-import numpy as np
-
-from pcbatch.runtime.backends.protocol import Backend, State
+from pcbatch.runtime.backends.protocol import Array, State
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.machine.forking import GIVEN_UP, Forking, Report
 from pcbatch.runtime.machine.pool import BatchBuckets, Pool, bucket
 from pcbatch.runtime.machine.state import GROWTH, Layout
-from pcbatch.runtime.machine.worklists import LENGTHS, LISTS
+from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists
 
 # -- fork feedback -----------------------------------------------------------------------------------------------------
 # Feedback from runs whose calls are forked to all later runs of the program.
@@ -121,11 +119,6 @@ class Pools:
         self._bytes: dict[int, int] = {}
 
     @property
-    def spread(self) -> int:
-        """The initial number of lanes of a run for each example."""
-        return self.learned.now.spread
-
-    @property
     def capacity(self) -> int:
         """The initial capacity of a run's stacks, in live calls."""
         return min(self.learned.now.capacity, self.largest_capacity)
@@ -139,7 +132,7 @@ class Pools:
         return self._size(self.rooms.to_be(examples))
 
     def exactly(self, examples: int) -> Size:
-        """The size of a run in slices, which have no rooms."""
+        """The size of a run in a room for so many examples that others have chosen."""
         return self._size(examples)
 
     def _size(self, room: int) -> Size:
@@ -195,53 +188,70 @@ def _element(dtype: str) -> int:
 
 
 # -- pool growth -------------------------------------------------------------------------------------------------------
-# A run that forks, between two legs: on more lanes, on longer stacks.
+# A run that forks, between two legs: on more lanes, on longer stacks. Of taped runs this is a part of a graph, in which
+# nothing is known but the shapes of arrays.
 #
 # Nothing is computed again for that. Lanes that have found no free ones wait on the lists of their blocks, and go on
 # there. Those that lack room on their stacks have a list of their own, and go back to their blocks.
 
 
-def wanting(state: State, trips: Forking) -> tuple[bool, bool]:
-    """Return whether examples that are not given up need more lanes, and whether they need longer stacks.
+def wanting(state: State, trips: Forking) -> tuple[Array, Array]:
+    """Return whether lanes wait at blocks, and whether some lack room on stacks, of examples that are not given up.
 
-    No lane can run.
+    Two scalar bools.
     """
-    lists = trips.lists
-    every, lengths = np.asarray(state[LISTS]).reshape(lists.count, lists.lanes), np.asarray(state[LENGTHS])
-    example, given_up = np.asarray(state["example"]), np.asarray(state[GIVEN_UP])
-
-    def some(number: int) -> bool:
-        return bool((given_up[example[every[number, : lengths[number]]]] == 0).any())
-
-    return any(map(some, range(len(trips.blocks)))), some(lists.paused)
-
-
-def grown(state: State, before: Forking, after: Forking, capacity: int) -> State:
-    """`state` on the lanes of `after`, as many as before or more, whose stacks have room for `capacity` live calls."""
-    backend, layout, lanes = before.backend, before.layout, before.lists.lanes
-    new = {key: state[key] for key in layout.arrays}
-    if layout.capacity(backend, state) < capacity:
-        new = layout.grown(backend, new, capacity)
-    if after.lists.lanes > lanes:
-        fresh, first = after.new_lanes(after.lists.lanes, capacity), backend.constant(0)
-        new = {key: backend.with_rows(fresh[key], first, new[key]) for key in new}
-    return {**new, **_lists(state, before, after, backend), GIVEN_UP: state[GIVEN_UP]}
+    backend, lists = trips.backend, trips.lists
+    places = backend.lane_numbers(lists.count * lists.lanes)
+    number = places // lists.lanes
+    listed = places - number * lists.lanes < backend.load(state[LENGTHS], [], number)
+    examples = backend.load(state["example"], [], state[LISTS])
+    wants = listed & backend.equal(backend.load(state[GIVEN_UP], [], examples), 0)
+    waits, paused = wants & (number < lists.blocks), wants & backend.equal(number, lists.paused)
+    return backend.any(waits), backend.any(paused)
 
 
-def _lists(state: State, before: Forking, after: Forking, backend: Backend) -> State:
-    """The lists of more lanes, nobody paused any more."""
-    old, new, pc = before.lists, after.lists, np.asarray(state["pc"])
-    lists = np.zeros((new.count, new.lanes), np.int32)
-    lists[:, : old.lanes] = np.asarray(state[LISTS]).reshape(old.count, old.lanes)
-    lengths = np.array(state[LENGTHS])
+def grown(state: State, trips: Forking, lanes: Array, capacity: Array) -> State:
+    """`state` on so many lanes, as many as before or more, whose stacks have room for `capacity` live calls."""
+    backend, layout, before = trips.backend, trips.layout, trips.lists
+    longer = layout.grown(backend, state, capacity) if layout.all_stacks else state
+    fresh, first = trips.new_lanes(lanes, capacity), backend.constant(0)
+    arrays = {key: backend.with_rows(fresh[key], first, longer[key]) for key in layout.arrays}
+    after = Worklists(backend, before.blocks, lanes)
+    return _back_at_blocks({**state, **arrays, **_lists(state, before, after)}, after)
 
-    def put(number: int, lanes: np.ndarray) -> None:
-        lists[number, lengths[number] : lengths[number] + lanes.size] = lanes
-        lengths[number] += lanes.size
 
-    put(new.free, np.arange(new.lanes - 1, old.lanes - 1, -1, dtype=np.int32))
-    paused = lists[new.paused, : lengths[new.paused]].copy()
-    lengths[new.paused] = 0
-    for lane in paused:
-        put(int(pc[lane]), lane[None])
-    return {LISTS: backend.array(lists.reshape(-1), "int32"), LENGTHS: backend.array(lengths, "int32")}
+def _lists(state: State, before: Worklists, after: Worklists) -> State:
+    """The lists of more lanes, the new ones free."""
+    backend, nobody = before.backend, before.backend.constant(0)
+    places = backend.lane_numbers(before.count * before.lanes)
+    number = places // before.lanes
+    moved = places + number * (after.lanes - before.lanes)
+    lists = backend.lane_numbers(after.count * after.lanes) * 0
+    lists = backend.masked_store(lists, [], places >= 0, state[LISTS], moved)
+    fresh: Any = after.lanes - before.lanes
+    more = backend.lane_numbers(fresh)
+    free = after.free * after.lanes + state[LENGTHS][before.free] + more
+    lists = backend.masked_store(lists, [], more >= 0, after.lanes - 1 - more, free)
+    return after.changed({LISTS: lists, LENGTHS: state[LENGTHS]}, {after.free: nobody + fresh})
+
+
+def _back_at_blocks(state: State, lists: Worklists) -> State:
+    """Return lanes that have lacked room to their blocks."""
+    backend, size = lists.backend, CPU.cheap_chunk
+
+    def turn(carried: list[Array]) -> list[Array]:
+        now = {**state, LISTS: carried[0], LENGTHS: carried[1]}
+        todo, places = lists.length(now, lists.paused), backend.lane_numbers(size)
+        count = backend.where(todo < size, todo, backend.constant(size))
+        lanes, inside = lists.last(now, lists.paused, count, places), places < count
+        now = lists.changed(now, {lists.paused: 0 - count})
+        now = lists.spread(
+            now, lanes, backend.where(inside, backend.load(now["pc"], [], lanes), backend.constant(lists.nowhere))
+        )
+        return [now[LISTS], now[LENGTHS]]
+
+    def are_left(carried: list[Array]) -> Array:
+        return carried[1][lists.paused] > 0
+
+    after = backend.while_loop(are_left, turn, [state[LISTS], state[LENGTHS]])
+    return {**state, LISTS: after[0], LENGTHS: after[1]}

@@ -16,7 +16,7 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
-from pcbatch.runtime.machine.outcome import Counting, Finished, Outcome
+from pcbatch.runtime.machine.outcome import Finished, Outcome
 from pcbatch.runtime.machine.segments import Legs, Snapshot
 
 CAPACITY = "capacity"
@@ -76,23 +76,23 @@ class Returned:
         found = {key: vectors[number][place] for key, (number, place) in self._places.items()}
         return {**found, **dict(zip(self.others, arrays[len(vectors) :], strict=True))}
 
-    def outcome(self, arrays: Sequence[Array], examples: Any = None, counting: Counting | None = None) -> Outcome:
+    def outcome(self, arrays: Sequence[Array], examples: Any = None) -> Outcome:
         """Unpack the outcome of the run; see `Legs.outcome`."""
         found = self.unpack(arrays)
         outputs = {key: found[key] for key in self.legs.layout.outputs}
-        return self.legs.outcome(found, outputs, found[CAPACITY], examples, counting)
+        return self.legs.outcome(found, outputs, found[CAPACITY], examples)
 
-    def finished(
-        self, arrays: Sequence[Array], examples: int | None = None, counting: Counting | None = None
-    ) -> Finished:
+    def finished(self, arrays: Sequence[Array], examples: int | None = None) -> Finished:
         """The same, of packed arrays, where it may be enough to know that no lane has failed."""
         number, place = self._places["status"]
         failed = np.count_nonzero(np.asarray(arrays[number])[place])
-        outcome = partial(self.outcome, arrays, examples, counting)
+        outcome = partial(self.outcome, arrays, examples)
         if failed:
             return Finished(None, outcome)
         results = arrays[self._results]
-        return Finished(results if examples is None else [self.backend.first(r, examples) for r in results], outcome)
+        return Finished(
+            results if examples is None else [self.backend.rows_at(r, 0, examples) for r in results], outcome
+        )
 
 
 def _joined(backend: Backend, specs: Mapping[str, Spec], keys: Sequence[str], arrays: Mapping[str, Array]) -> Array:

@@ -27,7 +27,7 @@ from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.guarded import MakeRunner
 from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
-from pcbatch.runtime.machine.outcome import Counting, Counts, Outcome
+from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import GROWTH
 
@@ -89,7 +89,7 @@ class Legs:
     """
 
     def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
-        self.program, self.backend, self.counts = context.program, context.backend, context.counts
+        self.program, self.backend = context.program, context.backend
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
         self.loop = Loop(context, runner)
 
@@ -289,26 +289,20 @@ class Legs:
         outputs: Mapping[str, Array],
         capacity: Any,
         examples: Any = None,
-        counting: Counting | None = None,
     ) -> Outcome:
-        """Make the outcome of a run; `examples` is their number, where outputs have room for more.
-
-        Where it has not counted, `counting` finds out.
-        """
+        """Make the outcome of a run; `examples` is their number, where outputs have room for more."""
         layout = self.layout
         if examples is not None:
-            outputs = {key: self.backend.first(array, examples) for key, array in outputs.items()}
+            outputs = {key: self.backend.rows_at(array, 0, examples) for key, array in outputs.items()}
         keys = [key for name in self.program.results for key in layout.keys("result", name)]
-        if counting is None:
-            counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))
-            counting = partial(_same, counts)
+        counts = Counts(*(counters[name] for name in (*COUNTED, "trips")))
         return Outcome(
             values=tuple(blanked(self.program, self.backend, [outputs[key] for key in keys], outputs["status"])),
             status=outputs["status"],
             site=outputs["site"],
             place=outputs["place"],
             fault_values={name: [outputs[key] for key in layout.keys("shown", name)] for name in layout.shown},
-            counting=counting,
+            counting=partial(_same, counts),
             steps=outputs["steps"],
             stack_entries=capacity + 1 if layout.all_stacks else 0,
             backend=self.backend,

@@ -103,13 +103,9 @@ STACKED = ("stack", "cached stack")
 
 @dataclass(frozen=True)
 class Layout:
-    """The arrays of a program's state, and the meaning of its program counters.
-
-    Where it `packs`, stacks that move together are packed: a push or a pop of all of them is one scatter, one gather.
-    """
+    """The arrays of a program's state, and the meaning of its program counters."""
 
     program: Program
-    packs: bool = False
 
     @cached_property
     def has_calls(self) -> bool:
@@ -196,28 +192,6 @@ class Layout:
         has_some = self.storage(name) in STACKED
         return [f"stack {name} {i}" for i, _ in enumerate(self.leaves(name))] if has_some else []
 
-    @cached_property
-    def frames(self) -> dict[str, list[str]]:
-        """The keys of packed stacks by the key of the array in which they lie, in their order."""
-        found: dict[str, list[str]] = {}
-        for name, storage in self.program.storage.items() if self.packs else ():
-            for key, type_ in (
-                zip(self.stacks(name), self.leaves(name), strict=True) if storage == "cached stack" else ()
-            ):
-                if type_.shape == ():
-                    leader = self.program.pointers.get(name, name)
-                    found.setdefault(f"frames {leader} {ArraySpec(type_, stacked=True).type.dtype}", []).append(key)
-        return {frame: keys for frame, keys in found.items() if len(keys) > 1}
-
-    @cached_property
-    def places(self) -> dict[str, tuple[str, int]]:
-        """The place of every packed stack: the key of its array, and the place in an entry of that."""
-        return {key: (frame, place) for frame, keys in self.frames.items() for place, key in enumerate(keys)}
-
-    def stack_arrays(self, name: str) -> list[str]:
-        """The keys of the arrays in which the stacks of `name` lie."""
-        return [self.places[key][0] if key in self.places else key for key in self.stacks(name)]
-
     def keys(self, what: str, name: str) -> list[str]:
         """The keys of the arrays of `name`: "input", "result" or "shown", by example, or, say, "slot 0", by lane."""
         return [f"{what} {name} {i}" for i, _ in enumerate(self.leaves(name))]
@@ -251,11 +225,7 @@ class Layout:
             if storage in STACKED:
                 found[self.pointer(name)] = NUMBER
                 for key, type_ in zip(self.stacks(name), types, strict=True):
-                    held = ArraySpec(type_, stacked=True)
-                    if key in self.places:
-                        key, _ = self.places[key]
-                        held = ArraySpec(TensorType(held.type.dtype, (len(self.frames[key]),)), stacked=True)
-                    found[key] = held
+                    found[key] = ArraySpec(type_, stacked=True)
         return found
 
     @cached_property
@@ -323,7 +293,7 @@ class Layout:
 
     def capacity(self, backend: Backend, state: State) -> Any:
         """Return the capacity of the stacks of `state`, in live calls: an int where known, else an int32 scalar."""
-        return backend.entries_of(state[self.all_stacks[0]]) - 1 if self.all_stacks else 0
+        return backend.lanes_of(state[self.all_stacks[0]], 1) - 1 if self.all_stacks else 0
 
     def grown(self, backend: Backend, state: State, capacity: Any) -> State:
         """`state` with stacks that have room for `capacity` live calls, more than they had."""
@@ -333,7 +303,7 @@ class Layout:
     def read(self, backend: Backend, state: State, name: str) -> list[Array]:
         """The tops of variable `name`, one array for each leaf of its type."""
         if self.storage(name) == "example":
-            return [backend.take(state[key], state["example"]) for key in self.keys("input", name)]
+            return [backend.load(state[key], [], state["example"]) for key in self.keys("input", name)]
         if self.storage(name) != "stack":
             return [state[key] for key in self.tops(name)]
         tops = [backend.load(state[key], [state[self.pointer(name)]]) for key in self.stacks(name)]
@@ -392,7 +362,7 @@ def changes(layout: Layout, number: int, max_steps: int | None) -> tuple[str, ..
         if layout.storage(name) is not None and name not in block.dead:
             keys.update(layout.tops(name))
     for name in pushed:
-        keys.update(layout.stack_arrays(name))
+        keys.update(layout.stacks(name))
     for name in written(block):
         if layout.storage(name) == "stack":
             keys.update(layout.stacks(name))

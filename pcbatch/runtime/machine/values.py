@@ -85,7 +85,7 @@ class Rows:
                 for array, mask, value in zip(arrays, masks, values, strict=True)
             ]
         if self.lanes is None:
-            return self.backend.where_each(masks, values, arrays)
+            return self.backend.where(masks, values, arrays)
         return [self.put(*each) for each in zip(arrays, masks, values, strict=True)]
 
 
@@ -94,7 +94,7 @@ def _some(backend: Backend, order: Array, count: Array, first: Array, size: int)
     places = backend.lane_numbers(size) + first
     mask = places < count
     last = count + backend.constant(-1)
-    return backend.take(order, backend.where(mask, places, last)), mask
+    return backend.load(order, [], backend.where(mask, places, last)), mask
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -118,8 +118,6 @@ class Values:
         self.moving = rows.mask  # the rows whose lanes have not failed in this block
         self.writing = rows.mask  # the rows whose lanes are given what the block has made
         self.taken: dict[str, Array] = {}  # the rows of arrays of the state
-        self.frames: dict[str, Array] = {}  # entries of packed stacks that are being popped
-        self.parts: dict[tuple[str, int], Array] = {}  # what is pushed on packed stacks, by key and place above the top
         self.whole: State = {}  # arrays of the state of which elements were written
         self.values: dict[str, list[Array]] = {}  # what the block has read, popped and written
         self.changed: set[str] = set()  # names in `values` whose value differs from the state's top
@@ -142,17 +140,8 @@ class Values:
 
     def entry(self, name: str) -> list[Array]:
         """Return the entry at the stack pointer of `name`."""
-        entries = [self.stacked(key, self.pointer(name)) for key in self.layout.stacks(name)]
+        entries = [self.rows.load(self.now(key), [self.pointer(name)]) for key in self.layout.stacks(name)]
         return [from_stored(self.backend, *each) for each in zip(entries, self.layout.leaves(name), strict=True)]
-
-    def stacked(self, key: str, place: Array) -> Array:
-        """Entry `place` of a stack for every row; of one that is packed with others its own part."""
-        frame, column = self.layout.places.get(key, (key, None))
-        if column is None:
-            return self.rows.load(self.now(key), [place])
-        if frame not in self.frames:
-            self.frames[frame] = self.rows.load(self.now(frame), [place])
-        return self.frames[frame][:, column]
 
     def read(self, name: str) -> list[Array]:
         """The leaves of the value that `name` has at this point of the block."""
@@ -164,7 +153,7 @@ class Values:
                     self.values[name] = self.of_child(name)
                 case "example":
                     inputs = (self.state[key] for key in self.layout.keys("input", name))
-                    self.values[name] = [self.backend.take(each, self.old("example")) for each in inputs]
+                    self.values[name] = [self.backend.load(each, [], self.old("example")) for each in inputs]
                 case _:
                     self.values[name] = [self.top(key) for key in self.layout.tops(name)]
         return self.values[name]
@@ -210,26 +199,8 @@ class Values:
         return entries
 
     def store_entry(self, name: str, above: int, entry: Sequence[Array]) -> None:
-        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer.
-
-        Parts of packed stacks wait until all are there.
-        """
+        """Write `entry` into the writing lanes' stacks of `name`, `above` entries above the pointer."""
         place = self.pointer(name) + above
         for key, type_, value in zip(self.layout.stacks(name), self.layout.leaves(name), entry, strict=True):
             stored = to_stored(self.backend, value, type_)
-            if key in self.layout.places:
-                self.parts[key, above] = stored
-            else:
-                self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)
-
-    def store_frames(self) -> None:
-        """Write the parts of packed stacks: they are pushed together."""
-        firsts = {keys[0]: frame for frame, keys in self.layout.frames.items()}
-        for key, above in self.parts:
-            if key in firsts:
-                frame = firsts[key]
-                _, leader, _ = frame.split()
-                parts = [self.parts[part, above] for part in self.layout.frames[frame]]
-                entry = self.backend.beside([p if p.shape else self.backend.where(self.moving, p, p) for p in parts])
-                place = self.pointer(leader) + above
-                self.whole[frame] = self.rows.store(self.now(frame), [place], self.writing, entry)
+            self.whole[key] = self.rows.store(self.now(key), [place], self.writing, stored)

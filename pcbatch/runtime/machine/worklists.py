@@ -78,7 +78,7 @@ class Worklists:
         backend = self.backend
         places = backend.where(places < count, places, count - 1)
         places = self.length(now, number) - 1 - places
-        return backend.take(now[LISTS], number * self.lanes + backend.where(places < 0, places * 0, places))
+        return backend.load(now[LISTS], [], number * self.lanes + backend.where(places < 0, places * 0, places))
 
     def changed(self, now: State, by: dict[int, Array]) -> State:
         """Change the lengths of lists by these numbers."""
@@ -97,7 +97,7 @@ class Worklists:
         backend = self.backend
         goes = numbers < self.nowhere
         known = backend.where(goes, numbers, numbers * 0)
-        places = known * self.lanes + backend.take(now[LENGTHS], known) + backend.ranks(numbers)
+        places = known * self.lanes + backend.load(now[LENGTHS], [], known) + backend.ranks(numbers)
         lists = backend.masked_store(now[LISTS], [], goes, lanes, places)
         return {**now, LISTS: lists, LENGTHS: now[LENGTHS] + backend.tally(numbers, range(self.count))}
 

@@ -71,7 +71,7 @@ class Run:
         backend = outcome.backend
         if backend.is_concrete(outcome.status):
             return cls.of(program, outcome, output=output).check()
-        if outcome.can_fail and backend.inside_fixed_program():
+        if outcome.can_fail and backend.inside("fixed program"):
             raise UsageError(
                 "PCB532",
                 f"{program.name} can fail (an assert, a raise, a division, an index, a depth or step limit), and in "

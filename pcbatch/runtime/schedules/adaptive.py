@@ -79,9 +79,9 @@ class Adaptive:
                 waiting = trip.recount()
                 price = int(trip.prices.executions[number])
                 if number in trip.flow.deferred and (places := _awaited(gathering, number)):
-                    coming = backend.weighted(waiting, [float(other in places) for other in trip.blocks])
+                    coming = backend.sum(waiting, [float(other in places) for other in trip.blocks])
                     here = backend.unstack(waiting, len(trip.blocks))[number]
-                    trip.run_block(number, backend.above(here, 0) & ~(coming > 0.0), trip.ahead(number))
+                    trip.run_block(number, (here > 0) & ~(coming > 0.0), trip.ahead(number))
                     continue
                 held = _held(trip, waiting, gathering)
                 best = _best(trip, waiting, expensive, held)
@@ -100,7 +100,7 @@ def _again(trip: Trip, number: int, everybody: Array, here: Array) -> Array:
     """
     backend, prices = trip.backend, trip.prices
     if trip.flow.meetings:
-        return backend.above(here, 0)
+        return here > 0
     others = everybody - here
     worth = _rest(trip, number) / prices.executions[number]
     return backend.cast(here, "float32") * worth >= backend.cast(others, "float32")
@@ -129,7 +129,7 @@ def _held(trip: Trip, waiting: Array, gathering: Mapping[frozenset[int], list[in
     """
     backend, found = trip.backend, []
     for places, numbers in gathering.items():
-        coming = backend.weighted(waiting, [float(other in places) for other in trip.blocks])
+        coming = backend.sum(waiting, [float(other in places) for other in trip.blocks])
         found.append(backend.array([number in numbers for number in trip.blocks], "bool") & (coming > 0.0))
     return functools.reduce(operator.or_, found) if found else None
 
@@ -153,8 +153,8 @@ def _best(trip: Trip, waiting: Array, expensive: list[int], held: Array | None) 
     offers = lanes * backend.array(per_cost, "float32")
     if held is not None:
         offers = backend.where(held, offers * 0.0 - 1.0, offers)
-    swept = backend.weighted(lanes, cheap)
-    sweep = prices.trip + backend.weighted(lanes > 0, _products(cheap, prices.executions))
+    swept = backend.sum(lanes, cheap)
+    sweep = prices.trip + backend.sum(lanes > 0, _products(cheap, prices.executions))
     return (offers >= backend.max(offers)) & (offers * sweep >= swept)
 
 
@@ -163,7 +163,7 @@ def _spent(trip: Trip, expensive: list[int], memory: Memory) -> Memory:
     backend, prices = trip.backend, trip.prices
     counts = [SHARE if number in expensive else 1.0 for number in trip.blocks]
     times = trip.times
-    spent = prices.trip + backend.weighted(times, _products(counts, prices.executions))
+    spent = prices.trip + backend.sum(times, _products(counts, prices.executions))
     nothing = backend.zeros(len(trip.blocks), TensorType("int64"))
     return backend.where(times > 0, nothing, memory + backend.cast(spent, "int64"))
 

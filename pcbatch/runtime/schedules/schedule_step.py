@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -30,8 +30,6 @@ class BlockGraph:
     successors: Sequence[Sequence[int]]
     sync: Collection[int] = ()
     order: Sequence[int] = ()
-    merged: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    """The blocks that are run as one, by the first of them, which alone is in `order`."""
     deferred: Collection[int] = ()
 
     def __post_init__(self) -> None:
@@ -51,30 +49,11 @@ class BlockGraph:
         """The blocks at which lanes wait for each other since the user says so."""
         return [number for number in self.sync if number not in self.deferred]
 
-    def with_merged(self, merged: Sequence[Sequence[int]]) -> BlockGraph:
-        """The same with blocks that are run as one."""
-        if not merged:
-            return self
-        others = {number for members in merged for number in members[1:]}
-        order = [number for number in self.order if number not in others]
-        return replace(self, order=order, merged={members[0]: members for members in merged})
-
-    def members(self, number: int) -> Sequence[int]:
-        """The blocks that run where block `number` of `order` is run."""
-        return self.merged.get(number, (number,))
-
     @cached_property
     def onward(self) -> list[list[int]]:
-        """The blocks to which each can send lanes and at which they do not wait for others.
-
-        Of one that others are run with the blocks to which any of them can.
-        """
+        """The blocks to which each can send lanes and at which they do not wait for others."""
         blocks = [number for number in range(len(self.successors)) if number not in self.sync]
-        every = (
-            dict.fromkeys(place for member in self.members(number) for place in self.successors[member])
-            for number in range(len(self.successors))
-        )
-        return [[place for place in places if place in blocks] for places in every]
+        return [[place for place in dict.fromkeys(places) if place in blocks] for places in self.successors]
 
     @cached_property
     def before(self) -> list[list[int]]:
@@ -138,7 +117,7 @@ class BlockGraph:
     @cached_property
     def ahead(self) -> list[list[int]]:
         """The blocks of `onward` that come later in `order`."""
-        places = {member: place for place, number in enumerate(self.order) for member in self.members(number)}
+        places = {number: place for place, number in enumerate(self.order)}
         return [
             [each for each in onward if places.get(each, -1) > places.get(number, len(places))]
             for number, onward in enumerate(self.onward)
@@ -168,14 +147,13 @@ class BlockCounts:
 
 
 Guarded = Callable[
-    [int, Array, Array, State, Sequence[int], "Again | None"], tuple[State, list[Array], dict[int, BlockCounts], Array]
+    [int, Array, Array, State, Sequence[int], "Again | None"], tuple[State, list[Array], BlockCounts, Array]
 ]
 """`guarded(number, predicate, lanes, state, followed, again) -> (state, arrivals, turns, left)`.
 
-Runs block `number`, and those that are merged with it, where `predicate` holds for the `lanes` lanes (a scalar) that
-wait there, and as often again as `again` says, where one is given and the block can send lanes to itself. `arrivals[i]`
-is how many lanes then wait, able to run, at block `followed[i]`, and `left` how many still wait at block `number`.
-`turns` says of each block what it did.
+Runs block `number` where `predicate` holds for the `lanes` lanes (a scalar) that wait there, and as often again as
+`again` says, where one is given and the block can send lanes to itself. `arrivals[i]` is how many lanes then wait, able
+to run, at block `followed[i]`, and `left` how many still wait at block `number`. `turns` says what the block did.
 """
 
 Switched = Callable[[Array, State], State]
@@ -291,22 +269,17 @@ class Trip:
         A block runs once in a trip; but where `again` is given, one that can send lanes to itself runs for those lanes
         again as long as that holds, up to `MOST_TURNS` times.
         """
-        backend, first, *others = self.backend, *self.flow.members(number)
-        lanes = self.waiting[first]
-        for other in others:
-            lanes = backend.add(lanes, self.waiting[other])
+        backend, lanes = self.backend, self.waiting[number]
         self.state, arrivals, turns, left = self._guarded(
             number,
-            backend.above(lanes, 0) if predicate is None else predicate,
+            lanes > 0 if predicate is None else predicate,
             lanes,
             self.state,
             follow,
-            again if {first, *others} & {*self.onward(number)} else None,
+            again if number in self.flow.onward[number] else None,
         )
-        self._ran |= {each: replace(done, chosen=predicate) for each, done in turns.items()}
+        self._ran[number] = replace(turns, chosen=predicate)
         self.waiting[number] = left if predicate is None else backend.where(predicate, left, lanes)
-        for other in others:
-            self.waiting[other] = backend.constant(0)
         for place, count in zip(follow, arrivals, strict=True):
             self.waiting[place] = backend.add(self.waiting[place], count)
 

@@ -20,10 +20,10 @@ LONG = 60
 HEAD = '''\
 """The loop of {name} under schedule={schedule!r}.
 
-`count(state)` is the number of lanes that wait at each block and may run. `guarded(p, blocks, state, followed)` runs
-blocks where `p` holds, one after the other, each for the lanes that wait there: the state, how many lanes have come to
-each of the blocks `followed`, and how many still wait there. `repeated` does so again as long as `again` says of those
-that still wait, {most} times at most; it gives the number of runs and of lanes, too.
+`count(state)` is the number of lanes that wait at each block and may run. `guarded(p, block, state, followed)` runs a
+block where `p` holds, for the lanes that wait there: the state, how many lanes have come to each of the blocks
+`followed`, and how many still wait there. `repeated` does so again as long as `again` says of those that still wait,
+{most} times at most; it gives the number of runs and of lanes, too.
 """
 
 import numpy as np
@@ -131,12 +131,10 @@ class Writer:
         """The greatest element."""
         return self._call("np.max", value)
 
-    def sum(self, value: Any) -> Written:
-        """The sum."""
-        return self._call("np.sum", value)
-
-    def weighted(self, value: Any, weights: Sequence[float]) -> Written:
-        """A sum with weights."""
+    def sum(self, value: Any, weights: Sequence[float] | None = None) -> Written:
+        """The sum, maybe with weights."""
+        if weights is None:
+            return self._call("np.sum", value)
         return self.kept(f"np.dot({_text(value)}, {[*weights]!r})")
 
     def stack(self, values: Sequence[Any]) -> Written:
@@ -151,25 +149,20 @@ class Writer:
         """A sum of two."""
         return self.kept(f"({_text(x)} + {_text(y)})", "waits")
 
-    def above(self, x: Any, y: Any) -> Written:
-        """A comparison."""
-        return Written(f"({_text(x)} > {_text(y)})")
-
     def equal(self, x: Any, y: Any) -> Written:
         """A comparison."""
         return Written(f"({_text(x)} == {_text(y)})")
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
-    def guarded(self, flow: BlockGraph) -> Callable[..., Any]:
+    def guarded(self) -> Callable[..., Any]:
         """See `schedules.schedule_step.Guarded`."""
 
         def run(
             number: int, predicate: Any, lanes: Any, state: Any, followed: Sequence[int], again: Again | None
-        ) -> tuple[Any, list[Any], dict[int, BlockCounts], Any]:
-            members = [*flow.members(number)]
+        ) -> tuple[Any, list[Any], BlockCounts, Any]:
             arrived, left = self.named("came"), self.named("left")
-            given = f"{_plain(predicate)}, {members}, state, {[*followed]}"
+            given = f"{_plain(predicate)}, {number}, state, {[*followed]}"
             if again is None:
                 self.lines.append(f"state, {arrived.text}, {left.text} = guarded({given})")
                 turns = BlockCounts(lanes)
@@ -180,7 +173,7 @@ class Writer:
                 names = ", ".join(each.text for each in (arrived, left, times, total))
                 self.lines.append(f"state, {names} = repeated(\n    {given},\n    lambda here: {condition},\n)")
                 turns = BlockCounts(lanes, times=times, lanes=total, rows=total)
-            return state, self.unstack(arrived, len(followed)), dict.fromkeys(members, turns), left
+            return state, self.unstack(arrived, len(followed)), turns, left
 
         return run
 
@@ -192,7 +185,7 @@ def written(
     writer, blocks = Writer(), len(flow.successors)
 
     def switched(number: Any, state: Any) -> Any:
-        arms = "".join(f"    lambda: guarded(True, [{block}], state, []),\n" for block in range(blocks))
+        arms = "".join(f"    lambda: guarded(True, {block}, state, []),\n" for block in range(blocks))
         chosen = writer.named("chosen")
         writer.lines.append(f"{chosen.text} = {_text(number)}")
         writer.lines.append(f"state, *_ = switch_case({chosen.text}, [\n{arms}])")
@@ -208,7 +201,7 @@ def written(
         Written("state"),  # type: ignore[arg-type]
         Written("waiting"),
         count,
-        writer.guarded(flow),
+        writer.guarded(),
         flow,
         prices,
         switched,

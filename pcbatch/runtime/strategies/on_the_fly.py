@@ -64,7 +64,7 @@ class Code:
             return False
         reads = [types[name] for name in item.reads]
         shapes = {leaf.shape for name in (*item.reads, *item.writes) for leaf in leaves(types[name])}
-        return len(shapes) == 1 and self.backend.together(item, reads, ()).componentwise
+        return len(shapes) == 1 and self.backend.facts(item, reads, ()).together.componentwise
 
     def run(self, rows: Sequence[np.ndarray], shared: Sequence[Array], count: int) -> tuple[list[Leaves], np.ndarray]:
         """The leaves of each result, and fault sites plus one, of so many rows."""

@@ -137,7 +137,7 @@ class StraightLine:
 
     def _of_examples(self, arrays: Sequence[Array], lanes: Any) -> Sequence[Array]:
         room = self._room(lanes)
-        return arrays if room is lanes or room == lanes else [self.backend.first(array, lanes) for array in arrays]
+        return arrays if room is lanes or room == lanes else [self.backend.rows_at(array, 0, lanes) for array in arrays]
 
     def _outcome(self, computed: Sequence[Array], lanes: Any) -> Outcome:
         outputs = {**self._settled(lanes), **dict(zip(self._computed, computed, strict=True))}

@@ -16,13 +16,14 @@ class NumPyArrays:
     # -- making arrays -------------------------------------------------------------------------------------------------
 
     def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> Any:
-        return np.zeros((lanes, *([] if entries is None else [entries]), *type_.shape), type_.dtype)
+        lengths = [each for each in (lanes, entries) if each is not None]
+        return np.zeros((*lengths, *type_.shape), type_.dtype)[()]
 
     def made_apart(self, zeros: Sequence[Any], count: Any) -> list[Any]:
         return [*zeros]
 
-    def constant(self, value: int) -> Any:
-        return np.int32(value)
+    def constant(self, value: int | bool) -> Any:
+        return np.bool_(value) if isinstance(value, bool) else np.int32(value)
 
     def array(self, value: Any, dtype: str) -> Any:
         array = np.asarray(value)
@@ -38,20 +39,14 @@ class NumPyArrays:
     def lane_numbers(self, lanes: Any) -> Any:
         return np.arange(lanes, dtype=np.int32)
 
-    def lanes_of(self, array: Any) -> Any:
-        return array.shape[0]
-
-    def entries_of(self, stack: Any) -> Any:
-        return stack.shape[1]
+    def lanes_of(self, array: Any, axis: int = 0) -> Any:
+        return array.shape[axis]
 
     def lengthen(self, stack: Any, entries: Any) -> Any:
         return np.pad(stack, [(0, 0), (0, entries - stack.shape[1]), *[(0, 0)] * (stack.ndim - 2)])
 
     def extended(self, array: Any, length: int) -> Any:
         return np.concatenate([array, np.repeat(array[-1:], length - len(array), axis=0)])
-
-    def first(self, array: Any, length: Any) -> Any:
-        return array[:length]
 
     # -- element by element --------------------------------------------------------------------------------------------
 
@@ -61,9 +56,6 @@ class NumPyArrays:
     def equal(self, array: Any, number: int) -> Any:
         return array == number
 
-    def above(self, array: Any, number: int) -> Any:
-        return array > number
-
     def add(self, a: Any, b: Any) -> Any:
         _agree(a, b)
         return a + b
@@ -72,55 +64,53 @@ class NumPyArrays:
         return a & b
 
     def where(self, mask: Any, new: Any, old: Any) -> Any:
+        if isinstance(mask, list | tuple):
+            return [self.where(*each) for each in zip(mask, new, old, strict=True)]
         _agree(new, old)
-        trailing = max(np.ndim(new), np.ndim(old)) - np.ndim(mask)
+        trailing = max(np.ndim(new), np.ndim(old)) - np.ndim(mask) if np.ndim(mask) else 0
         return np.where(np.reshape(mask, (*np.shape(mask), *[1] * trailing)), new, old)[()]
-
-    def where_each(self, masks: Sequence[Any], new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-        return [self.where(*each) for each in zip(masks, new, old, strict=True)]
 
     def once_there(self, mask: Any, arrays: Sequence[Any]) -> Any:
         return mask
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
-    def take(self, array: Any, rows: Any) -> Any:
-        _inside([rows], array.shape)
-        return array[rows]
-
-    def compact(self, mask: Any, size: int) -> Any:
-        lanes = np.flatnonzero(mask)[:size]
-        rows = np.full(size, lanes[0] if lanes.size else 0, np.int32)
-        rows[: lanes.size] = lanes
-        return rows
-
     def listed(self, mask: Any) -> Any:
-        return self.compact(mask, len(mask)), np.int32(np.count_nonzero(mask))
+        lanes = np.flatnonzero(mask)
+        rows = np.full(len(mask), lanes[0] if lanes.size else 0, np.int32)
+        rows[: lanes.size] = lanes
+        return rows, np.int32(lanes.size)
 
     def load(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
-        lanes = np.arange(array.shape[0]) if lanes is None else lanes
-        clipped = [np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape[1:], strict=False)]
-        return array[(lanes, *clipped)]
+        rows = np.arange(array.shape[0]) if lanes is None else lanes
+        _inside([rows], array.shape)
+        vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
+        places = [rows.reshape(-1, *[1] * len(vectors)) if vectors else rows]
+        for at, (index, size) in enumerate(zip(indices, array.shape[1:], strict=False)):
+            sizes = [index.shape[1] if each == at else 1 for each in vectors]
+            clipped = np.clip(index, 0, size - 1)
+            places.append(clipped.reshape(-1, *sizes) if vectors else clipped)
+        return array[tuple(places)]
 
-    def masked_store(self, array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None = None) -> Any:
+    def masked_store(
+        self,
+        array: Any,
+        indices: Sequence[Any],
+        mask: Any,
+        value: Any,
+        lanes: Any | None = None,
+        *,
+        adds: bool = False,
+    ) -> Any:
         places, values = _written(array, indices, mask, value, lanes)
+        if adds:
+            total = array.copy()
+            np.add.at(total, tuple(places), values)
+            return total
         if len(np.unique(lane := places[0])) < len(lane):
             raise IndexError("two rows are stored to one lane")
         stored = array.copy()
         stored[tuple(places)] = values
-        return stored
-
-    def with_added(self, array: Any, indices: Sequence[Any], mask: Any, value: Any, lanes: Any | None = None) -> Any:
-        places, values = _written(array, indices, mask, value, lanes)
-        total = array.copy()
-        np.add.at(total, tuple(places), values)
-        return total
-
-    def with_row(self, array: Any, place: Any, row: Any) -> Any:
-        _agree(array, row)
-        _inside([place], array.shape)
-        stored = array.copy()
-        stored[place] = row
         return stored
 
     def with_rows(self, array: Any, start: Any, rows: Any) -> Any:
@@ -131,17 +121,9 @@ class NumPyArrays:
         return stored
 
     def rows_at(self, array: Any, start: Any, count: Any) -> Any:
-        _inside([start, start + count - 1], (len(array), len(array)))
+        if count:
+            _inside([start, start + count - 1], (len(array), len(array)))
         return array[start : start + count]
-
-    def load_each(self, array: Any, indices: Sequence[Any], lanes: Any | None = None) -> Any:
-        rows = np.arange(array.shape[0]) if lanes is None else lanes
-        vectors = [at for at, index in enumerate(indices) if index.ndim == 2]
-        places = [rows.reshape(-1, *[1] * len(vectors))]
-        for at, (index, size) in enumerate(zip(indices, array.shape[1:], strict=False)):
-            sizes = [index.shape[1] if each == at else 1 for each in vectors]
-            places.append(np.clip(index, 0, size - 1).reshape(-1, *sizes))
-        return array[tuple(places)]
 
     def unspread(self, array: Any, shape: tuple[int, ...]) -> Any:
         new = array.ndim - 1 - len(shape)
@@ -166,34 +148,12 @@ class NumPyArrays:
     def sum_of_gradients(self, one: Any, other: Any) -> Any:
         return one + other
 
-    def parts_of_gradient(self, gradient: Any) -> list[Any]:
-        return [gradient]
-
-    def gradient_of_parts(self, parts: Sequence[Any], like: Any) -> Any:
-        return parts[0]
-
-    def sum_rows(self, array: Any, mask: Any) -> Any:
-        return array[mask].sum(axis=0)
-
-    def sums_of_rows(self, array: Any, mask: Any, lanes: Any, count: Any) -> Any:
+    def sum_rows(self, array: Any, mask: Any, lanes: Any = None, count: Any = None) -> Any:
+        if lanes is None:
+            return array[mask].sum(axis=0)
         found = np.zeros((count, *array.shape[1:]), array.dtype)
         np.add.at(found, lanes[mask], array[mask])
         return found
-
-    # -- one lane alone ------------------------------------------------------------------------------------------------
-
-    def constant_bool(self, value: bool) -> Any:
-        return np.bool_(value)
-
-    def zeros_of(self, type_: TensorType) -> Any:
-        return np.zeros(type_.shape, type_.dtype)[()]
-
-    def choose(self, condition: Any, new: Any, old: Any) -> Any:
-        _agree(new, old)
-        return np.where(condition, new, old)[()]
-
-    def all_of_lane(self, mask: Any) -> Any:
-        return np.all(mask, axis=tuple(range(1, mask.ndim)))
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
 
@@ -209,11 +169,13 @@ class NumPyArrays:
         found[numbers[mask]] = True
         return found
 
-    def any(self, mask: Any) -> Any:
-        return np.any(mask)
+    def any(self, mask: Any, *, by_lane: bool = False) -> Any:
+        return np.any(mask, axis=tuple(range(1, mask.ndim)) if by_lane else None)
 
-    def sum(self, array: Any) -> Any:
-        return np.sum(array, dtype=np.int32)
+    def sum(self, array: Any, weights: Sequence[float] | None = None) -> Any:
+        if weights is None:
+            return np.sum(array, dtype=np.int32)
+        return np.sum(array.astype(np.float32) * np.array(weights, np.float32))
 
     def min(self, array: Any) -> Any:
         return np.min(array, initial=np.iinfo(array.dtype).max)
@@ -221,21 +183,14 @@ class NumPyArrays:
     def max(self, array: Any) -> Any:
         return np.max(array)
 
-    def weighted(self, array: Any, weights: Sequence[float]) -> Any:
-        return np.sum(array.astype(np.float32) * np.array(weights, np.float32))
-
     def tally(self, numbers: Any, labels: Sequence[int]) -> Any:
         return np.array([np.count_nonzero(numbers == label) for label in labels], np.int32)
 
     # -- vectors of scalars --------------------------------------------------------------------------------------------
 
-    def stack(self, scalars: Sequence[Any]) -> Any:
-        _agree(*scalars)
-        return np.stack(scalars)
-
-    def beside(self, vectors: Sequence[Any]) -> Any:
-        _agree(*vectors)
-        return np.stack(vectors, axis=-1)
+    def stack(self, arrays: Sequence[Any], axis: int = 0) -> Any:
+        _agree(*arrays)
+        return np.stack(arrays, axis)
 
     def joined(self, *vectors: Any) -> Any:
         _agree(*vectors)

@@ -9,30 +9,88 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import Explanation, Launch, Lowering, PullBack, RunOutcome, Spec
+from pcbatch.runtime.backends.control import (
+    Explanation,
+    Handlers,
+    Launch,
+    Lowering,
+    PullBack,
+    Records,
+    RunOutcome,
+    Spec,
+    Surroundings,
+)
 from pcbatch.runtime.store.cache_session import Name
 
-P = ParamSpec("P")
-T = TypeVar("T")
+
+class NumPyRecords:
+    """See `control.Records`."""
+
+    def none(self, specs: Sequence[Spec]) -> list[Any]:
+        return [np.empty(0, object) for _ in specs]
+
+    def added(self, records: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        found = []
+        for record, array in zip(records, arrays, strict=True):
+            found.append(np.empty(len(record) + 1, object))
+            found[-1][:-1], found[-1][-1] = record, array
+        return found
+
+    def without_last(self, records: Sequence[Any], specs: Sequence[Spec]) -> tuple[list[Any], list[Any]]:
+        return [record[:-1] for record in records], [record[-1] for record in records]
+
+    def joined(self, records: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
+        return [
+            np.concatenate([np.zeros((0, *map(int, shape[1:])), dtype), *record])  # type: ignore[arg-type]
+            for record, (dtype, shape) in zip(records, specs, strict=True)
+        ]
+
+
+class NoHandlers:
+    """See `control.Handlers`: there are none."""
+
+    def version(self) -> tuple[int, int] | None:
+        return None
+
+    def register(self, name: str, address: int) -> None:
+        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
+
+    def call(
+        self, made: str | Launch, arrays: Sequence[Any], specs: Sequence[Spec], changed: Sequence[int] = ()
+    ) -> list[Any]:
+        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
+
+    def kernels_on(self) -> str | None:
+        return None
+
+    def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
+        return function()
 
 
 class NumPyControl:
     """See `control.Control`."""
 
+    records: Records = NumPyRecords()
+    handlers: Handlers = NoHandlers()
+
     # -- conditions and loops ------------------------------------------------------------------------------------------
 
     def cond(
-        self, predicate: Any, function: Callable[[], list[Any]], otherwise: list[Any], *, seldom: bool = False
+        self,
+        predicate: Any,
+        function: Callable[[], list[Any]],
+        otherwise: list[Any] | Callable[[], list[Any]],
+        *,
+        seldom: bool = False,
     ) -> list[Any]:
+        if callable(otherwise):
+            return list(function() if predicate else otherwise())
         return _like(list(function()), list(otherwise)) if predicate else list(otherwise)
-
-    def either(self, predicate: Any, function: Callable[[], list[Any]], other: Callable[[], list[Any]]) -> list[Any]:
-        return list(function() if predicate else other())
 
     def switch(self, number: Any, functions: Sequence[Callable[[], list[Any]]], before: Sequence[Any]) -> list[Any]:
         return _like(list(functions[int(number)]()), list(before), exactly=True)
@@ -45,21 +103,6 @@ class NumPyControl:
         in_place: Sequence[bool],
     ) -> list[Any]:
         return _like(list(function(predicate, *before)), list(before), exactly=True) if predicate else list(before)
-
-    def repeated(
-        self,
-        predicate: Any,
-        function: Callable[[Any, list[Any]], tuple[Any, list[Any]]],
-        before: Sequence[Any],
-    ) -> list[Any]:
-        arrays = list(before)
-        while predicate:
-            predicate, after = function(predicate, arrays)
-            arrays = _like(list(after), arrays, exactly=True)
-        return arrays
-
-    def in_turn(self, arrays: Sequence[Any]) -> bool:
-        return False
 
     def while_loop(
         self,
@@ -76,28 +119,6 @@ class NumPyControl:
 
     def place(self) -> str:
         return "CPU"
-
-    def stoppable(self, function: Callable[P, T]) -> tuple[Callable[P, T], Callable[[], None]]:
-        return function, lambda: None
-
-    def no_records(self, specs: Sequence[Spec]) -> list[Any]:
-        return [np.empty(0, object) for _ in specs]
-
-    def with_record(self, records: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-        found = []
-        for record, array in zip(records, arrays, strict=True):
-            found.append(np.empty(len(record) + 1, object))
-            found[-1][:-1], found[-1][-1] = record, array
-        return found
-
-    def without_last(self, records: Sequence[Any], specs: Sequence[Spec]) -> tuple[list[Any], list[Any]]:
-        return [record[:-1] for record in records], [record[-1] for record in records]
-
-    def joined_records(self, records: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
-        return [
-            np.concatenate([np.zeros((0, *map(int, shape[1:])), dtype), *record])  # type: ignore[arg-type]
-            for record, (dtype, shape) in zip(records, specs, strict=True)
-        ]
 
     # -- programs ------------------------------------------------------------------------------------------------------
 
@@ -126,70 +147,26 @@ class NumPyControl:
 
     # -- inside a caller's program -------------------------------------------------------------------------------------
 
-    def runs_now(self) -> bool:
+    def runs_now(self, *, unwatched: bool = False) -> bool:
         return True
 
-    def is_vectorized(self) -> bool:
+    def inside(self, what: Surroundings) -> bool:
         return False
-
-    def runs_unseen(self) -> bool:
-        return True
 
     def is_concrete(self, array: Any) -> bool:
         return True
 
-    def inside_fixed_program(self) -> bool:
-        return False
-
-    def handler_version(self) -> tuple[int, int] | None:
-        return None
-
-    def register_handler(self, name: str, address: int) -> None:
-        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
-
-    def kernels_on(self) -> str | None:
-        return None
-
-    def call_handler(
-        self, made: str | Launch, arrays: Sequence[Any], specs: Sequence[Spec], changed: Sequence[int] = ()
-    ) -> list[Any]:
-        raise NotImplementedError("NumPy traces no program of a caller's, which could call a handler")
-
-    def here(self, function: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
-        return function()
-
     def checked_values(self, program: Program, ended: RunOutcome, texts: Sequence[Sequence[str]]) -> tuple[Any, ...]:
         raise NotImplementedError("NumPy traces no program of a caller's: a run ends before its values are used")
 
-    def version(self) -> tuple[Any, ...]:
-        return ("numpy", np.__version__)
+    def version(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return ("numpy", np.__version__), ()
 
-    def settings(self) -> tuple[Any, ...]:
-        return ()
-
-    def forbid_gradients(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def forbid_gradients(self, function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
         return function  # NumPy takes none
-
-    def is_saved(self) -> bool:
-        return False
-
-    def refused_gradients(self, error: Exception, arrays: Sequence[Any]) -> Sequence[Any]:
-        raise error
-
-    def unseen(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        return compiled
 
     def is_watched(self, arrays: Sequence[Any]) -> bool:
         return False
-
-    def may_be_differentiated(self, arrays: Sequence[Any]) -> bool:
-        return False
-
-    def in_runs(self, array: Any, runs: Any) -> Any:
-        return array.reshape(runs, -1, *array.shape[1:])
-
-    def sum_runs(self, array: Any) -> Any:
-        return array.sum(axis=1)
 
     def differentiable(
         self,

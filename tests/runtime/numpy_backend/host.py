@@ -43,11 +43,10 @@ class NumPyHost:
     def takes_gradients(self, value: Any) -> bool:
         return False
 
-    def type_of(self, value: Any) -> Type:
+    def type_of(self, value: Any, *, batch: bool = False) -> Type:
+        if batch:
+            _refuse()
         return structures.type_of(value)
-
-    def example_type(self, value: Any) -> Type:
-        _refuse()
 
     def structure_of(self, value: Any) -> Type:
         _refuse()
@@ -65,9 +64,6 @@ class NumPyHost:
 
     def specs_of(self, values: Sequence[Any]) -> tuple[Hashable, ...] | None:
         return None
-
-    def is_steady(self, value: Any) -> bool:
-        return False  # whoever has it may change it
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> Any:
         _refuse()

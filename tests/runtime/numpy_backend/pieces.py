@@ -55,35 +55,7 @@ class NumPyPieces:
     def is_size(self, error: Exception) -> bool:
         return False  # numbers have values here, ones
 
-    # -- what it is ----------------------------------------------------------------------------------------------------
-
-    def abstract_eval(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[Type, ...]:
-        """Return the result types of the piece for ones: types that depend on values are not found out."""
-        operands = [_ones(type_) for type_ in (*reads, *shared)]
-        outputs, _ = self.evaluate(piece, operands[: len(reads)], operands[len(reads) :])
-        return tuple(map(structures.type_of, outputs))
-
-    def checked_sites(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> frozenset[int]:
-        """Return all declared sites: only runs can tell which ones it checks on such types."""
-        return frozenset(piece.sites)
-
-    def cost(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> float:
-        """Return the number of elements that it reads, times its lines: their contents are ignored."""
-        read = sum(math.prod(leaf.shape) for type_ in (*reads, *shared) for leaf in leaf_types(type_))
-        return float(read * max(len(piece.spans), 1))
-
-    def line_costs(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> tuple[float, ...]:
-        """The same of every line."""
-        return tuple(self.cost(piece, reads, shared) / len(piece.spans) for _ in piece.spans)
-
     # -- running it ----------------------------------------------------------------------------------------------------
-
-    def together(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> BatchSensitivity:
-        return BatchSensitivity(rounds=False, shares=False)  # a row is computed alone
-
-    def kernels(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
-        cost = self.cost(piece, reads, shared)
-        return Kernels(cost, cost)
 
     def vectorize(
         self,
@@ -114,9 +86,6 @@ class NumPyPieces:
         ]
         return found, site if piece.sites else None
 
-    def captured(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[Any]:
-        return []  # nobody sees what Python reads
-
     def tangent(self, piece: Piece, signature: Signature) -> Callable[..., tuple[Any, ...]]:
         raise NotImplementedError("nobody knows the derivative of a function of NumPy's")
 
@@ -132,17 +101,14 @@ class NumPyPieces:
     def described(self, piece: Piece, signature: Signature) -> str | None:
         return None
 
-    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
-        return []
-
     def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
     def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:
         return None
 
-    def has_loop(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> bool:
-        return False  # it would be one of Python's, which no one can see
+    def facts(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> NumPyFacts:
+        return NumPyFacts(self, piece, reads, shared)
 
     def evaluate(self, piece: Piece, reads: Sequence[Any], shared: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
         with recording() as recorder:
@@ -155,6 +121,46 @@ class NumPyPieces:
         stored = np.array(array)
         stored[mesh(indices if isinstance(indices, tuple) else (indices,))] = value
         return stored
+
+
+class NumPyFacts:
+    """See `pieces.Facts`."""
+
+    has_loop = False  # it would be one of Python's, which no one can see
+    together = BatchSensitivity(rounds=False, shares=False)  # a row is computed alone
+
+    def __init__(self, pieces: NumPyPieces, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]):
+        self._pieces, self._piece, self._reads, self._shared = pieces, piece, reads, shared
+        self.captured: list[Any] = []  # nobody sees what Python reads
+        self.called: list[str] = []
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of results for ones: types that depend on values are not found out."""
+        reads, shared = (list(map(_ones, types)) for types in (self._reads, self._shared))
+        outputs, _ = self._pieces.evaluate(self._piece, reads, shared)
+        return tuple(map(structures.type_of, outputs))
+
+    @property
+    def sites(self) -> frozenset[int]:
+        """All declared sites: only runs can tell which ones it checks on such types."""
+        return frozenset(self._piece.sites)
+
+    @property
+    def cost(self) -> float:
+        """The number of elements that it reads, times its lines: their contents are ignored."""
+        types = (*self._reads, *self._shared)
+        read = sum(math.prod(leaf.shape) for type_ in types for leaf in leaf_types(type_))
+        return float(read * max(len(self._piece.spans), 1))
+
+    @property
+    def line_costs(self) -> tuple[float, ...]:
+        """The same of every line."""
+        return tuple(self.cost / len(self._piece.spans) for _ in self._piece.spans)
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels(self.cost, self.cost)
 
 
 class NumPySymbols:

@@ -63,7 +63,7 @@ class TapedForkedExecution(TapedExecution, ForkedExecution):
             if (field := child_field("forked", slot)) in tape.fields:
                 lanes = self.rows.take(now[f"child {slot}"])
                 if self.has_gaps:
-                    lanes = backend.take(lanes, backend.compact(self.entered, backend.lanes_of(lanes)))
+                    lanes = backend.load(lanes, [], backend.listed(self.entered)[0])
                 found[tape.key(field)] = backend.with_rows(now[tape.key(field)], start, lanes)
         return found
 
@@ -94,7 +94,7 @@ class TapedForking(Forking):
 
     def have_room(self, state: State) -> Array:
         """Return a scalar bool: whether there is room on every tape for another chunk."""
-        found = self.backend.constant_bool(True)
+        found = self.backend.constant(True)
         for number, tape in self.tapes.blocks.items():
             found = found & self.tapes.has_room(tape, state, self.size(number))
         return found

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.machine import LaneStatus
-from pcbatch.runtime.adjoint.forks.in_graphs import UNKNOWN, DescribedTaped, InGraphs
 from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
 from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -62,31 +61,29 @@ class ForkedReverse:
         by_lane: bool,
     ):
         self.backend, self.pools, self.rooms, self.by_lane = backend, pools, rooms, by_lane
-        self._make, self._sequence, self._in_graphs = make, sequence, InGraphs(backend, sequence)
+        self._make, self._sequence = make, sequence
         self._ways: dict[tuple[int, bool], ForkedWay] = {}
 
-    def way(self, examples: int, *, anew: bool = False) -> ForkedWay:
+    def way(self, examples: int) -> ForkedWay:
         """The way for so many examples, idle ones included.
 
         Every lane runs most blocks once, and recursions have two kinds of calls at least, those that end them and the
         others. So where runs, plain ones too, have said how many lanes they need, tapes have half as many rows: else
         the first run of many has several segments, and the second one's programs are compiled anew.
 
-        What is compiled serves on where it is only known by now that it is enough, unless it is compiled `anew` in any
-        case: to know it saves less than it takes to compile.
+        What is compiled serves on where it is only known by now that it is enough: to know it saves less than it takes
+        to compile.
         """
         now = self.pools.learned.now
         share = max(FIRST if now.rows is None else now.rows, now.spread / 2)
         rows = -(-int(examples * share + CHUNK) // LEAST) * LEAST
-        key = rows, now.is_known and (anew or (rows, False) not in self._ways)
+        key = rows, now.is_known and (rows, False) not in self._ways
         if key not in self._ways:
             self._ways.setdefault(key, self._make(*key))
         return self._ways[key]
 
-    def run(self, arrays: Sequence[Array], lanes: Any) -> TapedRun:
-        """Run so many examples on such arrays, taped."""
-        if not (isinstance(lanes, int) and self.backend.runs_now()):
-            return self._in_graphs.run(self, self._way_in_graph(lanes), arrays, lanes)
+    def run(self, arrays: Sequence[Array], lanes: int) -> TapedRun:
+        """Run so many examples on such arrays, taped, from ordinary code."""
         backend, room = self.backend, lanes if self.rooms is None else self.rooms.of(lanes)
         for others in reversed(range(TRIES)):
             way, size = self.way(room), self.pools.exactly(room)
@@ -100,15 +97,11 @@ class ForkedReverse:
         outcome, again = first.outcome, None
         if left.size:
             count, places = len(way.layout.inputs), backend.array(left, "int32")
-            some = [*(backend.take(array, places) for array in arrays[:count]), *arrays[count:]]
+            some = [*(backend.load(array, [], places) for array in arrays[:count]), *arrays[count:]]
             again = self._sequence(some, int(left.size))
             outcome = completed_by(outcome, left, again.outcome)
         known = {**vars(first), "way": self, "outcome": noted(outcome, told)}
         return ForkedTaped(**known, first=first, left=left, again=again)
-
-    def _way_in_graph(self, lanes: Any) -> ForkedWay:
-        """The way of a run in a caller's graph."""
-        return self.way(lanes if isinstance(lanes, int) else UNKNOWN, anew=True)
 
     def _learn(self, way: ForkedWay, size: Size, taped: TapedRun, examples: int, left: int) -> tuple[ForkSummary, bool]:
         """Report how a run has ended that began with a size, and left so many.
@@ -135,15 +128,13 @@ class ForkedReverse:
         self, taped: TapedRun, shared: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
     ) -> list[Array | None]:
         """See `Way.gradients`."""
-        if isinstance(taped, DescribedTaped):
-            return self._in_graphs.gradients(taped, shared, upstream, lanes)
         assert isinstance(taped, ForkedTaped)
         first, again, backend = taped.first, taped.again, self.backend
         found = first.way.gradients(first, shared, upstream, lanes)
         if again is None or np.all(np.asarray(again.outcome.status) != LaneStatus.OK):
             return found
         places = backend.array(taped.left, "int32")
-        some = [None if each is None else backend.take(each, places) for each in upstream]
+        some = [None if each is None else backend.load(each, [], places) for each in upstream]
         more = again.way.gradients(again, shared, some, int(taped.left.size))
         count, by_lane = len(found) - len(shared), self.by_lane
         total: list[Array | None] = []

@@ -2,7 +2,7 @@
 
 A segment ends where a tape is full, and where lanes find no free ones, or no room on their stacks, and nobody can run.
 Then the next begins with empty tapes, on more lanes or longer stacks if these are wanted, up to a limit of bytes. How
-many lanes there are is known when a segment runs, so a run may get more of them in a caller's graph, too.
+many lanes there are is known only when a segment runs: the same program runs on more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.adjoint.forks.pool_growth import grown, wanting
 from pcbatch.runtime.adjoint.forks.record import TapedForking
 from pcbatch.runtime.adjoint.forks.tape import ForkedTapes
 from pcbatch.runtime.adjoint.segments import Segment, Segments
@@ -20,7 +19,7 @@ from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.forking import GIVEN_UP, OWN
 from pcbatch.runtime.machine.pool import Pool
-from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH
+from pcbatch.runtime.machine.pool_sizing import MOST_GROWTH, grown, wanting
 from pcbatch.runtime.machine.segments import Legs, Snapshot
 from pcbatch.runtime.machine.state import GROWTH, ArraySpec
 
@@ -102,10 +101,9 @@ class ForkedSegments(Segments):
         assert isinstance(self.tapes, ForkedTapes)
         return TapedForking(self.context, self.legs.loop.row_costs, Pool(lanes, examples), self.tapes)
 
-    def begin(self, inputs: State, lanes: Any, capacity: Any, examples: Array) -> Snapshot:
-        """A run of so many `examples` that has not begun, on so many `lanes`; there may be inputs of more."""
-        backend, layout = self.backend, self.layout
-        room = self.examples([*inputs.values()], examples)
+    def begin(self, inputs: State, pool: Pool, capacity: Any, examples: Array) -> Snapshot:
+        """A run of so many `examples` in a pool that has not begun; there may be room for more."""
+        backend, layout, lanes, room = self.backend, self.layout, pool.lanes, pool.examples
         trips, first = self._trips(lanes, room), backend.constant(0)
         state = trips.new_lanes(lanes, capacity, examples)
         numbers = backend.lane_numbers(lanes)
@@ -116,10 +114,6 @@ class ForkedSegments(Segments):
         given_up = backend.lane_numbers(room) * 0
         state |= {**trips.lists.first(examples), GIVEN_UP: given_up, TOLD: backend.stack([first, first, first])}
         return Snapshot(Pool(None, room), state, self.legs.loop.start())
-
-    def examples(self, inputs: Sequence[Array], examples: Array) -> Any:
-        """Return the number of examples that fit in a run on arrays that begin with its inputs."""
-        return self.backend.lanes_of(inputs[0]) if self.layout.inputs else examples
 
     def segment(self, snapshot: Snapshot, shared: Sequence[Array], examples: Array) -> Segment:
         """See `Segments`; `lacking` is the number of lanes and the capacity of stacks of the next one."""

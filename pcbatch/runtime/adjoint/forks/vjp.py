@@ -33,11 +33,11 @@ class ForkedForward(Forward):
         """See `Forward`; the program is given on how many lanes the run begins, too."""
         *given, width, capacity, every = arrays
         inputs = dict(zip(self.layout.inputs, given, strict=False))
-        return self.segments.begin(inputs, width, capacity, every), self.operands(arrays)
+        return self.segments.begin(inputs, Pool(width, lanes), capacity, every), self.operands(arrays)
 
     def pool(self, arrays: Sequence[Array], lanes: int | None) -> Pool:
         """See `Forward`."""
-        return Pool(None, self.segments.examples(arrays, arrays[-1]))
+        return Pool(None, lanes)
 
     def operands(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """See `Forward`."""
@@ -104,11 +104,7 @@ class ForkedWay(TapedProgram):
 
     def _first_size(self, lanes: Any, room: int | None) -> list[Array]:
         """See `TapedProgram`: the number of lanes, and the capacity of stacks."""
-        constant = self.backend.constant
-        if room is None:
-            count = self._count(lanes)
-            count = self.backend.where(count > 0, count, constant(1))
-            return [count * self.pools.spread, constant(self.pools.capacity)]
+        assert room is not None, "runs whose length is not known make their calls in sequence"
         size = self.pools.exactly(room)
         return [self._count(size.pool.lanes), self._count(size.capacity)]
 

@@ -75,11 +75,13 @@ _saved: ContextVar[bool] = ContextVar("saved", default=False)
 """True while a backward pass is traced only to be saved."""
 
 
-def seal(function: Any, name: str) -> Callable[..., Any]:
+def seal(function: Any, name: str | None = None) -> Callable[..., Any]:
     """The traced function `function(*tensors) -> list of tensors`, whose gradient raises GradientError PCB601.
 
-    `variables` that the function captures take part like its arguments.
+    `variables` that the function captures take part like its arguments. Without a name no tape sees it.
     """
+    if name is None:
+        return unseen(function)
     error = GradientError(
         f"PCB601: a gradient through a run of {name!r} was asked for that has none: in slices (progress, resume), "
         f"or in forward mode\n  help: take it with tf.GradientTape around a call without these options, or keep it "
@@ -138,7 +140,7 @@ def differentiable(
         try:
             outputs, pull_back = function(unwatched)
             if further is not None and further.run is not None and is_vectorized():
-                outputs = custom_vectorised_ops.repeated(further.run, unwatched, further.count)
+                outputs = custom_vectorised_ops.repeated(_in_runs(further.run), unwatched, further.count)
         finally:
             _apart.reset(token)
         count = len(outputs)
@@ -176,6 +178,8 @@ def differentiable(
                 for place, array in zip(floats, given, strict=True):
                     every[place] = array
                 found = _pulled_back(pulled, by_place, every, floats, name, None if further is None else again)
+            except GradientError as error:
+                found = refused(error, every)
             except (TypeError, ValueError) as error:
                 is_derived = not tf.executing_eagerly() and tf.compat.v1.get_default_graph() is not made_in
                 if not is_derived or not _is_raised_by_tensorflow(error):
@@ -229,9 +233,26 @@ def _many_pulled(
         lanes, known = [next(rows) for _ in of_lanes], dict(zip(places, rows, strict=False))
         shared = list(tensors[len(of_lanes) + len(places) :])
         coming = [known.get(place) for place in range(len(upstream))]
-        return further.pull_back([*lanes, *shared], coming, runs)
+        found = _in_runs(further.pull_back)([*lanes, *shared], coming, runs)
+        return [
+            each if each is None or place < further.count else tf.reduce_sum(each, axis=1)
+            for place, each in enumerate(found)
+        ]
 
     return custom_vectorised_ops.repeated(many, [*of_lanes, *seeds, *of_all], len(of_lanes) + len(seeds))
+
+
+def _in_runs(many: Callable[..., list[tf.Tensor | None]]) -> Callable[..., list[tf.Tensor | None]]:
+    """`many`, whose last argument is a number of runs, with results `[runs, lanes, ...]`, not `[runs * lanes, ...]`."""
+
+    def run(*given: Any) -> list[tf.Tensor | None]:
+        return [None if each is None else _by_run(each, given[-1]) for each in many(*given)]
+
+    return run
+
+
+def _by_run(array: tf.Tensor, runs: Any) -> tf.Tensor:
+    return tf.reshape(array, tf.concat([[runs, tf.shape(array)[0] // runs], tf.shape(array)[1:]], 0))
 
 
 def _told(run: Callable[..., Any], given: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:

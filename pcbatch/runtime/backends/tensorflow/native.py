@@ -199,7 +199,7 @@ _WORK_OF_XLA: Mapping[str, float] = {
 
 
 def kernels(piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> Kernels:
-    """See `pieces.Pieces.kernels`."""
+    """See `pieces.Facts.kernels`."""
     traced = trace(piece, reads, shared)
     with traced.graph.as_default():
         types = [type_of(value) for value in traced.outputs]

@@ -65,15 +65,15 @@ class TensorFlowArrays:
     # -- making arrays -------------------------------------------------------------------------------------------------
 
     def zeros(self, lanes: Any, type_: TensorType, entries: Any = None) -> tf.Tensor:
-        shape = (lanes, *(() if entries is None else (entries,)), *type_.shape)
-        if not isinstance(lanes, int) or entries is not None:
+        shape = (*(() if lanes is None else (lanes,)), *(() if entries is None else (entries,)), *type_.shape)
+        if not isinstance(lanes, int | None) or entries is not None:
             return tf.zeros(shape, type_.dtype)
         return raw_ops.once(("zeros", shape, type_.dtype), lambda: tf.zeros(shape, type_.dtype))
 
     made_apart = staticmethod(lane_arrays.made_apart)
 
-    def constant(self, value: int) -> tf.Tensor:
-        return raw_ops.constant(int(value))
+    def constant(self, value: int | bool) -> tf.Tensor:
+        return raw_ops.constant(value, tf.bool) if isinstance(value, bool) else raw_ops.constant(int(value))
 
     array = staticmethod(raw_ops.array)
 
@@ -89,22 +89,15 @@ class TensorFlowArrays:
     def lane_numbers(self, lanes: Any) -> tf.Tensor:
         return raw_ops.numbers(lanes) if isinstance(lanes, int) else tf.range(lanes, dtype=tf.int32)
 
-    def lanes_of(self, array: tf.Tensor) -> Any:
-        static = array.shape[0]
-        return tf.shape(array)[0] if static is None else static
-
-    def entries_of(self, stack: tf.Tensor) -> Any:
-        static = stack.shape[1]
-        return tf.shape(stack)[1] if static is None else static
+    def lanes_of(self, array: tf.Tensor, axis: int = 0) -> Any:
+        static = array.shape[axis]
+        return tf.shape(array)[axis] if static is None else static
 
     def lengthen(self, stack: tf.Tensor, entries: Any) -> tf.Tensor:
-        return tf.pad(stack, [[0, 0], [0, entries - self.entries_of(stack)]] + [[0, 0]] * (len(stack.shape) - 2))
+        return tf.pad(stack, [[0, 0], [0, entries - self.lanes_of(stack, 1)]] + [[0, 0]] * (len(stack.shape) - 2))
 
     def extended(self, array: tf.Tensor, length: int) -> tf.Tensor:
         return extended(array, length)
-
-    def first(self, array: Any, length: tf.Tensor | int) -> Any:
-        return first(array, length) if isinstance(array, tf.Tensor) else array[:length]
 
     # -- elementwise ---------------------------------------------------------------------------------------------------
 
@@ -114,36 +107,30 @@ class TensorFlowArrays:
     def equal(self, array: tf.Tensor, number: int) -> tf.Tensor:
         return raw_ops.equal(array, raw_ops.constant(number, array.dtype))
 
-    def above(self, array: tf.Tensor, number: int) -> tf.Tensor:
-        return raw_ops.less(raw_ops.constant(number, array.dtype), array)
-
     add = staticmethod(raw_ops.add)
     both = staticmethod(raw_ops.both)
 
-    def where(self, mask: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+    def where(self, mask: Any, new: Any, old: Any) -> Any:
+        if isinstance(mask, list | tuple):
+            return lane_arrays.in_succession(self.where, mask, new, old)
         trailing = max(new.shape.rank, old.shape.rank) - mask.shape.rank
-        if trailing > 0:
+        if trailing > 0 and mask.shape.rank:
             mask = raw_ops.reshape(mask, (-1 if mask.shape[0] is None else mask.shape[0], *[1] * trailing))
         return raw_ops.select(mask, new, old)
-
-    def where_each(
-        self, masks: Sequence[tf.Tensor], new: Sequence[tf.Tensor], old: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor]:
-        return lane_arrays.in_succession(self.where, masks, new, old)
 
     once_there = staticmethod(lane_arrays.once_there)
 
     # -- rows and elements ---------------------------------------------------------------------------------------------
 
-    take = staticmethod(tf.gather)
-    compact = staticmethod(stores.compacted)
     listed = staticmethod(lane_arrays.listed)
 
     def load(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
         lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
-        sizes = [self.entries_of(array), *array.shape[2:]] if indices else []
+        sizes = [self.lanes_of(array, 1), *array.shape[2:]] if indices else []
         # Junk rows may point anywhere, at which the CPU kernel of a gather would raise.
         clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
+        if any(index.shape.rank > 1 for index in clipped):
+            return tf.gather_nd(array, stores.combined([lanes, *clipped]))
         return gathering.gather_by_lane(array, lanes, clipped)
 
     def masked_store(
@@ -153,18 +140,11 @@ class TensorFlowArrays:
         mask: tf.Tensor,
         value: tf.Tensor,
         lanes: tf.Tensor | None = None,
+        *,
+        adds: bool = False,
     ) -> tf.Tensor:
-        return stores.written(array, [self._taking_part(array, mask, lanes), *indices], value)
-
-    def with_added(
-        self,
-        array: tf.Tensor,
-        indices: Sequence[tf.Tensor],
-        mask: tf.Tensor,
-        value: tf.Tensor,
-        lanes: tf.Tensor | None = None,
-    ) -> tf.Tensor:
-        return stores.added(array, [self._taking_part(array, mask, lanes), *indices], value)
+        write = stores.added if adds else stores.written
+        return write(array, [self._taking_part(array, mask, lanes), *indices], value)
 
     def _taking_part(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor | None) -> tf.Tensor:
         """The lanes of rows; those that take no part get one that does not exist."""
@@ -172,17 +152,12 @@ class TensorFlowArrays:
         lanes = self.lane_numbers(count) if lanes is None else lanes
         return raw_ops.select(mask, lanes, raw_ops.constant(count, lanes.dtype) if isinstance(count, int) else count)
 
-    with_row = staticmethod(lane_arrays.with_row)
     with_rows = staticmethod(lane_arrays.with_rows)
 
-    def rows_at(self, array: tf.Tensor, start: tf.Tensor, count: Any) -> tf.Tensor:
+    def rows_at(self, array: Any, start: Any, count: Any) -> Any:
+        if isinstance(start, int) and start == 0:
+            return first(array, count) if isinstance(array, tf.Tensor) else array[:count]
         return tf.slice(array, [start, *(0 for _ in array.shape[1:])], [count, *array.shape[1:]])
-
-    def load_each(self, array: tf.Tensor, indices: Sequence[tf.Tensor], lanes: tf.Tensor | None = None) -> tf.Tensor:
-        lanes = self.lane_numbers(self.lanes_of(array)) if lanes is None else lanes
-        sizes = [self.entries_of(array), *array.shape[2:]]
-        clipped = [tf.clip_by_value(index, 0, size - 1) for index, size in zip(indices, sizes, strict=False)]
-        return tf.gather_nd(array, stores.combined([lanes, *clipped]))
 
     def unspread(self, array: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
         new = array.shape.rank - 1 - len(shape)
@@ -207,32 +182,11 @@ class TensorFlowArrays:
         rows, numbers = tf.concat([one.values, other.values], 0), tf.concat([one.indices, other.indices], 0)
         return tf.IndexedSlices(*self.summed_by_number(rows, numbers), one.dense_shape)
 
-    def parts_of_gradient(self, gradient: Any) -> list[tf.Tensor]:
-        return [gradient.values, gradient.indices] if isinstance(gradient, tf.IndexedSlices) else [gradient]
-
-    def gradient_of_parts(self, parts: Sequence[tf.Tensor], like: Any) -> Any:
-        if not isinstance(like, tf.IndexedSlices):
-            return parts[0]
-        return tf.IndexedSlices(parts[0], parts[1], tf.constant(like.shape.as_list(), tf.int32))
-
-    def sum_rows(self, array: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(self.where(mask, array, tf.zeros([], array.dtype)), axis=0)
-
-    def sums_of_rows(self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor, count: Any) -> tf.Tensor:
-        return tf.math.unsorted_segment_sum(self.where(mask, array, tf.zeros([], array.dtype)), lanes, count)
-
-    # -- one lane alone ------------------------------------------------------------------------------------------------
-
-    def constant_bool(self, value: bool) -> tf.Tensor:
-        return raw_ops.constant(value, tf.bool)
-
-    def zeros_of(self, type_: TensorType) -> tf.Tensor:
-        return raw_ops.once(("zeros", type_), lambda: tf.zeros(type_.shape, type_.dtype))
-
-    choose = staticmethod(raw_ops.select)
-
-    def all_of_lane(self, mask: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_all(mask, axis=list(range(1, mask.shape.rank)))
+    def sum_rows(
+        self, array: tf.Tensor, mask: tf.Tensor, lanes: tf.Tensor | None = None, count: Any = None
+    ) -> tf.Tensor:
+        some = self.where(mask, array, tf.zeros([], array.dtype))
+        return tf.reduce_sum(some, axis=0) if lanes is None else tf.math.unsorted_segment_sum(some, lanes, count)
 
     # -- over all lanes ------------------------------------------------------------------------------------------------
 
@@ -245,22 +199,19 @@ class TensorFlowArrays:
         nobody = tf.zeros([size], tf.int32)  # XLA scatters numbers six times faster than bools
         return stores.written(nobody, [tf.where(mask, numbers, size)], tf.ones_like(numbers)) > 0
 
-    any = staticmethod(tf.reduce_any)
+    def any(self, mask: tf.Tensor, *, by_lane: bool = False) -> tf.Tensor:
+        return tf.reduce_any(mask, axis=list(range(1, mask.shape.rank)) if by_lane else None)
 
-    def sum(self, array: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(tf.cast(array, tf.int32))
+    def sum(self, array: tf.Tensor, weights: Sequence[float] | None = None) -> tf.Tensor:
+        if weights is None:
+            return tf.reduce_sum(tf.cast(array, tf.int32))
+        return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
 
     min = staticmethod(tf.reduce_min)
     max = staticmethod(tf.reduce_max)
 
-    def weighted(self, array: tf.Tensor, weights: Sequence[float]) -> tf.Tensor:
-        return tf.reduce_sum(tf.cast(array, tf.float32) * tf.constant(list(weights), tf.float32))
-
     tally = staticmethod(lane_arrays.tally)
     stack = staticmethod(lane_arrays.stack)
-
-    def beside(self, vectors: Sequence[tf.Tensor]) -> tf.Tensor:
-        return tf.stack(vectors, axis=-1)
 
     def joined(self, *vectors: tf.Tensor) -> tf.Tensor:
         return tf.concat(vectors, axis=0)

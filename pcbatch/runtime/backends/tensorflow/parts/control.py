@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.protocol import Lowering, Spec
+from pcbatch.runtime.backends.control import Handlers, Lowering, Records, Spec, Surroundings, repeated
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
@@ -24,12 +24,37 @@ from pcbatch.runtime.backends.tensorflow import (
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering
 from pcbatch.runtime.store.cache_session import Name
 
-P = ParamSpec("P")
-T = TypeVar("T")
+
+class TensorFlowRecords:
+    """See `control.Records`."""
+
+    def none(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [empty(dtype) for dtype, _ in specs]
+
+    def added(self, records: Sequence[tf.Tensor], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return [pushed(*each) for each in zip(records, arrays, strict=True)]
+
+    def without_last(
+        self, records: Sequence[tf.Tensor], specs: Sequence[Spec]
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        found = [popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
+        return [record for record, _ in found], [array for _, array in found]
+
+    def joined(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
+        return [joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
+
+
+_SURROUNDINGS: dict[Surroundings, Callable[[], bool]] = {
+    "fixed program": graphs.in_outer_xla,
+    "vectorised function": gradients.is_vectorized,
+    "saved gradient": gradients.is_saved,
+}
 
 
 class TensorFlowControl:
     """See `control.Control`."""
+
+    records: Records = TensorFlowRecords()
 
     # -- control -------------------------------------------------------------------------------------------------------
 
@@ -37,23 +62,19 @@ class TensorFlowControl:
         self,
         predicate: tf.Tensor,
         function: Callable[[], list[tf.Tensor]],
-        otherwise: list[tf.Tensor],
+        otherwise: list[tf.Tensor] | Callable[[], list[tf.Tensor]],
         *,
         seldom: bool = False,
     ) -> list[tf.Tensor]:
+        if callable(otherwise):
+            make = branches.either if branches.apply(seldom=True) else tf.cond
+            return list(make(predicate, function, otherwise))
         if branches.apply(seldom=seldom):
             return branches.conditional(predicate, function, otherwise)
         results = tf.cond(predicate, function, lambda: otherwise)
         for result, old in zip(results, otherwise, strict=True):
             result.set_shape(old.shape)
         return list(results)
-
-    def either(
-        self, predicate: tf.Tensor, function: Callable[[], list[tf.Tensor]], other: Callable[[], list[tf.Tensor]]
-    ) -> list[tf.Tensor]:
-        if branches.apply(seldom=True):
-            return branches.either(predicate, function, other)
-        return list(tf.cond(predicate, function, other))
 
     def switch(
         self, number: tf.Tensor, functions: Sequence[Callable[[], list[tf.Tensor]]], before: Sequence[tf.Tensor]
@@ -72,20 +93,7 @@ class TensorFlowControl:
     ) -> list[tf.Tensor]:
         if not gathering.would_copy(before, in_place):
             return self.cond(predicate, lambda: function(predicate, *before), list(before))
-        return self.repeated(predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
-
-    def repeated(
-        self,
-        predicate: tf.Tensor,
-        function: Callable[[tf.Tensor, list[tf.Tensor]], tuple[tf.Tensor, list[tf.Tensor]]],
-        before: Sequence[tf.Tensor],
-    ) -> list[tf.Tensor]:
-        _, after = self.while_loop(
-            lambda carried: carried[0], lambda carried: function(*carried), (predicate, list(before))
-        )
-        return list(after)
-
-    in_turn = staticmethod(gathering.in_turn)
+        return repeated(self, predicate, lambda go, arrays: (go & False, function(go, *arrays)), before)
 
     def while_loop(
         self,
@@ -127,25 +135,8 @@ class TensorFlowControl:
         (end,) = tf.while_loop(condition, shaped_body, (state,), parallel_iterations=1)
         return end
 
-    def no_records(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
-        return [empty(dtype) for dtype, _ in specs]
-
-    def with_record(self, records: Sequence[tf.Tensor], arrays: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        return [pushed(*each) for each in zip(records, arrays, strict=True)]
-
-    def without_last(
-        self, records: Sequence[tf.Tensor], specs: Sequence[Spec]
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        found = [popped(record, *spec) for record, spec in zip(records, specs, strict=True)]
-        return [record for record, _ in found], [array for _, array in found]
-
-    def joined_records(self, records: Sequence[tf.Tensor], specs: Sequence[Spec]) -> list[tf.Tensor]:
-        return [joined(record, *spec) for record, spec in zip(records, specs, strict=True)]
-
     def place(self) -> str:
         return "GPU" if graphs.on_gpu() else "CPU"
-
-    stoppable = staticmethod(prompt.stoppable)
 
     # -- compiling -----------------------------------------------------------------------------------------------------
 
@@ -186,41 +177,24 @@ class TensorFlowControl:
     def lowering(self, function: Callable[..., Any], specs: Sequence[Spec]) -> Lowering:
         return trace_cache.Traced(function, [tf.TensorSpec(shape, dtype) for dtype, shape in specs])
 
-    version = staticmethod(trace_cache.library)
-    settings = staticmethod(trace_cache.settings)
+    def version(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return trace_cache.library(), trace_cache.settings()
+
     forbid_gradients = staticmethod(gradients.seal)
-    is_saved = staticmethod(gradients.is_saved)
-    refused_gradients = staticmethod(gradients.refused)
-    unseen = staticmethod(gradients.unseen)
     is_watched = staticmethod(private.is_watched)
 
-    def may_be_differentiated(self, arrays: Sequence[tf.Tensor]) -> bool:
-        return not tf.executing_eagerly() or private.is_watched(arrays)
-
-    def in_runs(self, array: tf.Tensor, runs: Any) -> tf.Tensor:
-        lanes = tf.shape(array)[0] // runs
-        return tf.reshape(array, tf.concat([[runs, lanes], tf.shape(array)[1:]], 0))
-
-    def sum_runs(self, array: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(array, axis=1)
-
     differentiable = staticmethod(gradients.differentiable)
-    runs_now = staticmethod(tf.executing_eagerly)
-    is_vectorized = staticmethod(gradients.is_vectorized)
-    runs_unseen = staticmethod(private.is_unseen)
+
+    def runs_now(self, *, unwatched: bool = False) -> bool:
+        return bool(private.is_unseen() if unwatched else tf.executing_eagerly())
+
+    def inside(self, what: Surroundings) -> bool:
+        return bool(_SURROUNDINGS[what]())
 
     def is_concrete(self, array: Any) -> bool:
         return not tf.is_symbolic_tensor(array)
 
-    inside_fixed_program = staticmethod(graphs.in_outer_xla)
-    handler_version = staticmethod(handlers.version)
-
-    def register_handler(self, name: str, address: int) -> None:
-        handlers.register(name, address)
-
-    kernels_on = staticmethod(handlers.kernels_on)
-    call_handler = staticmethod(handlers.call)
-    here = staticmethod(handlers.here)
+    handlers: Handlers = handlers
     checked_values = staticmethod(graphs.assert_ok)
     explain = staticmethod(hlo.explain)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import TensorType, Type
 from pcbatch.runtime.backends.tensorflow import arguments, gradients, private, ragged, structures
 
 _TENSOR_NOW, _spec = private.TENSOR_NOW, private.spec
@@ -30,8 +30,10 @@ class TensorFlowHost:
         return value.value if structures.is_of_keras(value) else value
 
     takes_gradients = staticmethod(gradients.takes_gradients)
-    type_of = staticmethod(structures.type_of)
-    example_type = staticmethod(arguments.example_type)
+
+    def type_of(self, value: Any, *, batch: bool = False) -> Type:
+        return arguments.example_type(value) if batch else structures.type_of(value)
+
     padded = staticmethod(ragged.padded)
     as_arrays = staticmethod(arguments.as_arrays)
     structure_of = staticmethod(arguments.structure_of)
@@ -42,9 +44,6 @@ class TensorFlowHost:
         return None
 
     specs_of = staticmethod(private.specs)
-
-    def is_steady(self, value: Any) -> bool:
-        return self.spec_of(value) is not None
 
     def spread(self, array: Any, type_: TensorType, lanes: Any) -> tf.Tensor:
         rows = tf.cast(array, type_.dtype) if tf.is_tensor(array) else tf.convert_to_tensor(array, type_.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import Type
-from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.pieces import BatchSensitivity, Kernels, Signature
 from pcbatch.runtime.backends.tensorflow import (
     custom_vectorised_ops,
     equivalents,
@@ -26,6 +26,49 @@ from pcbatch.runtime.backends.tensorflow import (
 from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.symbols import Symbols
 from pcbatch.runtime.backends.tensorflow.weak import SizeError
+
+
+class TensorFlowFacts:
+    """See `pieces.Facts`."""
+
+    def __init__(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]):
+        self._given = piece, reads, shared
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return pieces.abstract_eval(*self._given)
+
+    @property
+    def sites(self) -> frozenset[int]:
+        return pieces.checked_sites(*self._given)
+
+    @property
+    def cost(self) -> float:
+        return pieces.cost(*self._given)
+
+    @property
+    def line_costs(self) -> tuple[float, ...]:
+        return pieces.line_costs(*self._given)
+
+    @property
+    def together(self) -> BatchSensitivity:
+        return pieces.together(*self._given)
+
+    @property
+    def kernels(self) -> Kernels:
+        return native.kernels(*self._given)
+
+    @property
+    def called(self) -> list[str]:
+        return custom_vectorised_ops.runs(traces.trace(*self._given).graph)
+
+    @property
+    def captured(self) -> list[Any]:
+        return traces.captured(*self._given)
+
+    @property
+    def has_loop(self) -> bool:
+        return pieces.has_loop(*self._given)
 
 
 class TensorFlowPieces:
@@ -51,22 +94,14 @@ class TensorFlowPieces:
             outputs = piece.compiled(*reads, *shared)
         return outputs, int(recorder.site())
 
+    def facts(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> TensorFlowFacts:
+        return TensorFlowFacts(piece, reads, shared)
+
     store_element = staticmethod(stores.store_element)
-    abstract_eval = staticmethod(pieces.abstract_eval)
     hlo = staticmethod(hlo.module)
-    checked_sites = staticmethod(pieces.checked_sites)
-    cost = staticmethod(pieces.cost)
-    line_costs = staticmethod(pieces.line_costs)
-    together = staticmethod(pieces.together)
-    kernels = staticmethod(native.kernels)
     vectorize = staticmethod(pieces.vectorize)
-    captured = staticmethod(traces.captured)
     tangent = staticmethod(gradients.tangent)
     linearize = staticmethod(linearize.Linearized)
-    has_loop = staticmethod(pieces.has_loop)
-
-    def called(self, piece: Piece, reads: Sequence[Type], shared: Sequence[Type]) -> list[str]:
-        return custom_vectorised_ops.runs(traces.trace(piece, reads, shared).graph)
 
     tracing_once = staticmethod(traces.once)
 

@@ -46,11 +46,6 @@ def would_copy(arrays: Sequence[tf.Tensor], in_place: Sequence[bool]) -> bool:
     return any(graphs.bytes_of(array) >= limit for array, limit in zip(arrays, limits, strict=True))
 
 
-def in_turn(arrays: Sequence[tf.Tensor]) -> bool:
-    """Return whether XLA's CPU runtime runs kernels on such arrays one after the other."""
-    return xla_cpu.applies() and all(graphs.bytes_of(array) <= CPU.in_turn for array in arrays)
-
-
 # -- gathering ---------------------------------------------------------------------------------------------------------
 
 

@@ -242,24 +242,14 @@ FUSED = 8
 """Number of arrays whose concatenation XLA's CPU compiler still fuses: a constant of its source."""
 
 
-def stack(scalars: Sequence[tf.Tensor]) -> tf.Tensor:
-    """`scalars` as a vector."""
-    if len(scalars) <= FUSED or not xla_cpu.applies():
-        return tf.stack(scalars)
+def stack(scalars: Sequence[tf.Tensor], axis: int = 0) -> tf.Tensor:
+    """`scalars` as a vector; arrays along a new axis."""
+    if len(scalars) <= FUSED or scalars[0].shape.rank or not xla_cpu.applies():
+        return tf.stack(scalars, axis)
     places, (result, *others) = raw_ops.numbers(len(scalars)), scalars
     for place, scalar in enumerate(others, 1):
         result = raw_ops.select(raw_ops.less(places, raw_ops.constant(place)), result, scalar)
     return result
-
-
-def with_row(array: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
-    """`array` with `array[place] = row`."""
-    if 0 in row.shape:
-        return array
-    update = private.update_slice()
-    if update is not None and xla_cpu.applies():
-        return update(array, row[None], tf.stack([place, *(0 for _ in row.shape)]))
-    return tf.tensor_scatter_nd_update(array, [[place]], row[None])
 
 
 def with_rows(array: tf.Tensor, start: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
