@@ -50,7 +50,10 @@ class Arrays(Sharing):
             case gast.Tuple(elts=parts):
                 if any(isinstance(part, gast.Slice) for part in parts):
                     return tuple(self.index(part) for part in parts)
-        value = self.expression(node)
+        return self.index_of(self.expression(node))
+
+    def index_of(self, value: Value) -> Index:
+        """The index that a value is in brackets."""
         return tuple(value.items) if isinstance(value, Tuple) and value.cls is None else value
 
     def expression(self, node: Any) -> Value:

@@ -15,11 +15,14 @@ import gast
 from pcbatch.frontend.source.hints import is_text_for
 from pcbatch.ir import records
 from pcbatch.ir.debugging import ENTRY, number_of
+from pcbatch.ir.operators import COMPARISON
 from pcbatch.lowering.captures.guarded_paths import Place
+from pcbatch.reading.containers import MUTABLE
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.in_python import CLASSES, power_modulo
 from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
+from pcbatch.reading.operators import ROWS
 from pcbatch.reading.values import (
     NONE,
     Bound,
@@ -56,9 +59,11 @@ class Builtins(Mapped):
 
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:
         try:
-            name = _NAMES.get(function)
+            name, operator_ = _NAMES.get(function), OPERATORS.get(function)
         except TypeError:
             return None
+        if operator_ is not None:
+            return functools.partial(getattr(self, operator_[0]), operator_[1])
         return None if name is None else getattr(self, f"call_{name}")
 
     def special(self, function: Value, node: Any) -> Value | None:
@@ -86,8 +91,6 @@ class Builtins(Mapped):
         if path == BOUNDED:
             return self.bounded(function, self.evaluated(node.args), self._keywords(node))
         return None
-
-    # -- pcbatch.map ---------------------------------------------------------------------------------------------------
 
     def _of_list(self, function: Host, node: Any) -> Value | None:
         """A list that is made, counted or added up, and forgotten: its length may differ by lane."""
@@ -185,10 +188,6 @@ class Builtins(Mapped):
 
     def call_len(self, value: Value) -> Value:
         return self.length(value)
-
-    # -- sequences -----------------------------------------------------------------------------------------------------
-
-    # -- folds ---------------------------------------------------------------------------------------------------------
 
     # -- what values are -----------------------------------------------------------------------------------------------
 
@@ -390,9 +389,22 @@ class Builtins(Mapped):
         """The attributes of an object."""
         return self.attribute(value, "__dict__")
 
-    def call_operator(self, op: type) -> Callable[..., Value]:
-        """An operator as a function of `operator`."""
-        return lambda a, b: self.binary(op, a, b)
+    def augmented(self, op: type, a: Value, b: Value) -> Value:
+        """An augmented assignment as a function of `operator`."""
+        if isinstance(a, Host) and isinstance(a.value, MUTABLE):
+            raise self.captured_change(a)
+        with self.kept([a]) as row:
+            return self._augmented(op, a, b) or row[0]
+
+    def call_setitem(self, whole: Value, index: Value, value: Value) -> Value:
+        """`operator.setitem`."""
+        self.set_item(whole, self.index_of(index), value)
+        return NONE
+
+    def call_delitem(self, whole: Value, index: Value) -> Value:
+        """`operator.delitem`."""
+        self.delete_item(whole, self.index_of(index))
+        return NONE
 
 
 _OF_PYTHON = """
@@ -408,5 +420,13 @@ _NAMES: dict[Any, str] = {getattr(builtins, name): name for name in _OF_PYTHON.s
     dataclasses.replace: "replace",
     functools.partial: "partial",
     functools.reduce: "reduce",
+    operator.setitem: "setitem",
+    operator.delitem: "delitem",
 }
-OPERATORS = operator
+_ARITHMETIC = {op: row for op, row in ROWS.items() if row.method and row.reflected == f"r{row.method}"}
+OPERATORS: dict[Any, tuple[str, type]] = {
+    **{row.python: ("binary", op) for op, row in _ARITHMETIC.items()},
+    **{row.python: ("compare", op) for op, row in ROWS.items() if row.binds == COMPARISON and row.method},
+    **{getattr(operator, f"i{row.method}"): ("augmented", op) for op, row in _ARITHMETIC.items()},
+}
+"""Functions of `operator`, each with the method for it, and the operator."""

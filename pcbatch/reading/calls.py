@@ -190,9 +190,10 @@ class Calls(Libraries):
         given = [*arguments, *keywords.values()]
         if mine is None or not (self.has_lanes(given) or any(map(self._is_own, given))):
             return None
-        function = self.function_of(mine)  # type: ignore[arg-type]
-        assert function is not None
-        return self.call_user(function, arguments, keywords)
+        if isinstance(mine, functools.partial):
+            arguments, mine = [*map(Host, mine.args), *arguments], mine.func
+        function = self.function_of(mine) if isinstance(mine, FunctionType) else None
+        return self.call_value(function or Host(mine), arguments, keywords)
 
     def _is_own(self, value: Value) -> bool:
         """Tell whether a value is a list that may change, or a function of the user's."""

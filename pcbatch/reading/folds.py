@@ -11,9 +11,10 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.generators import Generators
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.loops import FEW_TURNS, Loop
+from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.several import blank
+from pcbatch.reading.turns import Loop
 from pcbatch.reading.values import (
     NONE,
     Generator,

@@ -72,6 +72,7 @@ class Head:
         self.pairs: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.paths: dict[int, Path] = {}
+        self.behind = State()
 
     # -- going in ------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import numpy as np
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.lowering.captures.guarded_paths import Place
-from pcbatch.reading import operators_in_python
+from pcbatch.reading import stdlib_in_python
 from pcbatch.reading.constructors import Constructors
 from pcbatch.reading.containers import MOST_ITEMS, MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
@@ -146,7 +146,7 @@ class Libraries(Constructors):
             return None
         mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
         convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
-        function = self.function_of(operators_in_python.while_loop)  # type: ignore[arg-type]
+        function = self.function_of(stdlib_in_python.while_loop)  # type: ignore[arg-type]
         assert function is not None
         try:
             if self._is_counted(cond, body, variables):

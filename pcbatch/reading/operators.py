@@ -194,6 +194,26 @@ class Operators(Variables):
                 raise self.refusal("PCB401", f"TypeError: {error}") from None
         return self.emit(UNARY[op], [self.operand_of(value)])
 
+    def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
+        """The value of an augmented assignment's target; None where that is an array that has been changed in place."""
+        method = self.method_of(old, f"__i{ROWS[op].method}__")
+        if method is not None:
+            return self.call_value(method, [value], {})
+        cell = self.cell(old)
+        if cell is not None and cell.kind == "list" and op is gast.Add and isinstance(old, Ref):
+            self.change(old, items=(*self.state.cell(old).items, *self.sequence(value)))
+            return old
+        if cell is not None and cell.kind == "list" and op is gast.Mult and isinstance(old, Ref):
+            self.change(old, items=tuple(cell.items) * self.constant(value, "how often a list is repeated"))
+            return old
+        if cell is not None and cell.kind == "dict" and op is gast.BitOr and isinstance(old, Ref):
+            self.change(old, items={**cell.items, **self.entries(value)})
+            return old
+        is_array = not isinstance(old, Host) or isinstance(old.value, np.ndarray)
+        if self.guard is None and is_array and self.added(old, op, value):
+            return None
+        return self.binary(op, old, value)
+
     # -- comparisons ---------------------------------------------------------------------------------------------------
 
     def compare(self, op: type, a: Value, b: Value) -> Value:

@@ -22,12 +22,12 @@ from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.in_python import CLASSES
 from pcbatch.reading.kinds import Kind
 from pcbatch.reading.lists_in_python import List
-from pcbatch.reading.loops import comes_later
 from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.rows import Elements, LengthenError, LoosenError
 from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
 from pcbatch.reading.state import Operand
+from pcbatch.reading.turns import comes_later
 from pcbatch.reading.values import Host, is_none
 from pcbatch.runtime.backends.protocol import Backend
 

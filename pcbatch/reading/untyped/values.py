@@ -22,7 +22,7 @@ from pcbatch.reading.core import FilteredError, NeedsBlocksError, NeedsConstantE
 from pcbatch.reading.counters import Counted
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
-from pcbatch.reading.loops import MOST_TURNS, Turns
+from pcbatch.reading.loops import MOST_TURNS
 from pcbatch.reading.meeting import End, ValueJoin
 from pcbatch.reading.operations import (
     CHOICE,
@@ -37,7 +37,7 @@ from pcbatch.reading.operations import (
 from pcbatch.reading.phis import Path, Phi
 from pcbatch.reading.state import Cell, State
 from pcbatch.reading.templates import Template
-from pcbatch.reading.turns import Turn
+from pcbatch.reading.turns import Turn, Turns
 from pcbatch.reading.untyped.as_written import AsWritten
 from pcbatch.reading.untyped.joins import UntypedHead, UntypedMeeting
 from pcbatch.reading.values import Host, Lane, Lazy, Range, Ref, Value, is_number
