@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,9 @@ LISTED = (
 class Arrays(Sharing):
     """Elements of arrays."""
 
+    # of parts above
+    expression: Callable[[Any], Value]
+
     # -- what an index is ----------------------------------------------------------------------------------------------
 
     def index(self, node: Any) -> Index:
@@ -55,10 +58,6 @@ class Arrays(Sharing):
     def index_of(self, value: Value) -> Index:
         """The index that a value is in brackets."""
         return tuple(value.items) if isinstance(value, Tuple) and value.cls is None else value
-
-    def expression(self, node: Any) -> Value:
-        """The value of an expression; see `expressions`."""
-        raise NotImplementedError
 
     def _slice(self, node: Any, lower: Any, upper: Any, step: Any) -> Sliced:
         first, last, by = (None if each is None else self.read(self.expression(each)) for each in (lower, upper, step))

@@ -39,6 +39,11 @@ Arm = Callable[[], "Value | None"]
 class Branches(Optionals):
     """Truth and choice."""
 
+    # of parts above
+    object_truth: Callable[[Ref], Host | Lane | None]
+    is_true: Callable[[Value], bool]
+    range_length: Callable[[Range], Value]
+
     # -- truth ---------------------------------------------------------------------------------------------------------
 
     def truth(self, value: Value) -> Host | Lane:
@@ -79,18 +84,6 @@ class Branches(Optionals):
         name = self.emitter.fresh(BOOL)
         self.emitter.assign(name, (lane.name,), payload.Truth(), self.span())
         return Lane(name, BOOL)
-
-    def object_truth(self, value: Ref) -> Host | Lane | None:
-        """Return the result of an object's `__bool__` or `__len__`; see `objects`."""
-        raise NotImplementedError
-
-    def is_true(self, value: Value) -> bool:
-        """Tell whether an object is true whatever it holds; see `objects`."""
-        raise NotImplementedError
-
-    def range_length(self, value: Range) -> Value:
-        """Return the length of a range; see `loops`."""
-        raise NotImplementedError
 
     def negated(self, truth: Host | Lane) -> Host | Lane:
         """`not truth`."""

@@ -59,6 +59,13 @@ class RecursionFoundError(Exception):
 class Calls(Libraries):
     """Calls."""
 
+    # of parts above
+    special: Callable[[Value, Any], Value | None]
+    builtin_of: Callable[[Any], Callable[..., Value] | None]
+    batches_on_tapes: Callable[[], bool]
+    on_a_tape: Callable[[Function, dict[str, Value]], Value]
+    as_operation: Callable[[Any, Sequence[Value], Mapping[str, Value]], Value]
+
     def __init__(self, *given: Any, batched_of: Callable[[Any], BatchedFunction | None], **options: Any):
         super().__init__(*given, **options)
         self._batched_of = batched_of
@@ -87,10 +94,6 @@ class Calls(Libraries):
             keywords = self._keywords(node)
             function, *arguments = row
         return self.call_value(function, arguments, keywords) if self.is_live else DEAD
-
-    def special(self, function: Value, node: Any) -> Value | None:
-        """A call of what is no function to the program: `pcbatch.sync()`; see `builtins`."""
-        raise NotImplementedError
 
     def _keywords(self, node: Any) -> dict[str, Value]:
         names: list[str] = []
@@ -226,10 +229,6 @@ class Calls(Libraries):
         name = unparse(self.node.func) if is_call else getattr(function, "__name__", "it")
         raise self.refusal(found.code, f"`{name}(..)` {found.why}", found.help, label=f"`{name}` is called here")
 
-    def builtin_of(self, function: Any) -> Callable[..., Value] | None:
-        """Return the interpretation of a built-in function of Python's; see `builtins`."""
-        raise NotImplementedError
-
     # -- functions of the user's ---------------------------------------------------------------------------------------
 
     def bind(self, function: Function, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
@@ -295,18 +294,6 @@ class Calls(Libraries):
         if tree in self._in_place:
             return self._unless_recursive(function, given)
         return self._tried_in_place(function, given)
-
-    def batches_on_tapes(self) -> bool:
-        """Tell whether what is called here is batched by itself, for a tape; see `contexts`."""
-        raise NotImplementedError
-
-    def on_a_tape(self, function: Function, given: dict[str, Value]) -> Value:
-        """A call where a tape records; see `contexts`."""
-        raise NotImplementedError
-
-    def as_operation(self, batched: Any, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """A call of a batched function as one operation; see `contexts`."""
-        raise NotImplementedError
 
     def _unless_recursive(self, function: Function, given: dict[str, Value]) -> Value:
         """A call in place; one of a part of the program if the function turns out to call itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pcbatch.ir import records
@@ -29,9 +29,8 @@ READ_CONSTRUCTORS = (
 class Constructors(Functions):
     """Constructors."""
 
-    def opaque(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """A call of what is not interpreted; see `libraries`."""
-        raise NotImplementedError
+    # of parts above
+    opaque: Callable[[Host, Sequence[Value], dict[str, Value]], Value]
 
     def _construct(self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):

@@ -94,6 +94,15 @@ class Here:
 class Core:
     """The state of a reading. Parts of the reader are classes above this one."""
 
+    # of parts above
+    there: Callable[..., Value]
+    read_view: Callable[[View], Value]
+    selected: Callable[[OneOf], Value]
+    record: Callable[[Value], Any]
+    closure: Callable[[Function | Bound], Any]
+    users_name: Callable[[Callable[[Value], bool], str], str]
+    argument: Callable[[Value], str]
+
     def __init__(self, backend: Backend, *, tapes: bool = False):
         self.backend = backend
         self.ops = importlib.import_module(backend.ops_module)
@@ -288,10 +297,6 @@ class Core:
             return self.known(value.content) if is_there else NONE
         return value
 
-    def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
-        """`value`, which must not be None: a lane for which it is fails with `error`; see `optionals`."""
-        raise NotImplementedError
-
     def type_of(self, value: Value) -> TensorType | None:
         """The type of a number or an array; None for everything else."""
         match value:
@@ -325,14 +330,6 @@ class Core:
         if isinstance(value, OneOf) and all(self.kind(each) == "array" for each in value.items):
             return self.selected(value)
         return value
-
-    def read_view(self, view: View) -> Value:
-        """The elements of a view; see `arrays`."""
-        raise NotImplementedError
-
-    def selected(self, value: OneOf) -> Value:
-        """The array that one of several is; see `branches`."""
-        raise NotImplementedError
 
     def pattern(self, value: Value) -> Any:
         """`value` as an argument of an operation: lanes and constants inside of Python's structures."""
@@ -422,23 +419,7 @@ class Core:
         self.world.operands[name] = Operand(value.value, places)
         return Lane(name, type_)
 
-    def record(self, value: Value) -> Any:
-        """An object or a named tuple as one operand."""
-        raise NotImplementedError
-
-    def closure(self, value: Function | Bound) -> Any:
-        """A function of the user's as an argument of an operation."""
-        raise NotImplementedError
-
     # -- words ---------------------------------------------------------------------------------------------------------
-
-    def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
-        """Return what the user calls a value; see `variables`."""
-        raise NotImplementedError
-
-    def argument(self, value: Value) -> str:
-        """The argument of the batched function that a value is, "" for everything else; see `effects`."""
-        raise NotImplementedError
 
     def if_static(self, values: Iterable[Value], help: str = "") -> str:
         """Advice on values that ought to be known: what is an argument may be a static one."""

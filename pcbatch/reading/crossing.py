@@ -49,6 +49,9 @@ def always(value: Host) -> bool:
 class Crossing(Gathered):
     """Kinds of values."""
 
+    # of parts above
+    _comes_by_value: Callable[[], bool]
+
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self._ending: Specialisation | None = None
@@ -141,10 +144,6 @@ class Crossing(Gathered):
         what = f"{self.described(value)} is handed to a function that is compiled as one of its own"
         is_generator = isinstance(value, Generator)
         raise self.refusal("PCB404", what, A_LIST if is_generator else "hand over what is in it")
-
-    def _comes_by_value(self) -> bool:
-        """Tell whether what is taken apart comes back by value, as from a batched function; see `effects`."""
-        raise NotImplementedError
 
     def unshared(self, value: Value, around: tuple[int, ...] = ()) -> Value:
         """`value` with an object of its own wherever it has one: what a batch gives has no object twice."""

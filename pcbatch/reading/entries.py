@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -19,17 +19,12 @@ MOST_KEYS = 64
 class Entries(Arrays):
     """Dicts."""
 
-    def is_list(self, value: Value) -> bool:
-        """Tell whether a value is a list whose length differs by lane; see `lengths`."""
-        raise NotImplementedError
-
-    def sequence(self, value: Value) -> list[Value]:
-        """The items of what can be gone through; see `containers`."""
-        raise NotImplementedError
-
-    def compare(self, op: type, a: Value, b: Value) -> Value:
-        """A comparison; see `operators`."""
-        raise NotImplementedError
+    # of parts above
+    is_list: Callable[[Value], bool]
+    sequence: Callable[[Value], list[Value]]
+    compare: Callable[[type, Value, Value], Value]
+    loosen: Callable[[Value], None]
+    items_of: Callable[[Value], Value]
 
     def set_of(self, values: Sequence[Value]) -> Value:
         """A new set of these elements."""
@@ -57,10 +52,6 @@ class Entries(Arrays):
         except (KeyError, TypeError) as error:
             message = f"KeyError: {known!r}; the dict has {', '.join(map(repr, items)) or 'nothing'}"
             raise self.refusal("PCB401", message if isinstance(error, KeyError) else f"TypeError: {error}") from None
-
-    def loosen(self, whole: Value) -> None:
-        """Have a container of one length be of any; see `lengths`."""
-        raise NotImplementedError
 
     def differs(self, index: Index) -> bool:
         """Tell whether a key differs by lane."""
@@ -228,7 +219,3 @@ class Entries(Arrays):
             return dict(cell.items)
         pairs = [self.sequence(each) for each in self.sequence(self.items_of(value))]
         return {self.constant(key, A_KEY): item for key, item in pairs}
-
-    def items_of(self, value: Value) -> Value:
-        """The pairs that a dict is made of: those of what has `items()`, of `Counter` and its like; see `calls`."""
-        raise NotImplementedError

@@ -32,6 +32,12 @@ _PLAIN = (gast.Constant, gast.Name)
 class Expressions(Operators):
     """Python's expressions."""
 
+    # of parts above
+    attribute: Callable[[Value, str], Value]
+    filtered: Callable[[Any, FilteredError], Value]
+    spend: Callable[[Value], None]
+    store: Callable[[Any, Value], None]
+
     def expression(self, node: Any, hint: str = "") -> Value:
         """The value of an expression, which goes by the name `hint`."""
         if not self.is_live:
@@ -63,10 +69,6 @@ class Expressions(Operators):
 
     def visit_Attribute(self, node: Any) -> Value:
         return self.attribute(self.expression(node.value), node.attr)
-
-    def attribute(self, value: Value, name: str) -> Value:
-        """`value.name`; see `objects`."""
-        raise NotImplementedError
 
     def visit_Subscript(self, node: Any) -> Value:
         with self.kept([self.expression(node.value)]) as row:
@@ -361,10 +363,6 @@ class Expressions(Operators):
             self.back_to(mark)
             return self.filtered(node, error)
 
-    def filtered(self, node: Any, error: FilteredError) -> Value:
-        """A comprehension of which a lane keeps some elements; see `ragged`."""
-        raise NotImplementedError
-
     def listed(self, node: Any, first: Value | None = None) -> list[Value]:
         """The elements of a comprehension, written out one after the other."""
         with self.kept() as row:
@@ -392,10 +390,6 @@ class Expressions(Operators):
         """The items of a generator."""
         self.spend(value)
         return self.within_frame(value.frame, lambda: self.listed(value.tree, value.first))
-
-    def spend(self, value: Value) -> None:
-        """Begin to take an iterator's items, which it gives once; see `sequences`."""
-        raise NotImplementedError
 
     def within_frame(self, frame: Frame, what: Callable[[], Any]) -> Any:
         """Run `what` inside of a call that is around."""
@@ -436,7 +430,3 @@ class Expressions(Operators):
             if not found.value:
                 return
         what()
-
-    def store(self, target: Any, value: Value) -> None:
-        """An assignment; see `statements`."""
-        raise NotImplementedError

@@ -31,9 +31,8 @@ from pcbatch.reading.values import (
 class Folds(Generators):
     """Folds."""
 
-    def known_result(self, function: Any, *values: Value) -> Host | None:
-        """Return the result of a function of values that are all known; see `builtins`."""
-        raise NotImplementedError
+    # of parts above
+    known_result: Callable[..., Host | None]
 
     def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """The items of a sequence, or of a generator whose length differs by lane, taken together."""

@@ -27,6 +27,9 @@ from pcbatch.reading.views import Index, Sliced
 class Lengths(ElementsInRows):
     """Containers whose length differs by lane."""
 
+    # of parts above
+    folded: Callable[[Value, Value, Callable[[Value, Value], Value]], Value]
+
     # -- which they are ------------------------------------------------------------------------------------------------
 
     def is_list(self, value: Value) -> bool:
@@ -121,10 +124,6 @@ class Lengths(ElementsInRows):
         """A list with the elements of a comprehension behind its own."""
         first = self.expression(node.generators[0].iter)
         return self._with_items(whole, Generator(node, self.frame, first), name)
-
-    def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
-        """The items of a sequence taken together; see `folds`."""
-        raise NotImplementedError
 
     def lengthened_of(self, value: Value) -> Value | None:
         """A list of the items of another value, if its length differs by lane; else None."""

@@ -63,6 +63,9 @@ FEW_TURNS = 64
 class Loops(RaggedRows):
     """Python's loops."""
 
+    # of parts above
+    statements: Callable[[Sequence[Any]], None]
+
     def __init__(self, *given: Any, forking: bool = False, **options: Any):
         super().__init__(*given, **options)
         self.forking = forking
@@ -76,10 +79,6 @@ class Loops(RaggedRows):
         for loop in self.loops:
             yield loop.breaks
             yield loop.continues
-
-    def statements(self, nodes: Sequence[Any]) -> None:
-        """Interpret statements; see `statements`."""
-        raise NotImplementedError
 
     # -- to a fixed point ----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -48,6 +48,11 @@ from pcbatch.reading.views import Index, Sliced
 
 class Objects(Loops):
     """Attributes and methods."""
+
+    # of parts above
+    call_type: Callable[[Value], Value]
+    batched: Callable[[Any], Any]
+    call_user: Callable[[Function, Sequence[Value], dict[str, Value]], Value]
 
     # -- functions of the user's ---------------------------------------------------------------------------------------
 
@@ -164,10 +169,6 @@ class Objects(Loops):
         assert cell.cls is not None
         return self.of_class(value, cell.cls, name)
 
-    def call_type(self, value: Value) -> Value:
-        """`type(value)`; see `builtins`."""
-        raise NotImplementedError
-
     def of_class(self, value: Value, cls: type, name: str, behind: type | None = None) -> Value:
         """Return the member of an object's class with a name: a method, a property's value, a value of the class."""
         base, found = self.member(cls, name, behind)
@@ -227,19 +228,11 @@ class Objects(Loops):
             return None
         return self.captured(found, Place("class", base, name, f"{base.__name__}.{name}"))
 
-    def batched(self, value: Any) -> Any:
-        """Return the reader's view of a batched function; see `calls`."""
-        raise NotImplementedError
-
     def _got(self, getter: FunctionType, base: type, *given: Value) -> Value:
         known = self.function_of(getter, base)
         if known is None:
             raise self.unreadable(getter, f"the property `{getter.__name__}`")
         return self.call_user(known, [*given], {})
-
-    def call_user(self, function: Function, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """A call of a function of the user's; see `calls`."""
-        raise NotImplementedError
 
     def unreadable(self, function: Any, what: str) -> RefusedError:
         """The refusal of a function of the user's that has to be read, at what cannot be read in it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -44,6 +44,10 @@ def _methods(op: type) -> tuple[str, str]:
 
 class Operators(Variables):
     """Python's operators."""
+
+    # of parts above
+    method_of: Callable[[Value, str], Value | None]
+    call_value: Callable[[Value, Sequence[Value], dict[str, Value]], Value]
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         """`a op b`."""
@@ -168,14 +172,6 @@ class Operators(Variables):
                 if not (isinstance(result, Host) and result.value is NotImplemented):
                     return result
         return None
-
-    def method_of(self, value: Value, name: str) -> Value | None:
-        """A method that an object's class defines, or one of several objects'; None where it has none of that name."""
-        raise NotImplementedError
-
-    def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """Return the result of a call; see `calls`."""
-        raise NotImplementedError
 
     def unary(self, op: type, value: Value) -> Value:
         """`op value`."""

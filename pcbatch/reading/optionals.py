@@ -23,6 +23,15 @@ from pcbatch.reading.values import NONE, Host, Lane, Optional, Value, is_same
 class Optionals(Several):
     """Values that may be None."""
 
+    # of parts above
+    require: Callable[..., None]
+    truth: Callable[[Value], Host | Lane]
+    lazily: Callable[[bool, Host | Lane, Callable[[], Value]], Host | Lane]
+    negated: Callable[[Host | Lane], Host | Lane]
+    both: Callable[[Host | Lane, Host | Lane], Host | Lane]
+    either: Callable[[Host | Lane, Host | Lane], Host | Lane]
+    chosen: Callable[[Lane, Value, Value], Value]
+
     def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
         value = self.known(value)
         if not isinstance(value, Optional):
@@ -81,36 +90,6 @@ class Optionals(Several):
             return neither
         both = self.both(is_a, is_b)
         return self.either(neither, self.lazily(True, both, lambda: same(self.known(own), self.known(other))))
-
-    # -- see `branches` and `expressions` ------------------------------------------------------------------------------
-
-    def require(self, truth: Host | Lane, message: str, arguments: tuple[str, ...] = ()) -> None:
-        """Fail the lane unless `truth` holds; see `branches`."""
-        raise NotImplementedError
-
-    def truth(self, value: Value) -> Host | Lane:
-        """`bool(value)`; see `branches`."""
-        raise NotImplementedError
-
-    def lazily(self, is_and: bool, a: Host | Lane, b: Callable[[], Value]) -> Host | Lane:
-        """`a and b()` or `a or b()` of truths; see `expressions`."""
-        raise NotImplementedError
-
-    def negated(self, truth: Host | Lane) -> Host | Lane:
-        """`not truth`; see `branches`."""
-        raise NotImplementedError
-
-    def both(self, a: Host | Lane, b: Host | Lane) -> Host | Lane:
-        """`a and b`; see `branches`."""
-        raise NotImplementedError
-
-    def either(self, a: Host | Lane, b: Host | Lane) -> Host | Lane:
-        """`a or b`; see `branches`."""
-        raise NotImplementedError
-
-    def chosen(self, condition: Lane, x: Value, y: Value) -> Value:
-        """The one of two values; see `branches`."""
-        raise NotImplementedError
 
     def join(self, ends: Sequence[End], span_node: Any = None) -> None:
         """Go on where all `ends` meet; nowhere if there are none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,10 @@ from pcbatch.reading.values import NONE, Host, Lane, OneOf, Optional, Ref, Undef
 class Results(BoundedLists):
     """Results."""
 
+    # of parts above
+    giving: Callable[[str, Sequence[TensorType]], Specialisation]
+    tail: Callable[[Any], None]
+
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self.returning: list[list[Returning]] = []
@@ -34,17 +38,9 @@ class Results(BoundedLists):
         yield from super().open_ends()
         yield from self.returning
 
-    def giving(self, name: str, types: Sequence[TensorType]) -> Specialisation:
-        """The specialisation of this name with results of these types; see `functions`."""
-        raise NotImplementedError
-
     def changes(self, spec: Specialisation) -> Any:
         """Return what a function changes of its caller's, as far as it is known."""
         return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound), dict(spec.shared)
-
-    def tail(self, node: Any) -> None:
-        """`return node`; see `matching`."""
-        raise NotImplementedError
 
     def returned(self, value: Value, *, is_end: bool = False) -> None:
         """`return value` where the interpretation is."""

@@ -6,7 +6,7 @@ both, an object of the same structure stands in for it there, so that all ways h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +39,16 @@ BOOL = TensorType("bool")
 class Several(Words):
     """Objects of which a lane has one."""
 
+    # of parts above
+    is_fixed: Callable[[Value], bool]
+    layout_marks: Callable[[Value], set[str]]
+    class_value: Callable[[type, str], Value | None]
+    is_rows: Callable[[Value], bool]
+    own_of_host: Callable[[Host], Ref]
+    refuse_rows: Callable[[Sequence[Cell]], None]
+    as_slice: Callable[[Value], Lazy | None]
+    with_room: Callable[[Lazy, int], Lazy]
+
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self._fixed: list[Value] = []
@@ -69,10 +79,6 @@ class Several(Words):
             else:
                 return None
         return found
-
-    def is_fixed(self, value: Value) -> bool:
-        """Tell whether a value is a function, or an object of the world; see `objects`."""
-        raise NotImplementedError
 
     def _cell_of(self, value: Value) -> Ref:
         """The cell of a function or an object of the world, the same in every state."""
@@ -119,10 +125,6 @@ class Several(Words):
         """Return the origins of an array that may be `value`: what it shares its elements with, and how it lies."""
         return frozenset(self.shares(value) | self.layout_marks(value))
 
-    def layout_marks(self, array: Value) -> set[str]:
-        """Return origins that say how an array may lie in memory; see `views`."""
-        raise NotImplementedError
-
     def is_fresh(self, value: Value) -> bool:
         """Tell whether a value is an array that is known now, and nobody's outside: a store makes an object of it."""
         return isinstance(value, Host) and value.place is None and self.is_array(value.value)
@@ -151,22 +153,6 @@ class Several(Words):
                 f"read `{name}` itself where the tape is; or make a value of its own: tf.identity({name})",
             )
 
-    def class_value(self, cls: type, name: str) -> Value | None:
-        """Return what objects of a class have under a name that they do not have themselves; see `objects`."""
-        raise NotImplementedError
-
-    def is_rows(self, value: Value) -> bool:
-        """Tell whether a value is the rows of a list whose length differs by lane; see `rows`."""
-        raise NotImplementedError
-
-    def own_of_host(self, array: Host) -> Ref:
-        """An array that is known now as one that is about to change; see `arrays`."""
-        raise NotImplementedError
-
-    def refuse_rows(self, cells: Sequence[Cell]) -> None:
-        """Have the elements of lists whose length differs by lane be of one kind, if cells are such; see `lengths`."""
-        raise NotImplementedError
-
     def celled(self, value: Lane) -> Ref:
         """The array that a variable holds, as an object that can change: all that held the variable refers to it."""
         known = [cell for cell in self.state.heap if self.state.heap[cell].kind == "array"]
@@ -184,14 +170,6 @@ class Several(Words):
             return
         state.heap[ref.cell] = source.heap[ref.cell]
         state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self.blank_of(part, source, state))
-
-    def as_slice(self, value: Value) -> Lazy | None:
-        """A slice of an array whose length differs by lane, or all of an array as one; see `ragged`."""
-        raise NotImplementedError
-
-    def with_room(self, found: Lazy, room: int) -> Lazy:
-        """The elements of a part as a slice of an array with room for more; see `filtered`."""
-        raise NotImplementedError
 
     def if_there(self, there: Host | Lane, content: Value) -> Value:
         """A value where a bool holds, None elsewhere; nothing inside of it may be None."""

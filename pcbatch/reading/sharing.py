@@ -16,6 +16,10 @@ from pcbatch.reading.views import Views
 class Sharing(Views):
     """Values that may be one object, or share elements."""
 
+    # of parts above
+    is_callers: Callable[[Ref], bool]
+    write_back: Callable[[Ref], None]
+
     def living(self) -> Iterator[Value]:
         """The values of variables that may be read later; see `names`."""
         return iter(self.state.names.values())
@@ -40,10 +44,6 @@ class Sharing(Views):
         is_there = home is not None and rows is not None and rows.version == home.version
         return home is not None and is_there and not self.is_callers(home.rows) and self.is_alone(value, home)
 
-    def is_callers(self, ref: Ref) -> bool:
-        """Tell whether an object is the caller's, who may have what is in it in other hands; see `functions`."""
-        raise NotImplementedError
-
     def is_alone(self, value: Value, home: Home) -> bool:
         """Tell whether nobody but some rows, and who has `value`, an element of these or a part of it, may have it."""
         rows = self.state.heap[home.rows.cell]
@@ -54,10 +54,6 @@ class Sharing(Views):
         if not living.isdisjoint(self.state.twins.get(home.rows.cell, ())):
             return False
         return not any(self.state.heap[each].is_held for each in living if each in self.state.heap)
-
-    def write_back(self, ref: Ref) -> None:
-        """Put an element that has changed back into its rows; see `rows`."""
-        raise NotImplementedError
 
     def refuse_twin(self, ref: Ref) -> None:
         """Refuse a change of an object that may be another one that is read later."""

@@ -28,6 +28,10 @@ def imported(path: str, around: Mapping[str, Any]) -> Any:
 class Statements(Matching):
     """Python's statements, but for those that are `at_fault`; modules are what `module_of` gives."""
 
+    # of parts above
+    restart: Callable[[], Here | None]
+    recover: Callable[[Any, Here | None, LostError | RefusedError], None]
+
     def __init__(
         self,
         *given: Any,
@@ -53,14 +57,6 @@ class Statements(Matching):
                 self.recover(node, here, error)
             finally:
                 self.node = before
-
-    def restart(self) -> Here | None:
-        """Here, if statements are left out that begin here; see `recovery`."""
-        raise NotImplementedError
-
-    def recover(self, node: Any, here: Here | None, error: LostError | RefusedError) -> None:
-        """Go on behind a statement that is left out, from where it began; see `recovery`."""
-        raise NotImplementedError
 
     def visit_Pass(self, node: Any) -> None:
         pass

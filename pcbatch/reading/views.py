@@ -44,13 +44,9 @@ def parts_of(index: Index) -> tuple[Any, ...]:
 class Views(Branches):
     """Views of arrays."""
 
-    def index_pattern(self, index: Index) -> Any:
-        """An index as an argument of an operation; see `arrays`."""
-        raise NotImplementedError
-
-    def constant(self, value: Value, what: str) -> Any:
-        """The value of Python's that `value` is; see `arrays`."""
-        raise NotImplementedError
+    # of parts above
+    index_pattern: Callable[[Index], Any]
+    constant: Callable[[Value, str], Any]
 
     # -- what is a view ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import gast
@@ -24,6 +25,10 @@ SCOPED = (*COMPREHENSIONS, gast.Lambda, gast.JoinedStr)
 
 class AsWritten(Recovery):
     """Expressions as they are written."""
+
+    # of parts above
+    has_unknown: Callable[[Value], bool]
+    is_counted: Callable[[Value], bool]
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -84,14 +89,6 @@ class AsWritten(Recovery):
             self.spelled.pop()
         lanes = (lane for each in written.patterns for lane in lanes_in(each))
         return Spelled(tree_expression(gast.gast_to_ast(tree)), tuple(dict.fromkeys(lanes)))
-
-    def has_unknown(self, value: Value) -> bool:
-        """Tell whether something that is unknown is in a value; see `untyped`."""
-        raise NotImplementedError
-
-    def is_counted(self, value: Value) -> bool:
-        """Tell whether a value would be known if the turns of a loop were written out; see `untyped`."""
-        raise NotImplementedError
 
 
 class _Written:

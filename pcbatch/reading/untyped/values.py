@@ -55,6 +55,9 @@ def python(function: Any) -> Operation:
 class Unknowns(AsWritten):
     """Values of which nothing is known, and what is made of them."""
 
+    # of parts above
+    part_of: Callable[[Value, Operation, Any], Value]
+
     def __init__(self, *given: Any, is_opaque: Callable[[Any], bool] = lambda value: False, **options: Any):
         super().__init__(*given, **options)
         self._is_opaque = is_opaque
@@ -247,10 +250,6 @@ class Unknowns(AsWritten):
 
     def differs_in_length(self, value: Value) -> bool:
         return self.is_unknown(value) or super().differs_in_length(value)
-
-    def part_of(self, whole: Value, operation: Operation, index: Any) -> Value:
-        """A part of an unknown value; see `parts`."""
-        raise NotImplementedError
 
     def counted(self, whole: Value) -> Counted | None:
         if self.is_unknown(self.known(whole)):
