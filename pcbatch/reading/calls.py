@@ -20,20 +20,7 @@ from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.forbidden_calls import forbidden
 from pcbatch.reading.libraries import CALLABLE, Libraries
 from pcbatch.reading.sources import cost_of, is_users
-from pcbatch.reading.values import (
-    Bound,
-    Function,
-    Generator,
-    Host,
-    Lane,
-    OneOf,
-    Part,
-    Ref,
-    Super,
-    Tuple,
-    Value,
-    View,
-)
+from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, OneOf, Part, Ref, Super, Tuple, Value, View
 
 
 @dataclass(frozen=True, eq=False)

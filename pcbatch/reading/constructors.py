@@ -12,13 +12,7 @@ from pcbatch.ir import records
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.functions import Functions
 from pcbatch.reading.sources import is_users
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Ref,
-    Tuple,
-    Value,
-)
+from pcbatch.reading.values import Host, Lane, Ref, Tuple, Value
 
 READ_CONSTRUCTORS = (
     "compute before what the object is given, `Account(capped(x))`; a constructor may branch and loop if its class has "

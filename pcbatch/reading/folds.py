@@ -15,17 +15,7 @@ from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.several import blank
 from pcbatch.reading.turns import Loop
-from pcbatch.reading.values import (
-    NONE,
-    Generator,
-    Host,
-    Lane,
-    Lazy,
-    Range,
-    Tuple,
-    Value,
-    is_none,
-)
+from pcbatch.reading.values import NONE, Generator, Host, Lane, Lazy, Range, Tuple, Value, is_none
 
 
 class Folds(Generators):

@@ -19,26 +19,9 @@ from pcbatch.reading.kinds import Kind, is_value, sites_that_differ, size
 from pcbatch.reading.nested import advise
 from pcbatch.reading.results import Results
 from pcbatch.reading.sources import cost_of
-from pcbatch.reading.specialisations import (
-    Returning,
-    Specialisation,
-    StoredError,
-    WiderError,
-    Widths,
-    same_results,
-)
+from pcbatch.reading.specialisations import Returning, Specialisation, StoredError, WiderError, Widths, same_results
 from pcbatch.reading.state import GIVEN, OWN, State, array_name, laid_anyhow
-from pcbatch.reading.values import (
-    NONE,
-    Frame,
-    Function,
-    Host,
-    Lane,
-    Ref,
-    Tuple,
-    Value,
-    View,
-)
+from pcbatch.reading.values import NONE, Frame, Function, Host, Lane, Ref, Tuple, Value, View
 
 MOST = 64
 """Maximal number of specialisations of one function in a program."""

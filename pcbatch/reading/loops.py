@@ -33,25 +33,8 @@ from pcbatch.reading.phis import (
     value_at,
 )
 from pcbatch.reading.ragged_rows import RaggedRows
-from pcbatch.reading.turns import (
-    DIFFERS,
-    TURNS,
-    Loop,
-    Turn,
-    Turns,
-    comes_later,
-    is_counted,
-)
-from pcbatch.reading.values import (
-    NONE,
-    Host,
-    Lane,
-    OneOf,
-    Ref,
-    Undefined,
-    Value,
-    View,
-)
+from pcbatch.reading.turns import DIFFERS, TURNS, Loop, Turn, Turns, comes_later, is_counted
+from pcbatch.reading.values import NONE, Host, Lane, OneOf, Ref, Undefined, Value, View
 
 ROUNDS = 12
 MOST_TURNS = 1000

@@ -18,12 +18,7 @@ from pcbatch.reading.kinds import Kind
 from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.turns import Turn, Turns
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Tuple,
-    Value,
-)
+from pcbatch.reading.values import Host, Lane, Tuple, Value
 
 AT_ONCE = 16
 """So many calls of a map are made at the same time, where there are more: each is written out, and compiled."""

@@ -18,18 +18,7 @@ from pcbatch.reading.objects import Objects
 from pcbatch.reading.operations import Closed, Named, Record, lanes_in, method, method_of_held
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell
-from pcbatch.reading.values import (
-    NONE,
-    Bound,
-    Function,
-    Host,
-    Lane,
-    OneOf,
-    Part,
-    Ref,
-    Tuple,
-    Value,
-)
+from pcbatch.reading.values import NONE, Bound, Function, Host, Lane, OneOf, Part, Ref, Tuple, Value
 from pcbatch.reading.views import SHAPED, Sliced
 
 

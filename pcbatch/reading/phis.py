@@ -14,19 +14,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.naming import hint_of
 from pcbatch.reading.state import STRIDED, TURNED, Cell, State
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Lazy,
-    OneOf,
-    Optional,
-    Ref,
-    Tuple,
-    Undefined,
-    Value,
-    is_number,
-    is_same,
-)
+from pcbatch.reading.values import Host, Lane, Lazy, OneOf, Optional, Ref, Tuple, Undefined, Value, is_number, is_same
 
 Path = tuple[Any, ...]
 """The path of a value: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), then items."""

@@ -17,18 +17,7 @@ from pcbatch.reading.lists_in_python import Set
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.ragged import RAGGED
 from pcbatch.reading.state import Row
-from pcbatch.reading.values import (
-    Generator,
-    Host,
-    Lane,
-    Lazy,
-    Range,
-    Ref,
-    Tuple,
-    Undefined,
-    Value,
-    is_none,
-)
+from pcbatch.reading.values import Generator, Host, Lane, Lazy, Range, Ref, Tuple, Undefined, Value, is_none
 
 VIEWS_OF_DICTS = {"keys", "values", "items"}
 KEPT = VIEWS_OF_DICTS | RAGGED

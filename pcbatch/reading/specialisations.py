@@ -12,12 +12,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.emitter import Emitter
 from pcbatch.reading.kinds import Kind, is_alike
 from pcbatch.reading.state import State
-from pcbatch.reading.values import (
-    Frame,
-    Function,
-    Ref,
-    Value,
-)
+from pcbatch.reading.values import Frame, Function, Ref, Value
 
 ROOM = 64
 """Initial room of lists whose length differs by lane."""

@@ -24,16 +24,7 @@ from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
 from pcbatch.reading.loops import MOST_TURNS
 from pcbatch.reading.meeting import End, ValueJoin
-from pcbatch.reading.operations import (
-    CHOICE,
-    GETITEM,
-    Named,
-    Operation,
-    Spelled,
-    builtin,
-    expression_of,
-    library,
-)
+from pcbatch.reading.operations import CHOICE, GETITEM, Named, Operation, Spelled, builtin, expression_of, library
 from pcbatch.reading.phis import Path, Phi
 from pcbatch.reading.state import Cell, State
 from pcbatch.reading.templates import Template
