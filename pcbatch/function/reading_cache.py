@@ -17,8 +17,8 @@ from pcbatch.lowering.captures.captured_constants import objects
 from pcbatch.lowering.captures.guarded_paths import GoneError, Place
 from pcbatch.reading import sources
 from pcbatch.reading.calls import BatchedFunction
+from pcbatch.reading.kinds import ROOM
 from pcbatch.reading.reading import Reading, read
-from pcbatch.reading.specialisations import ROOM
 from pcbatch.reading.untyped.program import read_untyped
 from pcbatch.runtime.backends.protocol import Backend
 

@@ -17,9 +17,8 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError, RefusedError
 from pcbatch.reading.forbidden_calls import forbidden_method
 from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
-from pcbatch.reading.sharing import Sharing
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
-from pcbatch.reading.views import Index, Sliced, parts_of
+from pcbatch.reading.views import Index, Sliced, Views, parts_of
 
 STORED, AXIS = builtin("__stored__"), builtin("__axis__")
 A_KEY = "a key of a dict"
@@ -37,7 +36,7 @@ LISTED = (
 )
 
 
-class Arrays(Sharing):
+class Arrays(Views):
     """Elements of arrays."""
 
     # of parts above

@@ -20,6 +20,7 @@ from pcbatch.reading.builtins import Builtins
 from pcbatch.reading.calls import RecursionFoundError
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.described import a
+from pcbatch.reading.emitter import Template
 from pcbatch.reading.operations import (
     SITE,
     Named,
@@ -32,7 +33,6 @@ from pcbatch.reading.operations import (
     method_of_held,
 )
 from pcbatch.reading.sources import known_as
-from pcbatch.reading.templates import Template
 from pcbatch.reading.values import NONE, Bound, Frame, Function, Host, Lane, Ref, Tuple, Undefined, Value
 
 

@@ -15,8 +15,7 @@ from pcbatch.installed import IN_PYTHON
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.described import described
-from pcbatch.reading.emitter import Emitter, Mark
-from pcbatch.reading.naming import Names, hint_of_text
+from pcbatch.reading.emitter import Emitter, Mark, Names, hint_of_text
 from pcbatch.reading.operations import Named, ObjectOperation
 from pcbatch.reading.state import Cell, CellKind, Operand, Row, State, World
 from pcbatch.reading.values import (
@@ -100,7 +99,6 @@ class Core:
     selected: Callable[[OneOf], Value]
     record: Callable[[Value], Any]
     closure: Callable[[Function | Bound], Any]
-    users_name: Callable[[Callable[[Value], bool], str], str]
     argument: Callable[[Value], str]
 
     def __init__(self, backend: Backend, *, tapes: bool = False):

@@ -8,10 +8,9 @@ from typing import Any
 
 from pcbatch.ir import records
 from pcbatch.reading.core import A_LIST
-from pcbatch.reading.gathered import Gathered
-from pcbatch.reading.kinds import Kind
+from pcbatch.reading.kinds import Kind, Specialisation
+from pcbatch.reading.methods import Gathered
 from pcbatch.reading.sources import scope_of
-from pcbatch.reading.specialisations import Specialisation
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     Bound,

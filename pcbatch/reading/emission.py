@@ -22,6 +22,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.fingerprints import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
+from pcbatch.reading.emitter import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
 from pcbatch.reading.handed import FUNCTION, Handed, is_function, leads
 from pcbatch.reading.operations import (
     Applied,
@@ -34,10 +35,9 @@ from pcbatch.reading.operations import (
     lanes_in,
 )
 from pcbatch.reading.result_types import ResultTypes
-from pcbatch.reading.sites import Sites
 from pcbatch.reading.state import TURNED, laid_anyhow
-from pcbatch.reading.templates import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
 from pcbatch.reading.values import Host, Lane, Part, Tuple, Value, is_number, plain_number
+from pcbatch.reading.variables import Variables
 from pcbatch.runtime.backends import noting
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
@@ -51,7 +51,7 @@ ONE_SHAPE = (
 )
 
 
-class Emission(Sites):
+class Emission(Variables):
     """Operations and assignments."""
 
     def emit(

@@ -15,12 +15,22 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import LostError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.crossing import always
 from pcbatch.reading.emitter import Emitter
-from pcbatch.reading.kinds import Kind, is_value, sites_that_differ, size
-from pcbatch.reading.nested import advise
+from pcbatch.reading.kinds import (
+    Kind,
+    Returning,
+    Specialisation,
+    StoredError,
+    WiderError,
+    Widths,
+    is_value,
+    same_results,
+    sites_that_differ,
+    size,
+)
 from pcbatch.reading.results import Results
 from pcbatch.reading.sources import cost_of
-from pcbatch.reading.specialisations import Returning, Specialisation, StoredError, WiderError, Widths, same_results
 from pcbatch.reading.state import GIVEN, OWN, State, array_name, laid_anyhow
+from pcbatch.reading.unmet import advise
 from pcbatch.reading.values import NONE, Frame, Function, Host, Lane, Ref, Tuple, Value, View
 
 MOST = 64

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.naming import hint_of
+from pcbatch.reading.emitter import hint_of
 from pcbatch.reading.several import BOOL, Several
 from pcbatch.reading.state import State
 from pcbatch.reading.values import NONE, Host, Lane, Lazy, Optional, Undefined, Value, is_none, is_same

@@ -11,6 +11,7 @@ import numpy as np
 from pcbatch.ir.joins import casts_into
 from pcbatch.ir.operators import BY_NODE, Row
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.containers import Containers
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import BINARY, UNARY
 from pcbatch.reading.several import refs_of
@@ -29,7 +30,6 @@ from pcbatch.reading.values import (
     Value,
     View,
 )
-from pcbatch.reading.variables import Variables
 
 ROWS: dict[type, Row] = {getattr(gast, row.node): row for row in BY_NODE.values()}
 """The rows of operators by the classes of trees."""
@@ -42,7 +42,7 @@ def _methods(op: type) -> tuple[str, str]:
     return f"__{row.method}__", f"__{row.reflected}__"
 
 
-class Operators(Variables):
+class Operators(Containers):
     """Python's operators."""
 
     # of parts above

@@ -12,7 +12,7 @@ from pcbatch.errors import Diagnostic, Note
 from pcbatch.frontend.source.nodes import walk
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
-from pcbatch.reading.naming import hint_of
+from pcbatch.reading.emitter import hint_of
 from pcbatch.reading.state import STRIDED, TURNED, Cell, State
 from pcbatch.reading.values import Host, Lane, Lazy, OneOf, Optional, Ref, Tuple, Undefined, Value, is_number, is_same
 

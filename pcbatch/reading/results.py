@@ -10,19 +10,27 @@ from pcbatch.errors import Diagnostic, Note
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.bounded import BoundedLists
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.crossing import in_order
 from pcbatch.reading.emitter import OpenBlock
-from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
+from pcbatch.reading.kinds import (
+    Kind,
+    Returning,
+    Specialisation,
+    StoredError,
+    is_alike,
+    merged,
+    sites_that_differ,
+    told,
+)
+from pcbatch.reading.lengths import Lengths
 from pcbatch.reading.rows import is_rows_class
 from pcbatch.reading.several import BOOL
-from pcbatch.reading.specialisations import Returning, Specialisation, StoredError, told
 from pcbatch.reading.state import array_name
 from pcbatch.reading.values import NONE, Host, Lane, OneOf, Optional, Ref, Undefined, Value, View, is_none
 
 
-class Results(BoundedLists):
+class Results(Lengths):
     """Results."""
 
     # of parts above

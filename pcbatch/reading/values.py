@@ -195,7 +195,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Optional:
-    """A value that is None in the lanes for which `there`, a bool, does not hold; see `optionals`."""
+    """A value that is None in the lanes for which `there`, a bool, does not hold; see `several`."""
 
     there: Lane
     content: Value

@@ -1,23 +1,24 @@
-"""Variables: what a name means where it stands, in frames that are interpreted and in the world around them."""
+"""Variables, what a name means where it stands, and places where containers are made, by which these are read anew."""
 
 from __future__ import annotations
 
 import builtins
 import difflib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 from pcbatch.installed import IN_PYTHON
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
-from pcbatch.reading.containers import Containers
-from pcbatch.reading.core import RefusedError
+from pcbatch.reading.core import Core, NeedsConstantError, RefusedError
 from pcbatch.reading.sources import scope_of
+from pcbatch.reading.state import Cell, CellKind
 from pcbatch.reading.unmet import unassigned
-from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Undefined, Value
+from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Ref, Undefined, Value
 
 
-class Variables(Containers):
+class Variables(Core):
     """Names."""
 
     loops: list[Any]
@@ -180,3 +181,33 @@ class Variables(Containers):
                 frame = frame.function.frame
         elif isinstance(value, Bound) and isinstance(value.function, Function):
             self.escape(value.function)
+
+    def new_container(self, kind: CellKind, items: Any) -> Ref:
+        """A new list, set or dict that the user's code makes here; see `lengths`."""
+        ref = self.new(kind, items)
+        self.state.set_cell(ref, site=self.site())
+        return ref
+
+    def new_like(self, cell: Cell) -> Ref:
+        """A new object with what another one has in it."""
+        ref = self.new(cell.kind, cell.items, cell.cls)
+        self.state.set_cell(ref, site=cell.site)
+        return ref
+
+    @contextmanager
+    def wanting(self, container: Value | None = None) -> Iterator[None]:
+        """Note that a number need not be known if `container`, or one made here, were one of `lengths`."""
+        cell = None if container is None else self.cell(container)
+        site = self.site() if container is None else None if cell is None else cell.site
+        try:
+            yield
+        except NeedsConstantError as error:
+            if site is not None:
+                error.wants = (*error.wants, site)
+            raise
+
+    def site(self) -> Any:
+        """The place at which something is made: in the source, and in which calls that are interpreted in place."""
+        node = self.node
+        place = getattr(node, "lineno", None), getattr(node, "col_offset", None)
+        return self.file, *place, tuple(frame.span for frame in self.frames[1:])

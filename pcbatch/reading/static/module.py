@@ -22,9 +22,17 @@ import numpy as np
 
 from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.source.scope import module_level
-from pcbatch.reading.static.classes import ClassBody, MembersError
-from pcbatch.reading.static.expressions import Expressions
-from pcbatch.reading.static.opaque import Name, Opaque, StaticBatched, batched_of, is_opaque, opaque
+from pcbatch.reading.static.expressions import (
+    ClassBody,
+    Expressions,
+    MembersError,
+    Name,
+    Opaque,
+    StaticBatched,
+    batched_of,
+    is_opaque,
+    opaque,
+)
 from pcbatch.reading.untyped.program import UntypedProgram, read_untyped
 
 LIBRARIES = frozenset(

@@ -20,10 +20,9 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import Here, RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.kinds import Kind
+from pcbatch.reading.kinds import Kind, Returning, Specialisation
 from pcbatch.reading.operations import BINARY, Operation, call_of, expression_of, method
 from pcbatch.reading.sequences import VIEWS_OF_DICTS
-from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.untyped.as_written import CHANGED
 from pcbatch.reading.untyped.joins import is_data
 from pcbatch.reading.untyped.parts import TAKING, Parts

@@ -20,6 +20,7 @@ from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import FilteredError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import Counted
+from pcbatch.reading.emitter import Template
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
 from pcbatch.reading.loops import MOST_TURNS
@@ -27,7 +28,6 @@ from pcbatch.reading.meeting import End, ValueJoin
 from pcbatch.reading.operations import CHOICE, GETITEM, Named, Operation, Spelled, builtin, expression_of, library
 from pcbatch.reading.phis import Path, Phi
 from pcbatch.reading.state import Cell, State
-from pcbatch.reading.templates import Template
 from pcbatch.reading.turns import Turn, Turns
 from pcbatch.reading.untyped.as_written import AsWritten
 from pcbatch.reading.untyped.joins import UntypedHead, UntypedMeeting
