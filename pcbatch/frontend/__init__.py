@@ -7,11 +7,4 @@ from pcbatch.frontend.check.syntax import read_function
 from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.source.source import FunctionSource, Parameter
 
-__all__ = [
-    "CODES",
-    "FunctionSource",
-    "ModuleSource",
-    "Parameter",
-    "read_function",
-    "read_module",
-]
+__all__ = ["CODES", "FunctionSource", "ModuleSource", "Parameter", "read_function", "read_module"]

@@ -85,12 +85,7 @@ class Arrays(Views):
 
     def no_list(self, node: Any = None) -> NeedsConstantError:
         """The refusal of a list whose length differs by lane where that cannot be."""
-        return self.no_constant(
-            "PCB130",
-            "how many elements this list has differs by lane",
-            LISTED,
-            node=node,
-        )
+        return self.no_constant("PCB130", "how many elements this list has differs by lane", LISTED, node=node)
 
     def _constant_of(self, tree: ast.expr) -> int | None:
         node = gast.ast_to_gast(ast.fix_missing_locations(ast.Expression(tree))).body

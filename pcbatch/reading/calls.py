@@ -133,11 +133,7 @@ class Calls(Libraries):
                 return self.call_made(function, arguments, keywords)
         found = self.method_of(function, "__call__")
         if found is None:
-            raise self.refusal(
-                "PCB423",
-                f"{self.described(function)} is called as if it were a function",
-                CALLABLE,
-            )
+            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function", CALLABLE)
         return self.call_value(found, arguments, keywords)
 
     def _call_host(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:

@@ -303,9 +303,7 @@ class Containers(Entries):
             raise self.captured_change(whole)
         if cell is None or cell.kind not in ("list", "dict") or not isinstance(whole, Ref):
             raise self.refusal(
-                "PCB422",
-                f"an entry of {self.described(whole)} cannot be deleted",
-                "make what is left: `xs = xs[1:]`",
+                "PCB422", f"an entry of {self.described(whole)} cannot be deleted", "make what is left: `xs = xs[1:]`"
             )
         with self.wanting(whole):
             key = self._host_index(index)

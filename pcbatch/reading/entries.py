@@ -131,11 +131,7 @@ class Entries(Arrays):
                 self.loosen(whole)
             names = tuple(each.name for each in self._lanes_of(key)[:1])
             name = ": {}" if names else ""
-            self.require(
-                inside,
-                f"KeyError{name}: a dict with known keys gets no others: begin with all",
-                names,
-            )
+            self.require(inside, f"KeyError{name}: a dict with known keys gets no others: begin with all", names)
             for each in [*items]:
                 self._set_if(items, self.host(each), self._is_at(key, each), value)
         else:

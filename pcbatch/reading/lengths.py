@@ -315,9 +315,7 @@ class Lengths(ElementsInRows):
         cell = self.cell(value)
         if cell is not None and cell.cls in (List, Set, Dict):
             raise self.no_constant(
-                "PCB130",
-                f"{self.described(value)} whose length differs by lane goes into an operation",
-                LISTED,
+                "PCB130", f"{self.described(value)} whose length differs by lane goes into an operation", LISTED
             )
         return super().record(value)
 

@@ -88,11 +88,7 @@ class Libraries(Constructors):
         """A call of what is not interpreted: known now, or one operation."""
         value = function.value
         if not callable(value):
-            raise self.refusal(
-                "PCB423",
-                f"{self.described(function)} is called as if it were a function",
-                CALLABLE,
-            )
+            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function", CALLABLE)
         owner = getattr(value, "__self__", None)
         if isinstance(owner, MUTABLE) and getattr(value, "__name__", "") in MUTATORS:
             raise self.captured_change(Host(owner))

@@ -404,12 +404,7 @@ class Loops(RaggedRows):
             self.join([*self._here(), *breaks])
 
     def _written_turns(
-        self,
-        items: Iterable[Value],
-        made: Callable[[Value], Value],
-        turns: Turns,
-        breaks: list[End],
-        are_counted: bool,
+        self, items: Iterable[Value], made: Callable[[Value], Value], turns: Turns, breaks: list[End], are_counted: bool
     ) -> None:
         for item in items:
             if not self.is_live:

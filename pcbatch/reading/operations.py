@@ -160,9 +160,7 @@ def attribute(name: str) -> Operation:
 
 
 GETITEM = Operation(
-    "[]",
-    lambda given, named: operation("[]", *given),
-    lambda ops, given, named: ops.getitem(given[0], given[1], SITE),
+    "[]", lambda given, named: operation("[]", *given), lambda ops, given, named: ops.getitem(given[0], given[1], SITE)
 )
 
 
