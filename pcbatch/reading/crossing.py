@@ -258,7 +258,7 @@ class Crossing(Gathered):
     def _function_made(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Function:
         """A function that stands in another, in a frame that has what it reads of that."""
         function: Function = kind.cls.function
-        around = Function("around", function.tree, function.file, None, self._live_of(function))
+        around = Function("around", function.tree, function.file, None, function.outermost.live)
         frame = Frame(self.number(), around)
         frame.escapes.append(True)
         known = Function(function.name, function.tree, function.file, frame)
@@ -274,11 +274,6 @@ class Crossing(Gathered):
         found = replace(known, defaults=tuple(rest[:count]), keyword_defaults=keyword)
         self.state.mapped(lambda value: found if value is known else None)
         return found
-
-    def _live_of(self, function: Function) -> Any:
-        while function.frame is not None:
-            function = function.frame.function
-        return function.live
 
 
 def in_order(cell: Cell) -> dict[Any, Value]:

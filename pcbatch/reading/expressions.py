@@ -12,6 +12,7 @@ import gast
 from pcbatch.reading.core import FilteredError, NeedsBlocksError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
+from pcbatch.reading.sources import COMPREHENSIONS
 from pcbatch.reading.values import Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
 
 DEAD = Undefined("PCB303", "nothing gets here")
@@ -116,11 +117,8 @@ class Expressions(Operators):
 
     def assign_walrus(self, name: str, value: Value) -> None:
         """An assignment inside of an expression: it goes to the function around comprehensions."""
-        frame = self.frame
-        while isinstance(frame.function.tree, gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp):
-            assert frame.function.frame is not None
-            frame = frame.function.frame
-        self.assign_in(frame, name, value)
+        around = (each for each in self.frame.around if not isinstance(each.function.tree, COMPREHENSIONS))
+        self.assign_in(next(around), name, value)
 
     def visit_Lambda(self, node: Any) -> Value:
         defaults = tuple(self.evaluated(node.args.defaults))

@@ -211,11 +211,8 @@ class Functions(Results):
             items = dict(zip(keys, parts.items, strict=True)) if isinstance(cell.items, dict) else parts.items
             self.change(target, items=items, version=cell.version + 1)
         for name, new in zip(spec.bound, rest[len(spec.changed) :], strict=True):
-            frame = function.frame
-            while frame is not None and (frame.number, name) not in self.state.names:
-                frame = frame.function.frame
-            assert frame is not None
-            self.state.names[frame.number, name] = new
+            number = next(each.number for each in function.frames if (each.number, name) in self.state.names)
+            self.state.names[number, name] = new
         return value
 
     def _specialisation(

@@ -82,10 +82,7 @@ class Methods(Objects):
                 f"let it return `{name}`, or write a loop",
             )
         names = [name for name in sorted(scope_of(value.tree).loads) if name not in scope_of(value.tree).locals]
-        root = value
-        while root.frame is not None:
-            root = root.frame.function
-        live = root.live
+        live = value.outermost.live
         cells = () if live is None else live.__code__.co_freevars
         free: dict[str, Any] = {}
         for name in names:
