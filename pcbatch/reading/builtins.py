@@ -136,10 +136,8 @@ class Builtins(Mapped):
         values = tuple(self.read(self.known(each)) for each in values)
         if not all(isinstance(each, Host) and not self.is_array(each.value) for each in values):
             return None
-        try:
+        with self.raising(Exception):
             return Host(function(*(each.value for each in values)))  # type: ignore[union-attr]
-        except Exception as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
     def call_abs(self, value: Value) -> Value:
         return self._of_number("abs", "__abs__", value)

@@ -191,14 +191,10 @@ class Containers(Entries):
             raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):
-            try:
+            with self.raising(KeyError, IndexError, TypeError):
                 return self.item_of_host(whole, key)
-            except (KeyError, IndexError, TypeError) as error:
-                raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
-        try:
+        with self.raising(KeyError, IndexError, TypeError):
             return self.host(host[key])
-        except (KeyError, IndexError, TypeError) as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
     def _host_index(self, index: Index) -> Any:
         match index:
@@ -308,10 +304,8 @@ class Containers(Entries):
         with self.wanting(whole):
             key = self._host_index(index)
         items: Any = dict(cell.items) if cell.kind == "dict" else list(cell.items)
-        try:
+        with self.raising(KeyError, IndexError, TypeError):
             del items[key]
-        except (KeyError, IndexError, TypeError) as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
         self.change(whole, items=items if cell.kind == "dict" else tuple(items))
 
     # -- methods -------------------------------------------------------------------------------------------------------
@@ -379,10 +373,8 @@ class Containers(Entries):
                 lengths = [self.length(each) for each in items]
                 return lengths[0] if all(is_same(lengths[0], each) for each in lengths) else self.taken(lengths, index)
             case Host(host):
-                try:
+                with self.raising(TypeError):
                     return Host(len(host))
-                except TypeError as error:
-                    raise self.refusal("PCB401", f"TypeError: {error}") from None
             case Ref():
                 cell = self.state.cell(value)
                 if cell.kind in ("list", "dict", "set"):

@@ -6,6 +6,7 @@ import importlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,6 +189,14 @@ class Core:
     def no_constant(self, code: str, message: str, help: str = "", *, node: Any = None) -> NeedsConstantError:
         """The refusal of what is no constant, unless a loop around is written out."""
         return NeedsConstantError(Diagnostic(code, message, self.span(node), "", help, tuple(self._calls())))
+
+    @contextmanager
+    def raising(self, *errors: type[Exception], code: str = "PCB401", help: str = "") -> Iterator[None]:
+        """Refuse what Python raises of a value that is known."""
+        try:
+            yield
+        except errors as error:
+            raise self.refusal(code, f"{type(error).__name__}: {error}", help) from None
 
     def captured_change(self, value: Host, node: Any = None) -> RefusedError:
         """The refusal of a change of what stands outside of the function."""

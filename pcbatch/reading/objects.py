@@ -144,10 +144,8 @@ class Objects(Loops):
             return Bound(name, value)
         if name == "__dict__" and isinstance(getattr(host, "__dict__", None), dict):
             return Host(vars(host), Place("itself", vars(host), None, f"{value.path}.__dict__"))
-        try:
+        with self.raising(AttributeError):
             found = getattr(host, name)
-        except AttributeError as error:
-            raise self.refusal("PCB401", f"AttributeError: {error}") from None
         text = f"{value.path or (value.place.text if value.place else '')}.{name}".lstrip(".")
         if isinstance(host, ModuleType):
             self.world.guards.note(Place("attribute", host, name, text), found)

@@ -184,10 +184,8 @@ class Operators(Containers):
             return self.call_value(found, [], {})
         value = self.read(value)
         if isinstance(value, Host) and not self.is_array(value.value):
-            try:
+            with self.raising(TypeError):
                 return Host(ROWS[op].python(value.value))
-            except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}") from None
         return self.emit(UNARY[op], [self.operand_of(value)])
 
     def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
@@ -244,10 +242,8 @@ class Operators(Containers):
             same = self._same_entries(self.entries(a), self.entries(b))
             return self.negated(same) if op is gast.NotEq else same
         if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
-            try:
+            with self.raising(TypeError):
                 return Host(ROWS[op].python(a.value, b.value))
-            except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
             same = Host(False) if self._is_number_of_both(a, b) else self.is_one(a, b)
             return self.negated(same) if op is gast.NotEq else same
@@ -380,10 +376,8 @@ class Operators(Containers):
         if isinstance(whole, Range):
             return self._in_range(whole, item)
         if isinstance(whole, Host) and isinstance(item, Host):
-            try:
+            with self.raising(TypeError):
                 return Host(item.value in whole.value)
-            except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if self.kind(whole) in ("dict", "set"):
             inside = self.is_key(self.state.cell(whole).items, self.key(item))  # type: ignore[arg-type]
             if inside is not None:
