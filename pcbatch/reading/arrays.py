@@ -16,7 +16,7 @@ from pcbatch.ir.slices import length_of
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError, RefusedError
 from pcbatch.reading.forbidden_calls import forbidden_method
-from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
+from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, method
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
 from pcbatch.reading.views import Index, Sliced, Views, parts_of
 
@@ -367,9 +367,7 @@ class Arrays(Views):
         grid = self.pattern(Host(np.arange(size, dtype=np.int32).reshape(type_.shape)))
         places = self.emit(GETITEM, [grid, self.index_pattern(index)])
         shape = self.type_of(places).shape  # type: ignore[union-attr]
-        name = self.bound(Host(np.broadcast_to, path="broadcast_to")).text
-        spread = library(np.broadcast_to, name, self.backend.equivalent(np.broadcast_to), is_steady=True)
-        values = self.emit(spread, [self.pattern(value), shape])
+        values = self.emit_numpys(np.broadcast_to, [self.pattern(value), shape])
         flat, row, at = (
             self.emit(method("ravel"), [self.pattern(each)]) for each in (self.read(array), values, places)
         )

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 import gast
@@ -139,27 +140,22 @@ class Builtins(Mapped):
         with self.raising(Exception):
             return Host(function(*(each.value for each in values)))  # type: ignore[union-attr]
 
-    def call_abs(self, value: Value) -> Value:
-        return self._of_number("abs", "__abs__", value)
-
-    def call_float(self, *values: Value) -> Value:
-        return self._of_number("float", "__float__", *values)
-
-    def call_int(self, *values: Value) -> Value:
-        return self._of_number("int", "__int__", *values)
-
-    def _of_number(self, name: str, method: str, *values: Value) -> Value:
+    def _of_number(self, name: str, *values: Value) -> Value:
         """A function of numbers, which classes may have as a method."""
-        if values and (found := self.method_of(values[0], method)) is not None:
+        if values and (found := self.method_of(values[0], f"__{name}__")) is not None:
             return self.call_value(found, [*values[1:]], {})
         found = self.known_result(getattr(builtins, name), *values)
         return found or self.emit(builtin(name), [self.pattern(each) for each in values])
+
+    call_abs = partialmethod(_of_number, "abs")
+    call_float = partialmethod(_of_number, "float")
+    call_int = partialmethod(_of_number, "int")
 
     def call_bool(self, *values: Value) -> Value:
         return self.truth(values[0]) if values else Host(False)
 
     def call_round(self, value: Value, ndigits: Value | None = None) -> Value:
-        return self._of_number("round", "__round__", *([value] if ndigits is None else [value, ndigits]))
+        return self._of_number("round", *([value] if ndigits is None else [value, ndigits]))
 
     def call_divmod(self, a: Value, b: Value) -> Value:
         if (found := self.overloaded(a, b, "__divmod__", "__rdivmod__")) is not None:
@@ -272,13 +268,12 @@ class Builtins(Mapped):
         return found
 
     def call_str(self, value: Value | None = None) -> Value:
-        return Host("") if value is None else Host(str(self.constant_text(self.read(self.known(value)))))
+        return Host("") if value is None else self._as_text(str, value)
 
-    def call_repr(self, value: Value) -> Value:
-        return Host(repr(self.constant_text(self.read(self.known(value)))))
+    def _as_text(self, function: Callable[[Any], str], value: Value) -> Value:
+        return Host(function(self.constant_text(self.read(self.known(value)))))
 
-    def call_ascii(self, value: Value) -> Value:
-        return Host(ascii(self.constant_text(self.read(self.known(value)))))
+    call_repr, call_ascii = partialmethod(_as_text, repr), partialmethod(_as_text, ascii)
 
     def call_format(self, value: Value, spec: Value | None = None) -> Value:
         known = self.constant_text(self.read(self.known(value)))

@@ -33,6 +33,7 @@ from pcbatch.reading.operations import (
     held_in,
     key_of,
     lanes_in,
+    library,
 )
 from pcbatch.reading.result_types import ResultTypes
 from pcbatch.reading.state import TURNED, laid_anyhow
@@ -65,6 +66,11 @@ class Emission(Variables):
         """Try an operation on patterns of arguments; write its ops if its result is a lane's."""
         named = keywords or {}
         return self.written(operation, arguments, named, *self.tried(operation, arguments, named), hint=hint)
+
+    def emit_numpys(self, function: Any, arguments: Sequence[Any]) -> Value:
+        """A function of NumPy's that is none of the user's calls, on patterns of arguments."""
+        name = self.bound(Host(function, path=function.__name__)).text
+        return self.emit(library(function, name, self.backend.equivalent(function), is_steady=True), arguments)
 
     def written(
         self,

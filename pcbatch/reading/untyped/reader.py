@@ -42,6 +42,11 @@ PLAIN = (int, float, complex, str, bytes, tuple, list, dict, set, range, type(No
 IS = Operation("is", lambda given, named: operation("is", *given), lambda ops, given, named: ops.equal(*given))
 
 
+def _final(name: str) -> Any:
+    """A method of the reader's whose refusals have nothing to do with types."""
+    return lambda self, *given: self.finally_refused(lambda: getattr(super(Untyped, self), name)(*given))
+
+
 class Untyped(Parts):
     """The reader of programs without types."""
 
@@ -185,11 +190,7 @@ class Untyped(Parts):
             statics = frozenset()
         return super().call_of_program(function, given, statics, cost, is_by_value=is_by_value)
 
-    def bind(self, function: Function, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
-        return self.finally_refused(lambda: super(Untyped, self).bind(function, arguments, keywords))
-
-    def _refuse_forbidden(self, function: Any) -> None:
-        self.finally_refused(lambda: super(Untyped, self)._refuse_forbidden(function))
+    bind, _refuse_forbidden, _refuse_on_a_tape = map(_final, ("bind", "_refuse_forbidden", "_refuse_on_a_tape"))
 
     def captured_change(self, value: Host, node: Any = None) -> RefusedError:
         error = super().captured_change(value, node)
@@ -376,9 +377,6 @@ class Untyped(Parts):
 
     def is_on_a_tape(self) -> bool:
         return any(map(self.backend.takes_gradients, self.contexts))
-
-    def _refuse_on_a_tape(self, function: Function) -> None:
-        self.finally_refused(lambda: super(Untyped, self)._refuse_on_a_tape(function))
 
     def _entered(
         self, operation: Any, arguments: Sequence[Any], keywords: dict[str, Any], item: Any, found: Any
