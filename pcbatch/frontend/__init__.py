@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.frontend.check.refusals import CODES
-from pcbatch.frontend.check.syntax import read_function
+from pcbatch.frontend.check.syntax import CODES, read_function
 from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.source.source import FunctionSource, Parameter
 

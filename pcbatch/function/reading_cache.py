@@ -12,8 +12,7 @@ from pcbatch.function.arguments import Arguments, flattened
 from pcbatch.function.callable_protocol import Linkable
 from pcbatch.ir import program as ir
 from pcbatch.ir.types import Type
-from pcbatch.lowering.captures.captured import Captured
-from pcbatch.lowering.captures.captured_constants import objects
+from pcbatch.lowering.captures.captured import Captured, objects
 from pcbatch.lowering.captures.guarded_paths import GoneError, Place
 from pcbatch.reading import sources
 from pcbatch.reading.calls import BatchedFunction

@@ -25,8 +25,7 @@ from pcbatch.ir.expressions import (
 from pcbatch.ir.operators import Row
 from pcbatch.ir.records import made
 from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS
-from pcbatch.lowering.codegen.may_raise import may_fail
+from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS, may_fail
 from pcbatch.reading.values import Lane
 
 SITE = 0

@@ -11,7 +11,7 @@ DEBUG = False
 
 
 def descended(x, n):
-    steps, total = 0, 0.0
+    steps, total = 0, x[0] * 0.0
     while steps < n:
         with tf.GradientTape() as tape:
             tape.watch(x)
