@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -372,6 +372,10 @@ class Core:
             case Super():
                 raise self.refusal("PCB208", "`super()` has methods, and is no value")
         raise AssertionError(value)
+
+    def patterns(self, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call as those of an operation."""
+        return [*map(self.pattern, arguments)], {name: self.pattern(each) for name, each in keywords.items()}
 
     def host_pattern(self, value: Host, host: Any) -> Any:
         """A value of Python's as an argument."""

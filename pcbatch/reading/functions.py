@@ -38,6 +38,8 @@ MOST = 64
 ROUNDS = 12
 FEW_LEVELS, MANY_LEVELS = 8, 32
 """Of a recursion whose arguments get larger at each level: so many levels are taken for endless."""
+OF_FUNCTION = ["emitter", "state", "frames", "loops", "guard", "straight", "returning", "node", "file", "_built"]
+"""The reader's findings in one function of the program."""
 MOST_NUMBERS = 10_000
 """Arguments of more numbers than this are large: few levels suffice."""
 
@@ -323,18 +325,7 @@ class Functions(Results):
 
     def _build(self, spec: Specialisation) -> None:
         """Interpret the body of a function of the program."""
-        kept = (
-            self.emitter,
-            self.state,
-            self.frames,
-            self.loops,
-            self.guard,
-            self.straight,
-            self.returning,
-            self.node,
-            self.file,
-            self._built,
-        )
+        kept = {name: getattr(self, name) for name in OF_FUNCTION}
         self._built = spec
         self.emitter = spec.emitter = Emitter(spec.name, self.bindings)
         self.state, self.frames, self.loops, self.returning = State(), [], [], []
@@ -343,25 +334,14 @@ class Functions(Results):
             self.file, self.node = spec.function.file, spec.function.tree
             self.emitter.enter(self.emitter.block())
             given = self.parameters_of(spec)
-            if kept[-1] is not None:  # callers may hand over any part of an array
+            if kept["_built"] is not None:  # callers may hand over any part of an array
                 self.state.origins |= laid_anyhow(map(Lane, spec.lanes, map(self.types.get, spec.lanes)))  # type: ignore[arg-type]
             self.hand_back(spec, self._body(spec, given))
         except RefusedError as error:
             advise(error, self.state)
             raise
         finally:
-            (
-                self.emitter,
-                self.state,
-                self.frames,
-                self.loops,
-                self.guard,
-                self.straight,
-                self.returning,
-                self.node,
-                self.file,
-                self._built,
-            ) = kept
+            vars(self).update(kept)
 
     def parameters_of(self, spec: Specialisation) -> dict[str, Value]:
         """The values of a specialisation's parameters."""

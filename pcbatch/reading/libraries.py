@@ -39,31 +39,11 @@ from pcbatch.reading.values import (
     is_number,
 )
 
-VIEWS = frozenset(
-    [
-        "reshape",
-        "ravel",
-        "transpose",
-        "squeeze",
-        "flip",
-        "expand_dims",
-        "diagonal",
-        "swapaxes",
-        "moveaxis",
-        "atleast_1d",
-        "atleast_2d",
-        "broadcast_to",
-        "asarray",
-        "diag",
-        "real",
-        "fliplr",
-        "flipud",
-        "rot90",
-        "ascontiguousarray",
-        "matrix_transpose",
-        "permute_dims",
-    ]
+_NAMES = (
+    "reshape ravel transpose squeeze flip expand_dims diagonal swapaxes moveaxis atleast_1d atleast_2d broadcast_to "
+    "asarray diag real fliplr flipud rot90 ascontiguousarray matrix_transpose permute_dims"
 )
+VIEWS = frozenset(_NAMES.split())
 """Functions of NumPy's that give views of their first argument."""
 
 
@@ -125,8 +105,7 @@ class Libraries(Constructors):
             return self._handed(value, arguments, keywords, unknown, who)
         is_steady = isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
         operation = library(value, self.bound(function).text, path, is_steady=is_steady)
-        given = [self.pattern(each) for each in arguments]
-        named = {name: self.pattern(each) for name, each in keywords.items()}
+        given, named = self.patterns(arguments, keywords)
         found = self._called_anew(self.emit(operation, given, named), operation, given, named, arguments, keywords)
         return self._viewed(value, found, arguments, keywords)
 

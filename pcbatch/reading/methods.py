@@ -147,8 +147,7 @@ class Methods(Objects):
     def method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A call of a method that the reader knows."""
         if isinstance(value, Host) and value.place is not None and value.place.kind == "held":
-            given = [self.pattern(each) for each in arguments]
-            named = {key: self.pattern(each) for key, each in keywords.items()}
+            given, named = self.patterns(arguments, keywords)
             self._refuse_beside([*given, *named.values()])
             return self.emit(method_of_held(name), [self.bound(value), *given], named)
         if name.startswith("dataclass "):
@@ -225,8 +224,7 @@ class Methods(Objects):
     def array_method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of an array."""
         source = self.pattern(self.read(value))
-        given = [self.pattern(each) for each in arguments]
-        named = {key: self.pattern(each) for key, each in keywords.items()}
+        given, named = self.patterns(arguments, keywords)
         if name == "sort" or (name == "fill" and len(arguments) == 1):
             type_ = self.type_of(value)
             assert type_ is not None

@@ -35,26 +35,11 @@ from pcbatch.reading.static.expressions import (
 )
 from pcbatch.reading.untyped.program import UntypedProgram, read_untyped
 
-LIBRARIES = frozenset(
-    {
-        "abc",
-        "bisect",
-        "cmath",
-        "collections",
-        "contextlib",
-        "copy",
-        "dataclasses",
-        "enum",
-        "functools",
-        "heapq",
-        "itertools",
-        "math",
-        "numbers",
-        "numpy",
-        "operator",
-        "typing",
-    }
+_NAMES = (
+    "abc bisect cmath collections contextlib copy dataclasses enum functools heapq itertools math numbers numpy "
+    "operator typing"
 )
+LIBRARIES = frozenset(_NAMES.split())
 """Packages that are imported: importing them does nothing else."""
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)

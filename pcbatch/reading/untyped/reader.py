@@ -163,8 +163,7 @@ class Untyped(Parts):
                 self.refuse_method(name)
             self.changed(receiver, name, arguments, keywords)
             return
-        given = [self.pattern(each) for each in arguments]
-        named = {key: self.pattern(each) for key, each in keywords.items()}
+        given, named = self.patterns(arguments, keywords)
         of = {key: expression_of(each) for key, each in named.items()}
         made = call_of(Attribute(Name(receiver.name), name), [*map(expression_of, given)], of)
         code, inputs = resolved(made, self.types)
