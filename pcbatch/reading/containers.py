@@ -200,11 +200,8 @@ class Containers(Entries):
         match index:
             case Sliced(is_ragged=True):
                 raise self.no_length()
-            case Sliced(lower, upper, step):
-                parts = (
-                    None if each is None else self.constant(each, "a bound of a slice") for each in (lower, upper, step)
-                )
-                return slice(*parts)
+            case Sliced():
+                return self.known_slice(index)
             case tuple():
                 return tuple(map(self._host_index, index))
         return self.constant(index, "an index of a list")
@@ -250,7 +247,8 @@ class Containers(Entries):
         elif cell.kind == "list":
             self._set_in_list(whole, cell, index, value)
         elif cell.kind == "dict":
-            self.set_entry(whole, index, value)
+            with self.wanting(whole):
+                self.set_entry(whole, index, value)
         else:
             self.set_object_item(whole, index, value)
 
@@ -312,10 +310,6 @@ class Containers(Entries):
 
     def list_method(self, whole: Ref, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of a list."""
-        with self.wanting(whole):
-            return self._list_method(whole, name, arguments, keywords)
-
-    def _list_method(self, whole: Ref, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         items = list(self.state.cell(whole).items)
 
         def becomes(found: Sequence[Value]) -> Value:

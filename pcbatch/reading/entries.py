@@ -115,10 +115,6 @@ class Entries(Arrays):
 
     def set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         """`whole[index] = value` of a dict."""
-        with self.wanting(whole):
-            self._set_entry(whole, index, value)
-
-    def _set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         items = dict(self.state.cell(whole).items)
         key = Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.key(index)
         if isinstance(key, Choice) and self.type_of(key) is not None and not self._has_words(items, key):
@@ -153,10 +149,6 @@ class Entries(Arrays):
 
     def dict_method(self, whole: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of a dict, captured ones among them."""
-        with self.wanting(whole):
-            return self._dict_method(whole, name, arguments, keywords)
-
-    def _dict_method(self, whole: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(whole, Host):
             items = {key: self.item_of_host(whole, key) for key in whole.value}
         else:

@@ -75,35 +75,26 @@ class Loops(RaggedRows):
         phis: dict[Path, Phi],
         *,
         turns_once: bool = False,
+        likely: Mapping[Path, Phi] | None = None,
     ) -> Turn | None:
         """Interpret a loop; with `turns_once` it is known that the first test holds.
 
-        Gives one of its turns as it is written, None if nothing comes back to its head.
+        Gives one of its turns as it is written, None if nothing comes back to its head. StillError where a turn does
+        not change what is `likely` one of the `phis`.
         """
         if self.straight:
             raise NeedsBlocksError
         self.refuse_inside("a loop")
-        likely = {path: phi for path, phi in changing(self, node).items() if path not in phis}
-        if likely:
-            mark = self.mark()
-            try:
-                return self._settled(node, test, body, after, orelse, {**phis, **likely}, turns_once, likely)
-            except (RefusedError, StillError):
-                self.back_to(mark)
-        return self._settled(node, test, body, after, orelse, phis, turns_once, {})
-
-    def _settled(
-        self,
-        node: Any,
-        test: Callable[[], Host | Lane | Ends],
-        body: Callable[[], None],
-        after: Callable[[], None],
-        orelse: Sequence[Any],
-        phis: dict[Path, Phi],
-        turns_once: bool,
-        likely: Mapping[Path, Phi],
-    ) -> Turn | None:
-        """See `loop`; StillError where a turn turns out not to change what is `likely`."""
+        if likely is None:
+            again = partial(self.loop, node, test, body, after, orelse, turns_once=turns_once)
+            guessed = {path: phi for path, phi in changing(self, node).items() if path not in phis}
+            if guessed:
+                mark = self.mark()
+                try:
+                    return again({**phis, **guessed}, likely=guessed)
+                except (RefusedError, StillError):
+                    self.back_to(mark)
+            return again(phis, likely={})
         key = (id(node), tuple(id(frame.function.tree) for frame in self.frames))
         settled = self.settled.get(key, {}).items()
         phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and self._fits(p, phi)}}

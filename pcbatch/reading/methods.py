@@ -173,12 +173,13 @@ class Methods(Objects):
         match value:
             case Ref():
                 cell = self.state.cell(value)
-                if cell.kind == "list":
-                    return self.list_method(value, name, arguments, keywords)
-                if cell.kind == "dict":
-                    return self.dict_method(value, name, arguments, keywords)
-                if cell.kind == "set":
-                    return self._set_method(value, cell, name, arguments)
+                with self.wanting(value):
+                    if cell.kind == "list":
+                        return self.list_method(value, name, arguments, keywords)
+                    if cell.kind == "dict":
+                        return self.dict_method(value, name, arguments, keywords)
+                    if cell.kind == "set":
+                        return self._set_method(value, cell, name, arguments)
             case Tuple(items, cls):
                 if name == "_replace":
                     assert cls is not None
@@ -203,8 +204,7 @@ class Methods(Objects):
         raise self.refusal("PCB401", f"AttributeError: {self.described(value)} has no method `{name}`")
 
     def _set_method(self, value: Ref, cell: Cell, name: str, arguments: Sequence[Value]) -> Value:
-        with self.wanting(value):
-            keys = [self.constant(each, AN_ELEMENT) for each in arguments]
+        keys = [self.constant(each, AN_ELEMENT) for each in arguments]
         found = set(cell.items)
         result = getattr(found, name)(*keys)
         self.change(value, items=dict.fromkeys(found, NONE))

@@ -358,14 +358,7 @@ class Objects(Loops):
     def index_value(self, index: Index) -> Value:
         """An index as a value that `__getitem__` is given."""
         if isinstance(index, Sliced):
-            return Host(
-                slice(
-                    *(
-                        None if each is None else self.constant(each, "a bound")
-                        for each in (index.lower, index.upper, index.step)
-                    )
-                )
-            )
+            return Host(self.known_slice(index))
         return Tuple(tuple(map(self.index_value, index))) if isinstance(index, tuple) else index
 
     def object_item(self, whole: Ref, index: Index) -> Value:

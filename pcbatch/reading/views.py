@@ -133,13 +133,17 @@ class Views(Branches):
         assert type_ is not None
         return np.zeros(type_.shape, np.int8)
 
+    def known_slice(self, part: Sliced) -> slice:
+        """A slice whose bounds are known."""
+        bounds = (part.lower, part.upper, part.step)
+        return slice(*(None if each is None else self.constant(each, "a bound of a slice") for each in bounds))
+
     def _anywhere(self, part: Index) -> Any:
         """A part of an index, with a number that is in range in the place of a lane's."""
         if isinstance(part, Sliced):
             if part.length is not None:
                 return slice(0, part.length, None if part.step is None else self.constant(part.step, "a step"))
-            bounds = (part.lower, part.upper, part.step)
-            return slice(*(None if each is None else self.constant(each, "a bound") for each in bounds))
+            return self.known_slice(part)
         known = self.read(part)
         return known.value if isinstance(known, Host) and not self.is_array(known.value) else 0
 
@@ -163,12 +167,7 @@ class Views(Branches):
             if isinstance(part, Sliced):
                 length = part.length
                 if length is None:
-                    at = slice(
-                        *(
-                            None if e is None else self.constant(e, "a bound")
-                            for e in (part.lower, part.upper, part.step)
-                        )
-                    )
+                    at = self.known_slice(part)
                     length = len(range(*at.indices(grid.shape[axis])))
                 sizes.append(length)
         return tuple(plain), tuple(sizes)

@@ -395,12 +395,3 @@ class Untyped(Parts):
         assert isinstance(found, Lane)
         items = self.guarded(found, lambda: self.unpacked(value, len(patterns), stars[0] if stars else None))
         return self.both(found, self.guarded(found, lambda: self._items_match(patterns, items, bindings)))
-
-    def _items_match(self, patterns: Sequence[Any], items: Sequence[Value], bindings: dict[str, Value]) -> Host | Lane:
-        found: Host | Lane = Host(True)
-        for each, item in zip(patterns, items, strict=True):
-            if not isinstance(each, gast.MatchStar):
-                found = self.both(found, self.matches(each, item, bindings))
-            elif each.name is not None:
-                bindings[each.name] = item
-        return found
