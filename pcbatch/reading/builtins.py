@@ -400,14 +400,8 @@ class Builtins(Mapped):
         return NONE
 
 
-_OF_PYTHON = """
-abs all any ascii bool callable complex dict divmod enumerate filter float format getattr globals
-hasattr hash int isinstance iter len list map max min next pow range repr reversed round set setattr
-sorted str sum tuple type vars zip
-"""
-"""The built-in functions of Python that have a method `call_NAME`."""
-
-_NAMES: dict[Any, str] = {getattr(builtins, name): name for name in _OF_PYTHON.split()} | {
+_METHODS = [name.removeprefix("call_") for name in dir(Builtins) if name.startswith("call_")]
+_NAMES: dict[Any, str] = {getattr(builtins, name): name for name in _METHODS if hasattr(builtins, name)} | {
     copy.copy: "copy",
     copy.deepcopy: "deepcopy",
     dataclasses.replace: "replace",
