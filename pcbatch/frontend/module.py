@@ -16,8 +16,7 @@ from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
 from pcbatch.frontend.check import syntax
 from pcbatch.frontend.check.syntax import read_definition
 from pcbatch.frontend.source.hints import COST, is_cost
-from pcbatch.frontend.source.nodes import dotted
-from pcbatch.frontend.source.parsing import parse_lines
+from pcbatch.frontend.source.nodes import dotted, parse_lines
 from pcbatch.frontend.source.scope import Scope, StaticScope, module_level, static_scope
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.source.source_capture import wrapped

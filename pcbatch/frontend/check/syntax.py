@@ -13,8 +13,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, raise_all
-from pcbatch.frontend.source.nodes import assigned_in, children, parameters, span_of
-from pcbatch.frontend.source.parsing import PYTHON_2, Refusal
+from pcbatch.frontend.source.nodes import PYTHON_2, Refusal, assigned_in, children, parameters, span_of
 from pcbatch.frontend.source.scope import Scope
 from pcbatch.frontend.source.source import FunctionSource, from_tree
 from pcbatch.frontend.source.source_capture import capture
