@@ -181,6 +181,6 @@ def each_with_each(function: Any, a: Any, b: Any) -> Any:
 
 
 def at_each(function: Any, a: Any, indices: Any, b: Any) -> None:
-    """What is at each index with what is given for it."""
+    """Take what is at each index together with what is given for it."""
     for k in range(len(indices)):
         a[indices[k]] = function(a[indices[k]], b if np.ndim(b) == 0 else b[k])

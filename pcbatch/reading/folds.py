@@ -66,7 +66,7 @@ class Folds(Generators):
         return self._taken_together(value, start, take)
 
     def _taken_together(self, value: Generator, start: Value, take: Callable[[tuple[int, str]], None]) -> Value:
-        """What is in a slot in the end, which begins with `start` and into which a generator's items are taken."""
+        """Return the content of a slot, `start` at first, into which each item of a generator is taken."""
 
         def consume() -> Value:
             slot = self._slot(start)
