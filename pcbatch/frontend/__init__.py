@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from pcbatch.frontend.check.refusals import CODES
-from pcbatch.frontend.check.syntax import read_function
+from pcbatch.frontend.check.syntax import CODES, read_function
 from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.source.source import FunctionSource, Parameter
 
-__all__ = [
-    "CODES",
-    "FunctionSource",
-    "ModuleSource",
-    "Parameter",
-    "read_function",
-    "read_module",
-]
+__all__ = ["CODES", "FunctionSource", "ModuleSource", "Parameter", "read_function", "read_module"]

@@ -13,11 +13,10 @@ from typing import Any
 import gast
 
 from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
-from pcbatch.frontend.check import refusals
+from pcbatch.frontend.check import syntax
 from pcbatch.frontend.check.syntax import read_definition
 from pcbatch.frontend.source.hints import COST, is_cost
-from pcbatch.frontend.source.nodes import dotted
-from pcbatch.frontend.source.parsing import parse_lines
+from pcbatch.frontend.source.nodes import dotted, parse_lines
 from pcbatch.frontend.source.scope import Scope, StaticScope, module_level, static_scope
 from pcbatch.frontend.source.source import FunctionSource
 from pcbatch.frontend.source.source_capture import wrapped
@@ -172,7 +171,7 @@ class _Reader:
             value = ast.literal_eval(hint.args[0]) if len(hint.args) == 1 else None
         if is_cost(value):
             return float(value)
-        refusal = refusals.COST_LITERAL if value is None else refusals.COST_VALUE
+        refusal = syntax.COST_LITERAL if value is None else syntax.COST_VALUE
         self.diagnostics.append(refusal.at(self._span(hint.args[0] if hint.args else hint)))
         return None
 

@@ -32,7 +32,7 @@ from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.lowering.captures.guards import CaptureGuards
 from pcbatch.options import Options
-from pcbatch.reading.specialisations import ROOM
+from pcbatch.reading.kinds import ROOM
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.llvm.hlo import UnsupportedError

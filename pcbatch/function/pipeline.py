@@ -28,8 +28,7 @@ from pcbatch.ir.program import Program
 from pcbatch.ir.types import StructType
 from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
-from pcbatch.lowering.captures.captured import Captured
-from pcbatch.lowering.captures.captured_constants import holds, kept
+from pcbatch.lowering.captures.captured import Captured, holds, kept
 from pcbatch.lowering.codegen.builtins import NO_ROOM
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment

@@ -19,7 +19,7 @@ from pcbatch.function.identity import program_digest
 from pcbatch.ir import machine as table
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
-from pcbatch.lowering.captures.captured_constants import Leaves, holds, kept, objects
+from pcbatch.lowering.captures.captured import Leaves, holds, kept, objects
 from pcbatch.lowering.captures.guards import Guards
 from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse

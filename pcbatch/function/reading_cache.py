@@ -12,13 +12,12 @@ from pcbatch.function.arguments import Arguments, flattened
 from pcbatch.function.callable_protocol import Linkable
 from pcbatch.ir import program as ir
 from pcbatch.ir.types import Type
-from pcbatch.lowering.captures.captured import Captured
-from pcbatch.lowering.captures.captured_constants import objects
+from pcbatch.lowering.captures.captured import Captured, objects
 from pcbatch.lowering.captures.guarded_paths import GoneError, Place
 from pcbatch.reading import sources
 from pcbatch.reading.calls import BatchedFunction
+from pcbatch.reading.kinds import ROOM
 from pcbatch.reading.reading import Reading, read
-from pcbatch.reading.specialisations import ROOM
 from pcbatch.reading.untyped.program import read_untyped
 from pcbatch.runtime.backends.protocol import Backend
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,9 @@ from pcbatch.ir.slices import length_of
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError, RefusedError
 from pcbatch.reading.forbidden_calls import forbidden_method
-from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, library, method
-from pcbatch.reading.sharing import Sharing
+from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, method
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
-from pcbatch.reading.views import Index, Sliced, parts_of
+from pcbatch.reading.views import Index, Sliced, Views, parts_of
 
 STORED, AXIS = builtin("__stored__"), builtin("__axis__")
 A_KEY = "a key of a dict"
@@ -37,8 +36,11 @@ LISTED = (
 )
 
 
-class Arrays(Sharing):
+class Arrays(Views):
     """Elements of arrays."""
+
+    # of parts above
+    expression: Callable[[Any], Value]
 
     # -- what an index is ----------------------------------------------------------------------------------------------
 
@@ -50,12 +52,11 @@ class Arrays(Sharing):
             case gast.Tuple(elts=parts):
                 if any(isinstance(part, gast.Slice) for part in parts):
                     return tuple(self.index(part) for part in parts)
-        value = self.expression(node)
-        return tuple(value.items) if isinstance(value, Tuple) and value.cls is None else value
+        return self.index_of(self.expression(node))
 
-    def expression(self, node: Any) -> Value:
-        """The value of an expression; see `expressions`."""
-        raise NotImplementedError
+    def index_of(self, value: Value) -> Index:
+        """The index that a value is in brackets."""
+        return tuple(value.items) if isinstance(value, Tuple) and value.cls is None else value
 
     def _slice(self, node: Any, lower: Any, upper: Any, step: Any) -> Sliced:
         first, last, by = (None if each is None else self.read(self.expression(each)) for each in (lower, upper, step))
@@ -84,12 +85,7 @@ class Arrays(Sharing):
 
     def no_list(self, node: Any = None) -> NeedsConstantError:
         """The refusal of a list whose length differs by lane where that cannot be."""
-        return self.no_constant(
-            "PCB130",
-            "how many elements this list has differs by lane",
-            LISTED,
-            node=node,
-        )
+        return self.no_constant("PCB130", "how many elements this list has differs by lane", LISTED, node=node)
 
     def _constant_of(self, tree: ast.expr) -> int | None:
         node = gast.ast_to_gast(ast.fix_missing_locations(ast.Expression(tree))).body
@@ -371,9 +367,7 @@ class Arrays(Sharing):
         grid = self.pattern(Host(np.arange(size, dtype=np.int32).reshape(type_.shape)))
         places = self.emit(GETITEM, [grid, self.index_pattern(index)])
         shape = self.type_of(places).shape  # type: ignore[union-attr]
-        name = self.bound(Host(np.broadcast_to, path="broadcast_to")).text
-        spread = library(np.broadcast_to, name, self.backend.equivalent(np.broadcast_to), is_steady=True)
-        values = self.emit(spread, [self.pattern(value), shape])
+        values = self.emit_numpys(np.broadcast_to, [self.pattern(value), shape])
         flat, row, at = (
             self.emit(method("ravel"), [self.pattern(each)]) for each in (self.read(array), values, places)
         )

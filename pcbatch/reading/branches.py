@@ -10,10 +10,9 @@ import gast
 from pcbatch.ir import payload
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsBlocksError
-from pcbatch.reading.meeting import End
+from pcbatch.reading.meeting import End, ValueJoin
 from pcbatch.reading.operations import AND, CHOICE, GETITEM, OR, UNARY
-from pcbatch.reading.optionals import Optionals
-from pcbatch.reading.several import BOOL, refs_of
+from pcbatch.reading.several import BOOL, Several, refs_of
 from pcbatch.reading.state import State
 from pcbatch.reading.values import (
     Bound,
@@ -36,8 +35,13 @@ from pcbatch.reading.values import (
 Arm = Callable[[], "Value | None"]
 
 
-class Branches(Optionals):
+class Branches(Several):
     """Truth and choice."""
+
+    # of parts above
+    object_truth: Callable[[Ref], Host | Lane | None]
+    is_true: Callable[[Value], bool]
+    range_length: Callable[[Range], Value]
 
     # -- truth ---------------------------------------------------------------------------------------------------------
 
@@ -79,18 +83,6 @@ class Branches(Optionals):
         name = self.emitter.fresh(BOOL)
         self.emitter.assign(name, (lane.name,), payload.Truth(), self.span())
         return Lane(name, BOOL)
-
-    def object_truth(self, value: Ref) -> Host | Lane | None:
-        """Return the result of an object's `__bool__` or `__len__`; see `objects`."""
-        raise NotImplementedError
-
-    def is_true(self, value: Value) -> bool:
-        """Tell whether an object is true whatever it holds; see `objects`."""
-        raise NotImplementedError
-
-    def range_length(self, value: Range) -> Value:
-        """Return the length of a range; see `loops`."""
-        raise NotImplementedError
 
     def negated(self, truth: Host | Lane) -> Host | Lane:
         """`not truth`."""
@@ -139,6 +131,32 @@ class Branches(Optionals):
         assert isinstance(found, Lane)
         self._means(found, "or", a, b)
         return found
+
+    def join(self, ends: Sequence[End], span_node: Any = None) -> None:
+        """Go on where all `ends` meet; nowhere if there are none."""
+        if not ends:
+            self.emitter.enter(None)
+            return
+        if len(ends) == 1:
+            block, self.state = ends[0]
+            self.emitter.enter(block)
+            return
+        meeting = self.meeting(ends)
+        state = meeting.state()
+        target = self.emitter.block()
+        for place, (block, own) in enumerate(ends):
+            self.emitter.enter(block)
+            self.state = own
+            for lane, values in meeting.copies:
+                self.refuse_taped([values[place]])
+                self.give(lane.name, values[place], lane.type)
+            self.emitter.jump(target, self.span())
+        self.emitter.enter(target)
+        self.state = state
+
+    def meeting(self, ends: Sequence[End]) -> ValueJoin:
+        """Return what finds the state in which `ends` meet."""
+        return ValueJoin(self, ends)
 
     # -- arms ----------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 import gast
@@ -15,11 +16,14 @@ import gast
 from pcbatch.frontend.source.hints import is_text_for
 from pcbatch.ir import records
 from pcbatch.ir.debugging import ENTRY, number_of
+from pcbatch.ir.operators import COMPARISON
 from pcbatch.lowering.captures.guarded_paths import Place
+from pcbatch.reading.containers import MUTABLE
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.in_python import CLASSES, power_modulo
 from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
+from pcbatch.reading.operators import ROWS
 from pcbatch.reading.values import (
     NONE,
     Bound,
@@ -56,9 +60,11 @@ class Builtins(Mapped):
 
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:
         try:
-            name = _NAMES.get(function)
+            name, operator_ = _NAMES.get(function), OPERATORS.get(function)
         except TypeError:
             return None
+        if operator_ is not None:
+            return functools.partial(getattr(self, operator_[0]), operator_[1])
         return None if name is None else getattr(self, f"call_{name}")
 
     def special(self, function: Value, node: Any) -> Value | None:
@@ -86,8 +92,6 @@ class Builtins(Mapped):
         if path == BOUNDED:
             return self.bounded(function, self.evaluated(node.args), self._keywords(node))
         return None
-
-    # -- pcbatch.map ---------------------------------------------------------------------------------------------------
 
     def _of_list(self, function: Host, node: Any) -> Value | None:
         """A list that is made, counted or added up, and forgotten: its length may differ by lane."""
@@ -133,32 +137,25 @@ class Builtins(Mapped):
         values = tuple(self.read(self.known(each)) for each in values)
         if not all(isinstance(each, Host) and not self.is_array(each.value) for each in values):
             return None
-        try:
+        with self.raising(Exception):
             return Host(function(*(each.value for each in values)))  # type: ignore[union-attr]
-        except Exception as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
-    def call_abs(self, value: Value) -> Value:
-        return self._of_number("abs", "__abs__", value)
-
-    def call_float(self, *values: Value) -> Value:
-        return self._of_number("float", "__float__", *values)
-
-    def call_int(self, *values: Value) -> Value:
-        return self._of_number("int", "__int__", *values)
-
-    def _of_number(self, name: str, method: str, *values: Value) -> Value:
+    def _of_number(self, name: str, *values: Value) -> Value:
         """A function of numbers, which classes may have as a method."""
-        if values and (found := self.method_of(values[0], method)) is not None:
+        if values and (found := self.method_of(values[0], f"__{name}__")) is not None:
             return self.call_value(found, [*values[1:]], {})
         found = self.known_result(getattr(builtins, name), *values)
         return found or self.emit(builtin(name), [self.pattern(each) for each in values])
+
+    call_abs = partialmethod(_of_number, "abs")
+    call_float = partialmethod(_of_number, "float")
+    call_int = partialmethod(_of_number, "int")
 
     def call_bool(self, *values: Value) -> Value:
         return self.truth(values[0]) if values else Host(False)
 
     def call_round(self, value: Value, ndigits: Value | None = None) -> Value:
-        return self._of_number("round", "__round__", *([value] if ndigits is None else [value, ndigits]))
+        return self._of_number("round", *([value] if ndigits is None else [value, ndigits]))
 
     def call_divmod(self, a: Value, b: Value) -> Value:
         if (found := self.overloaded(a, b, "__divmod__", "__rdivmod__")) is not None:
@@ -185,10 +182,6 @@ class Builtins(Mapped):
 
     def call_len(self, value: Value) -> Value:
         return self.length(value)
-
-    # -- sequences -----------------------------------------------------------------------------------------------------
-
-    # -- folds ---------------------------------------------------------------------------------------------------------
 
     # -- what values are -----------------------------------------------------------------------------------------------
 
@@ -275,13 +268,12 @@ class Builtins(Mapped):
         return found
 
     def call_str(self, value: Value | None = None) -> Value:
-        return Host("") if value is None else Host(str(self.constant_text(self.read(self.known(value)))))
+        return Host("") if value is None else self._as_text(str, value)
 
-    def call_repr(self, value: Value) -> Value:
-        return Host(repr(self.constant_text(self.read(self.known(value)))))
+    def _as_text(self, function: Callable[[Any], str], value: Value) -> Value:
+        return Host(function(self.constant_text(self.read(self.known(value)))))
 
-    def call_ascii(self, value: Value) -> Value:
-        return Host(ascii(self.constant_text(self.read(self.known(value)))))
+    call_repr, call_ascii = partialmethod(_as_text, repr), partialmethod(_as_text, ascii)
 
     def call_format(self, value: Value, spec: Value | None = None) -> Value:
         known = self.constant_text(self.read(self.known(value)))
@@ -390,23 +382,38 @@ class Builtins(Mapped):
         """The attributes of an object."""
         return self.attribute(value, "__dict__")
 
-    def call_operator(self, op: type) -> Callable[..., Value]:
-        """An operator as a function of `operator`."""
-        return lambda a, b: self.binary(op, a, b)
+    def augmented(self, op: type, a: Value, b: Value) -> Value:
+        """An augmented assignment as a function of `operator`."""
+        if isinstance(a, Host) and isinstance(a.value, MUTABLE):
+            raise self.captured_change(a)
+        with self.kept([a]) as row:
+            return self._augmented(op, a, b) or row[0]
+
+    def call_setitem(self, whole: Value, index: Value, value: Value) -> Value:
+        """`operator.setitem`."""
+        self.set_item(whole, self.index_of(index), value)
+        return NONE
+
+    def call_delitem(self, whole: Value, index: Value) -> Value:
+        """`operator.delitem`."""
+        self.delete_item(whole, self.index_of(index))
+        return NONE
 
 
-_OF_PYTHON = """
-abs all any ascii bool callable complex dict divmod enumerate filter float format getattr globals
-hasattr hash int isinstance iter len list map max min next pow range repr reversed round set setattr
-sorted str sum tuple type vars zip
-"""
-"""The built-in functions of Python that have a method `call_NAME`."""
-
-_NAMES: dict[Any, str] = {getattr(builtins, name): name for name in _OF_PYTHON.split()} | {
+_METHODS = [name.removeprefix("call_") for name in dir(Builtins) if name.startswith("call_")]
+_NAMES: dict[Any, str] = {getattr(builtins, name): name for name in _METHODS if hasattr(builtins, name)} | {
     copy.copy: "copy",
     copy.deepcopy: "deepcopy",
     dataclasses.replace: "replace",
     functools.partial: "partial",
     functools.reduce: "reduce",
+    operator.setitem: "setitem",
+    operator.delitem: "delitem",
 }
-OPERATORS = operator
+_ARITHMETIC = {op: row for op, row in ROWS.items() if row.method and row.reflected == f"r{row.method}"}
+OPERATORS: dict[Any, tuple[str, type]] = {
+    **{row.python: ("binary", op) for op, row in _ARITHMETIC.items()},
+    **{row.python: ("compare", op) for op, row in ROWS.items() if row.binds == COMPARISON and row.method},
+    **{getattr(operator, f"i{row.method}"): ("augmented", op) for op, row in _ARITHMETIC.items()},
+}
+"""Functions of `operator`, each with the method for it, and the operator."""

@@ -20,20 +20,7 @@ from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.forbidden_calls import forbidden
 from pcbatch.reading.libraries import CALLABLE, Libraries
 from pcbatch.reading.sources import cost_of, is_users
-from pcbatch.reading.values import (
-    Bound,
-    Function,
-    Generator,
-    Host,
-    Lane,
-    OneOf,
-    Part,
-    Ref,
-    Super,
-    Tuple,
-    Value,
-    View,
-)
+from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, OneOf, Part, Ref, Super, Tuple, Value, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +45,13 @@ class RecursionFoundError(Exception):
 
 class Calls(Libraries):
     """Calls."""
+
+    # of parts above
+    special: Callable[[Value, Any], Value | None]
+    builtin_of: Callable[[Any], Callable[..., Value] | None]
+    batches_on_tapes: Callable[[], bool]
+    on_a_tape: Callable[[Function, dict[str, Value]], Value]
+    as_operation: Callable[[Any, Sequence[Value], Mapping[str, Value]], Value]
 
     def __init__(self, *given: Any, batched_of: Callable[[Any], BatchedFunction | None], **options: Any):
         super().__init__(*given, **options)
@@ -87,10 +81,6 @@ class Calls(Libraries):
             keywords = self._keywords(node)
             function, *arguments = row
         return self.call_value(function, arguments, keywords) if self.is_live else DEAD
-
-    def special(self, function: Value, node: Any) -> Value | None:
-        """A call of what is no function to the program: `pcbatch.sync()`; see `builtins`."""
-        raise NotImplementedError
 
     def _keywords(self, node: Any) -> dict[str, Value]:
         names: list[str] = []
@@ -143,11 +133,7 @@ class Calls(Libraries):
                 return self.call_made(function, arguments, keywords)
         found = self.method_of(function, "__call__")
         if found is None:
-            raise self.refusal(
-                "PCB423",
-                f"{self.described(function)} is called as if it were a function",
-                CALLABLE,
-            )
+            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function", CALLABLE)
         return self.call_value(found, arguments, keywords)
 
     def _call_host(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
@@ -190,9 +176,10 @@ class Calls(Libraries):
         given = [*arguments, *keywords.values()]
         if mine is None or not (self.has_lanes(given) or any(map(self._is_own, given))):
             return None
-        function = self.function_of(mine)  # type: ignore[arg-type]
-        assert function is not None
-        return self.call_user(function, arguments, keywords)
+        if isinstance(mine, functools.partial):
+            arguments, mine = [*map(Host, mine.args), *arguments], mine.func
+        function = self.function_of(mine) if isinstance(mine, FunctionType) else None
+        return self.call_value(function or Host(mine), arguments, keywords)
 
     def _is_own(self, value: Value) -> bool:
         """Tell whether a value is a list that may change, or a function of the user's."""
@@ -224,10 +211,6 @@ class Calls(Libraries):
         is_call = isinstance(self.node, gast.Call)
         name = unparse(self.node.func) if is_call else getattr(function, "__name__", "it")
         raise self.refusal(found.code, f"`{name}(..)` {found.why}", found.help, label=f"`{name}` is called here")
-
-    def builtin_of(self, function: Any) -> Callable[..., Value] | None:
-        """Return the interpretation of a built-in function of Python's; see `builtins`."""
-        raise NotImplementedError
 
     # -- functions of the user's ---------------------------------------------------------------------------------------
 
@@ -294,18 +277,6 @@ class Calls(Libraries):
         if tree in self._in_place:
             return self._unless_recursive(function, given)
         return self._tried_in_place(function, given)
-
-    def batches_on_tapes(self) -> bool:
-        """Tell whether what is called here is batched by itself, for a tape; see `contexts`."""
-        raise NotImplementedError
-
-    def on_a_tape(self, function: Function, given: dict[str, Value]) -> Value:
-        """A call where a tape records; see `contexts`."""
-        raise NotImplementedError
-
-    def as_operation(self, batched: Any, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """A call of a batched function as one operation; see `contexts`."""
-        raise NotImplementedError
 
     def _unless_recursive(self, function: Function, given: dict[str, Value]) -> Value:
         """A call in place; one of a part of the program if the function turns out to call itself."""

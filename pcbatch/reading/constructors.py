@@ -5,20 +5,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pcbatch.ir import records
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.functions import Functions
 from pcbatch.reading.sources import is_users
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Ref,
-    Tuple,
-    Value,
-)
+from pcbatch.reading.values import Host, Lane, Ref, Tuple, Value
 
 READ_CONSTRUCTORS = (
     "compute before what the object is given, `Account(capped(x))`; a constructor may branch and loop if its class has "
@@ -29,9 +23,8 @@ READ_CONSTRUCTORS = (
 class Constructors(Functions):
     """Constructors."""
 
-    def opaque(self, function: Host, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """A call of what is not interpreted; see `libraries`."""
-        raise NotImplementedError
+    # of parts above
+    opaque: Callable[[Host, Sequence[Value], dict[str, Value]], Value]
 
     def _construct(self, function: Host, cls: type, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):

@@ -58,6 +58,18 @@ MOST_ITEMS = 1000
 class Containers(Entries):
     """Items of Python's containers."""
 
+    # of parts above
+    differs_in_length: Callable[[Value], bool]
+    differs_or_may: Callable[[Value], bool]
+    generated: Callable[[Generator], list[Value]]
+    live: Callable[[Value], Iterator[Value]]
+    binary: Callable[[type, Value, Value], Value]
+    lazy_item: Callable[[Value, Value], Value]
+    object_item: Callable[[Ref, Index], Value]
+    set_object_item: Callable[[Ref, Index, Value], None]
+    in_order: Callable[[Value, dict[str, Value]], Value]
+    object_length: Callable[[Ref], Value]
+
     def sequence(self, value: Value) -> list[Value]:
         """The items that a loop over `value` would take, one after the other."""
         value = self.there(value, NO_ITEMS)
@@ -122,22 +134,6 @@ class Containers(Entries):
         """Return the items of an object whose class defines them, if a counter can go over it; else `value`."""
         return value
 
-    def differs_in_length(self, value: Value) -> bool:
-        """Tell whether a value is a list of which lanes have more or fewer elements; see `lengths`."""
-        raise NotImplementedError
-
-    def differs_or_may(self, value: Value) -> bool:
-        """Tell whether a list is of a length that differs by lane, or had better be; see `lengths`."""
-        raise NotImplementedError
-
-    def generated(self, value: Generator) -> list[Value]:
-        """The items of a generator; see `comprehensions`."""
-        raise NotImplementedError
-
-    def live(self, whole: Value) -> Iterator[Value]:
-        """The items of what a loop goes over, each as it is when its turn comes; see `sequences`."""
-        raise NotImplementedError
-
     def iterated(self, value: Value) -> list[Value] | None:
         """The items of an object whose class says how; see `objects`."""
         return None
@@ -181,18 +177,6 @@ class Containers(Entries):
                 return self.binary(gast.Add, whole.start, step)
         raise self.refusal("PCB401", f"{self.described(whole)} has no elements")
 
-    def binary(self, op: type, a: Value, b: Value) -> Value:
-        """An operator of two values; see `operators`."""
-        raise NotImplementedError
-
-    def lazy_item(self, whole: Value, index: Value) -> Value:
-        """The item at a counter of what a loop goes over; see `loops`."""
-        raise NotImplementedError
-
-    def object_item(self, whole: Ref, index: Index) -> Value:
-        """An item of an object whose class has `__getitem__`; see `objects`."""
-        raise NotImplementedError
-
     def _of_host(self, whole: Host, host: Any, index: Index) -> Value:
         known = index if isinstance(index, Sliced | tuple) else self.read(index)
         if isinstance(known, Lane):
@@ -207,24 +191,17 @@ class Containers(Entries):
             raise self.refusal("PCB313", f"{self.described(whole)} takes constant keys only")
         key = self._host_index(index)
         if isinstance(host, list | dict | tuple) and not isinstance(key, slice):
-            try:
+            with self.raising(KeyError, IndexError, TypeError):
                 return self.item_of_host(whole, key)
-            except (KeyError, IndexError, TypeError) as error:
-                raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
-        try:
+        with self.raising(KeyError, IndexError, TypeError):
             return self.host(host[key])
-        except (KeyError, IndexError, TypeError) as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
 
     def _host_index(self, index: Index) -> Any:
         match index:
             case Sliced(is_ragged=True):
                 raise self.no_length()
-            case Sliced(lower, upper, step):
-                parts = (
-                    None if each is None else self.constant(each, "a bound of a slice") for each in (lower, upper, step)
-                )
-                return slice(*parts)
+            case Sliced():
+                return self.known_slice(index)
             case tuple():
                 return tuple(map(self._host_index, index))
         return self.constant(index, "an index of a list")
@@ -270,13 +247,10 @@ class Containers(Entries):
         elif cell.kind == "list":
             self._set_in_list(whole, cell, index, value)
         elif cell.kind == "dict":
-            self.set_entry(whole, index, value)
+            with self.wanting(whole):
+                self.set_entry(whole, index, value)
         else:
             self.set_object_item(whole, index, value)
-
-    def set_object_item(self, whole: Ref, index: Index, value: Value) -> None:
-        """`__setitem__` of an object; see `objects`."""
-        raise NotImplementedError
 
     def _set_one_of(self, whole: OneOf, index: Index, value: Value) -> None:
         for place, each in enumerate(whole.items):
@@ -323,27 +297,19 @@ class Containers(Entries):
             raise self.captured_change(whole)
         if cell is None or cell.kind not in ("list", "dict") or not isinstance(whole, Ref):
             raise self.refusal(
-                "PCB422",
-                f"an entry of {self.described(whole)} cannot be deleted",
-                "make what is left: `xs = xs[1:]`",
+                "PCB422", f"an entry of {self.described(whole)} cannot be deleted", "make what is left: `xs = xs[1:]`"
             )
         with self.wanting(whole):
             key = self._host_index(index)
         items: Any = dict(cell.items) if cell.kind == "dict" else list(cell.items)
-        try:
+        with self.raising(KeyError, IndexError, TypeError):
             del items[key]
-        except (KeyError, IndexError, TypeError) as error:
-            raise self.refusal("PCB401", f"{type(error).__name__}: {error}") from None
         self.change(whole, items=items if cell.kind == "dict" else tuple(items))
 
     # -- methods -------------------------------------------------------------------------------------------------------
 
     def list_method(self, whole: Ref, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of a list."""
-        with self.wanting(whole):
-            return self._list_method(whole, name, arguments, keywords)
-
-    def _list_method(self, whole: Ref, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         items = list(self.state.cell(whole).items)
 
         def becomes(found: Sequence[Value]) -> Value:
@@ -382,10 +348,6 @@ class Containers(Entries):
             "PCB423", f"`{name}` of a list depends on the values in it, or is called in another form", LISTED
         )
 
-    def in_order(self, value: Value, keywords: dict[str, Value]) -> Value:
-        """`sorted(value, ..)`; see `builtins`."""
-        raise NotImplementedError
-
     def length(self, value: Value) -> Value:
         """`len(value)`."""
         value = self.there(value, "TypeError: object of type 'NoneType' has no len()")
@@ -405,20 +367,14 @@ class Containers(Entries):
                 lengths = [self.length(each) for each in items]
                 return lengths[0] if all(is_same(lengths[0], each) for each in lengths) else self.taken(lengths, index)
             case Host(host):
-                try:
+                with self.raising(TypeError):
                     return Host(len(host))
-                except TypeError as error:
-                    raise self.refusal("PCB401", f"TypeError: {error}") from None
             case Ref():
                 cell = self.state.cell(value)
                 if cell.kind in ("list", "dict", "set"):
                     return Host(len(cell.items))
                 return self.object_length(value)
         raise self.refusal("PCB401", f"TypeError: {self.described(value)} has no len()")
-
-    def object_length(self, value: Ref) -> Value:
-        """`len` of an object; see `objects`."""
-        raise NotImplementedError
 
     def unpacked(self, value: Value, count: int, star: int | None) -> list[Value]:
         """The items that an assignment to `count` targets takes, of which the one at `star` takes what is left."""

@@ -14,56 +14,45 @@ class Deque:
         self.extend(iterable)
 
     def append(self, x: Any) -> None:
-        """Add to the right."""
         self.items.append(x)
         if self.maxlen is not None and len(self.items) > self.maxlen:
             self.items.pop(0)
 
     def appendleft(self, x: Any) -> None:
-        """Add to the left."""
         self.items.insert(0, x)
         if self.maxlen is not None and len(self.items) > self.maxlen:
             self.items.pop()
 
     def extend(self, iterable: Any) -> None:
-        """Add all to the right."""
         for each in iterable:
             self.append(each)
 
     def extendleft(self, iterable: Any) -> None:
-        """Add all to the left."""
         for each in iterable:
             self.appendleft(each)
 
     def pop(self) -> Any:
-        """Take from the right."""
         return self.items.pop()
 
     def popleft(self) -> Any:
-        """Take from the left."""
         return self.items.pop(0)
 
     def clear(self) -> None:
-        """Take everything out."""
         self.items.clear()
 
     def copy(self) -> Deque:
-        """Another one with the same items."""
         return Deque(self.items, self.maxlen)
 
     def reverse(self) -> None:
-        """Turn the order round."""
         self.items.reverse()
 
     def rotate(self, n: int = 1) -> None:
-        """Move the last `n` to the left."""
         size = len(self.items)
         if size > 0:
             cut = -n % size
             self.items = self.items[cut:] + self.items[:cut]
 
     def count(self, x: Any) -> int:
-        """Tell how many items are equal to `x`."""
         return sum(1 if each == x else 0 for each in self.items)
 
     def __len__(self) -> int:
@@ -109,23 +98,18 @@ class DefaultDict:
         return iter(self.entries)
 
     def keys(self) -> Any:
-        """The keys."""
         return self.entries.keys()
 
     def values(self) -> Any:
-        """The values."""
         return self.entries.values()
 
     def items(self) -> Any:
-        """The entries."""
         return self.entries.items()
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of a key, or `default`."""
         return self.entries.get(key, default)
 
     def pop(self, key: Any) -> Any:
-        """Take out the value of a key."""
         return self.entries.pop(key)
 
 
@@ -138,7 +122,6 @@ class Counter(DefaultDict):
             self.update(iterable)
 
     def update(self, iterable: Any) -> None:
-        """Count each of some elements, or add counts."""
         if isinstance(iterable, dict):
             for key, count in iterable.items():
                 self.entries[key] = self[key] + count
@@ -150,9 +133,7 @@ class Counter(DefaultDict):
         return self.entries.get(key, 0)
 
     def most_common(self, n: Any = None) -> Any:
-        """The entries, the largest counts first."""
         return sorted(self.entries.items(), key=lambda entry: -entry[1])[:n]
 
     def total(self) -> Any:
-        """The sum of all counts."""
         return sum(self.entries.values())

@@ -20,6 +20,7 @@ from pcbatch.reading.builtins import Builtins
 from pcbatch.reading.calls import RecursionFoundError
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.described import a
+from pcbatch.reading.emitter import Template
 from pcbatch.reading.operations import (
     SITE,
     Named,
@@ -32,7 +33,6 @@ from pcbatch.reading.operations import (
     method_of_held,
 )
 from pcbatch.reading.sources import known_as
-from pcbatch.reading.templates import Template
 from pcbatch.reading.values import NONE, Bound, Frame, Function, Host, Lane, Ref, Tuple, Undefined, Value
 
 
@@ -193,7 +193,7 @@ class Contexts(Builtins):
 
     def _live(self, tree: Any, parameters: Iterable[str], cells: Mapping[str, Any]) -> tuple[Any, FunctionSource]:
         """A function that stands for a tree, and its source."""
-        around = self._live_around()
+        around = self.frame.function.outermost.live
         free = dict(zip(around.__code__.co_freevars, around.__closure__ or (), strict=True))
         free |= {name: CellType(value) for name, value in cells.items()}
         names, used = ", ".join(parameters), ", ".join((*free, ""))
@@ -209,23 +209,11 @@ class Contexts(Builtins):
         scope = LiveScope(function)
         return function, FunctionSource(tree.name, tree.name, file, tree, given, span_of(tree, file), names_, scope)
 
-    def _live_around(self) -> FunctionType:
-        """The live function in which what is interpreted stands."""
-        function = self.frame.function
-        while function.live is None:
-            assert function.frame is not None
-            function = function.frame.function
-        return function.live
-
     def _local(self, name: str) -> Value | None:
         """The value of a variable of the functions that are interpreted; None where it has none."""
-        frame: Frame | None = self.frame
-        while frame is not None:
-            found = self.state.names.get((frame.number, name))
-            if found is not None:
-                return None if isinstance(found, Undefined) else self.read(found)
-            frame = frame.function.frame
-        return None
+        values = (self.state.names.get((frame.number, name)) for frame in self.frame.around)
+        found = next((each for each in values if each is not None), None)
+        return None if found is None or isinstance(found, Undefined) else self.read(found)
 
     def _no_manager(self, node: Any) -> RefusedError:
         return self.refusal(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,7 @@ from pcbatch.installed import IN_PYTHON
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.described import described
-from pcbatch.reading.emitter import Emitter, Mark
-from pcbatch.reading.naming import Names, hint_of_text
+from pcbatch.reading.emitter import Emitter, Mark, Names, hint_of_text
 from pcbatch.reading.operations import Named, ObjectOperation
 from pcbatch.reading.state import Cell, CellKind, Operand, Row, State, World
 from pcbatch.reading.values import (
@@ -93,6 +93,14 @@ class Here:
 
 class Core:
     """The state of a reading. Parts of the reader are classes above this one."""
+
+    # of parts above
+    there: Callable[..., Value]
+    read_view: Callable[[View], Value]
+    selected: Callable[[OneOf], Value]
+    record: Callable[[Value], Any]
+    closure: Callable[[Function | Bound], Any]
+    argument: Callable[[Value], str]
 
     def __init__(self, backend: Backend, *, tapes: bool = False):
         self.backend = backend
@@ -181,6 +189,14 @@ class Core:
     def no_constant(self, code: str, message: str, help: str = "", *, node: Any = None) -> NeedsConstantError:
         """The refusal of what is no constant, unless a loop around is written out."""
         return NeedsConstantError(Diagnostic(code, message, self.span(node), "", help, tuple(self._calls())))
+
+    @contextmanager
+    def raising(self, *errors: type[Exception], code: str = "PCB401", help: str = "") -> Iterator[None]:
+        """Refuse what Python raises of a value that is known."""
+        try:
+            yield
+        except errors as error:
+            raise self.refusal(code, f"{type(error).__name__}: {error}", help) from None
 
     def captured_change(self, value: Host, node: Any = None) -> RefusedError:
         """The refusal of a change of what stands outside of the function."""
@@ -288,10 +304,6 @@ class Core:
             return self.known(value.content) if is_there else NONE
         return value
 
-    def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
-        """`value`, which must not be None: a lane for which it is fails with `error`; see `optionals`."""
-        raise NotImplementedError
-
     def type_of(self, value: Value) -> TensorType | None:
         """The type of a number or an array; None for everything else."""
         match value:
@@ -325,14 +337,6 @@ class Core:
         if isinstance(value, OneOf) and all(self.kind(each) == "array" for each in value.items):
             return self.selected(value)
         return value
-
-    def read_view(self, view: View) -> Value:
-        """The elements of a view; see `arrays`."""
-        raise NotImplementedError
-
-    def selected(self, value: OneOf) -> Value:
-        """The array that one of several is; see `branches`."""
-        raise NotImplementedError
 
     def pattern(self, value: Value) -> Any:
         """`value` as an argument of an operation: lanes and constants inside of Python's structures."""
@@ -368,6 +372,10 @@ class Core:
             case Super():
                 raise self.refusal("PCB208", "`super()` has methods, and is no value")
         raise AssertionError(value)
+
+    def patterns(self, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call as those of an operation."""
+        return [*map(self.pattern, arguments)], {name: self.pattern(each) for name, each in keywords.items()}
 
     def host_pattern(self, value: Host, host: Any) -> Any:
         """A value of Python's as an argument."""
@@ -422,23 +430,7 @@ class Core:
         self.world.operands[name] = Operand(value.value, places)
         return Lane(name, type_)
 
-    def record(self, value: Value) -> Any:
-        """An object or a named tuple as one operand."""
-        raise NotImplementedError
-
-    def closure(self, value: Function | Bound) -> Any:
-        """A function of the user's as an argument of an operation."""
-        raise NotImplementedError
-
     # -- words ---------------------------------------------------------------------------------------------------------
-
-    def users_name(self, is_it: Callable[[Value], bool], otherwise: str) -> str:
-        """Return what the user calls a value; see `variables`."""
-        raise NotImplementedError
-
-    def argument(self, value: Value) -> str:
-        """The argument of the batched function that a value is, "" for everything else; see `effects`."""
-        raise NotImplementedError
 
     def if_static(self, values: Iterable[Value], help: str = "") -> str:
         """Advice on values that ought to be known: what is an argument may be a static one."""

@@ -10,14 +10,7 @@ import gast
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.expressions import Expressions
 from pcbatch.reading.operations import builtin
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Lazy,
-    Range,
-    Tuple,
-    Value,
-)
+from pcbatch.reading.values import Host, Lane, Lazy, Range, Tuple, Value
 
 COUNTER = TensorType("int32", (), True)
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from pcbatch.ir import records
 from pcbatch.reading.core import A_LIST
-from pcbatch.reading.gathered import Gathered
-from pcbatch.reading.kinds import Kind
+from pcbatch.reading.kinds import Kind, Specialisation
+from pcbatch.reading.methods import Gathered
 from pcbatch.reading.sources import scope_of
-from pcbatch.reading.specialisations import Specialisation
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
     Bound,
@@ -48,6 +47,9 @@ def always(value: Host) -> bool:
 
 class Crossing(Gathered):
     """Kinds of values."""
+
+    # of parts above
+    _comes_by_value: Callable[[], bool]
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -141,10 +143,6 @@ class Crossing(Gathered):
         what = f"{self.described(value)} is handed to a function that is compiled as one of its own"
         is_generator = isinstance(value, Generator)
         raise self.refusal("PCB404", what, A_LIST if is_generator else "hand over what is in it")
-
-    def _comes_by_value(self) -> bool:
-        """Tell whether what is taken apart comes back by value, as from a batched function; see `effects`."""
-        raise NotImplementedError
 
     def unshared(self, value: Value, around: tuple[int, ...] = ()) -> Value:
         """`value` with an object of its own wherever it has one: what a batch gives has no object twice."""
@@ -260,7 +258,7 @@ class Crossing(Gathered):
     def _function_made(self, kind: Kind, leaves: Iterator[Value], made: list[Any]) -> Function:
         """A function that stands in another, in a frame that has what it reads of that."""
         function: Function = kind.cls.function
-        around = Function("around", function.tree, function.file, None, self._live_of(function))
+        around = Function("around", function.tree, function.file, None, function.outermost.live)
         frame = Frame(self.number(), around)
         frame.escapes.append(True)
         known = Function(function.name, function.tree, function.file, frame)
@@ -276,11 +274,6 @@ class Crossing(Gathered):
         found = replace(known, defaults=tuple(rest[:count]), keyword_defaults=keyword)
         self.state.mapped(lambda value: found if value is known else None)
         return found
-
-    def _live_of(self, function: Function) -> Any:
-        while function.frame is not None:
-            function = function.frame.function
-        return function.live
 
 
 def in_order(cell: Cell) -> dict[Any, Value]:

@@ -22,6 +22,7 @@ from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.fingerprints import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
+from pcbatch.reading.emitter import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
 from pcbatch.reading.handed import FUNCTION, Handed, is_function, leads
 from pcbatch.reading.operations import (
     Applied,
@@ -32,12 +33,12 @@ from pcbatch.reading.operations import (
     held_in,
     key_of,
     lanes_in,
+    library,
 )
 from pcbatch.reading.result_types import ResultTypes
-from pcbatch.reading.sites import Sites
 from pcbatch.reading.state import TURNED, laid_anyhow
-from pcbatch.reading.templates import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
 from pcbatch.reading.values import Host, Lane, Part, Tuple, Value, is_number, plain_number
+from pcbatch.reading.variables import Variables
 from pcbatch.runtime.backends import noting
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
@@ -51,7 +52,7 @@ ONE_SHAPE = (
 )
 
 
-class Emission(Sites):
+class Emission(Variables):
     """Operations and assignments."""
 
     def emit(
@@ -65,6 +66,11 @@ class Emission(Sites):
         """Try an operation on patterns of arguments; write its ops if its result is a lane's."""
         named = keywords or {}
         return self.written(operation, arguments, named, *self.tried(operation, arguments, named), hint=hint)
+
+    def emit_numpys(self, function: Any, arguments: Sequence[Any]) -> Value:
+        """A function of NumPy's that is none of the user's calls, on patterns of arguments."""
+        name = self.bound(Host(function, path=function.__name__)).text
+        return self.emit(library(function, name, self.backend.equivalent(function), is_steady=True), arguments)
 
     def written(
         self,

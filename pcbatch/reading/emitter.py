@@ -2,15 +2,103 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.payload import Payload
-from pcbatch.ir.types import Type
-from pcbatch.reading.naming import Names
-from pcbatch.reading.values import Lane
+from pcbatch.ir.payload import Pattern, Payload
+from pcbatch.ir.types import StructType, Type
+from pcbatch.lowering.codegen.builtins import BUILTINS
+from pcbatch.reading.values import Lane, Value, same_host
+
+RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM", "complex", "slice", *BUILTINS})
+"""Names with a fixed meaning in code: no variable and no value of the user's has one."""
+
+
+class Names:
+    """The names of variables of one function, and those by which the program's code knows values of Python's.
+
+    `bound` has the values of Python's, by the name that code reads them by: all functions of a program have the same.
+    """
+
+    def __init__(self, bound: dict[str, Any]) -> None:
+        self._hints: dict[str, str] = {}
+        """The names that have been given out, each with what it was made of: nothing for a temporary."""
+        self._numbers: dict[str, int] = {}
+        self._given: list[tuple[str, int]] = []
+        self.made: set[str] = set()
+        """The names that are no user's."""
+        self.bound = bound
+
+    def fresh(self, hint: str = "", *, is_made: bool = False) -> str:
+        """A name that nothing has: `hint` if it may be; without one, or where it `is_made`, it is no user's.
+
+        Nor is it for the path to a part of an object, `todo.length`.
+        """
+        is_made, hint = is_made or "." in hint, hint.replace(".", "_")
+        hint = hint if hint.isidentifier() else ""
+        before = number = self._numbers.get(hint, 0)
+        while not self._is_free(name := _numbered(hint, number)):
+            number += 1
+        self._numbers[hint] = number + 1
+        self._hints[name] = hint
+        self._given.append((name, before))
+        if is_made or not hint:
+            self.made.add(name)
+        return name
+
+    def hint(self, name: str) -> str:
+        """Return what a name was made of: nothing for a temporary."""
+        return self._hints.get(name, name)
+
+    def _is_free(self, name: str) -> bool:
+        return not (name in self._hints or name in self.bound or name in RESERVED or keyword.iskeyword(name))
+
+    def bind(self, hint: str, value: Any) -> str:
+        """The name by which code knows `value`."""
+        name, number = hint, 0
+        while (
+            (name in self.bound and not same_host(self.bound[name], value))
+            or name in self._hints
+            or (name in RESERVED and getattr(builtins, name, None) is not value)
+        ):
+            number += 1
+            name = f"{hint}_{number}"
+        self.bound[name] = value
+        return name
+
+    def mark(self) -> int:
+        """Return the number of names given out."""
+        return len(self._given)
+
+    def back_to(self, mark: int) -> None:
+        """Take back the names that were given out since `mark`."""
+        for name, before in reversed(self._given[mark:]):
+            self._numbers[self._hints.pop(name)] = before
+            self.made.discard(name)
+        del self._given[mark:]
+
+
+def hint_of(name: str) -> str:
+    """The name that a user knows a variable by: those that the reader has for itself have a blank in theirs."""
+    return name.partition(" ")[0]
+
+
+def hint_of_text(text: str) -> str:
+    """A name for what a user writes as this text."""
+    hint = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in text).split()) or "operand"
+    return hint if hint.isidentifier() else f"_{hint}"
+
+
+def _numbered(hint: str, number: int) -> str:
+    """The name number `number` of those that are made of a hint."""
+    if not hint:
+        return f"t{number}"
+    return f"{hint}_{number}" if number else hint
 
 
 @dataclass(eq=False)
@@ -138,3 +226,68 @@ class Emitter:
 def _known(block: OpenBlock) -> Any:
     assert block.end is not None, f"{block.label} goes nowhere"
     return block.end
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """The result of an operation: the types of its arrays inside of tuples, lists and dicts, and known values."""
+
+    kind: str
+    type: Type | None = None
+    items: tuple[Template, ...] = ()
+    keys: tuple[Any, ...] = ()
+    cls: Any = None
+    value: Any = None
+    same: Value | None = None
+    """The value that was handed in and is given back."""
+
+    def has_parts(self) -> bool:
+        """Tell whether there is anything in it that no variable can hold."""
+        return self.kind == "part" or any(item.has_parts() for item in self.items)
+
+    def leaves(self) -> Iterator[Type]:
+        """The types of the arrays in it, in order."""
+        if self.type is not None:
+            yield self.type
+        for item in self.items:
+            yield from item.leaves()
+
+
+def is_taken_apart(template: Template) -> bool:
+    """Tell whether an assignment may take apart what is given: an array, or tuples and lists of nothing but arrays."""
+    if template.type is not None:
+        return True
+    return template.kind in ("tuple", "list") and bool(template.items) and all(map(is_taken_apart, template.items))
+
+
+def pattern_of(template: Template) -> Pattern | None:
+    """The targets of such an assignment."""
+    return None if template.type is not None else tuple(map(pattern_of, template.items))
+
+
+def struct_of(template: Template) -> Type | None:
+    """The type of a structure; None where it holds anything but arrays."""
+    if template.type is not None:
+        return template.type
+    if template.kind == "host":
+        return None
+    items = [struct_of(each) for each in template.items]
+    if None in items:
+        return None
+    kind = template.kind if template.cls is None else template.cls.__name__
+    is_named = template.kind == "tuple" and template.cls is not None
+    keys = template.cls._fields if is_named else template.keys
+    return StructType(kind, tuple(items), tuple(keys), template.cls)  # type: ignore[arg-type]
+
+
+def why_not_kept(value: Any) -> tuple[str, str, str]:
+    """The code, the message and the help for an object of a library's that holds a lane's values."""
+    if isinstance(value, BaseException):
+        message = "an exception is made here of a lane's values, and is not raised here"
+        return "PCB116", message, 'make it where it is raised: `raise ValueError(f"bad {x}")`'
+    return (
+        "PCB404",
+        f"this gives an object of class {type(value).__name__} that holds a lane's values",
+        "lanes keep numbers, arrays, and structures of them: let one function make the object and use it, decorated "
+        "with `tf.function`",
+    )

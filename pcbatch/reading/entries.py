@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -19,17 +19,12 @@ MOST_KEYS = 64
 class Entries(Arrays):
     """Dicts."""
 
-    def is_list(self, value: Value) -> bool:
-        """Tell whether a value is a list whose length differs by lane; see `lengths`."""
-        raise NotImplementedError
-
-    def sequence(self, value: Value) -> list[Value]:
-        """The items of what can be gone through; see `containers`."""
-        raise NotImplementedError
-
-    def compare(self, op: type, a: Value, b: Value) -> Value:
-        """A comparison; see `operators`."""
-        raise NotImplementedError
+    # of parts above
+    is_list: Callable[[Value], bool]
+    sequence: Callable[[Value], list[Value]]
+    compare: Callable[[type, Value, Value], Value]
+    loosen: Callable[[Value], None]
+    items_of: Callable[[Value], Value]
 
     def set_of(self, values: Sequence[Value]) -> Value:
         """A new set of these elements."""
@@ -57,10 +52,6 @@ class Entries(Arrays):
         except (KeyError, TypeError) as error:
             message = f"KeyError: {known!r}; the dict has {', '.join(map(repr, items)) or 'nothing'}"
             raise self.refusal("PCB401", message if isinstance(error, KeyError) else f"TypeError: {error}") from None
-
-    def loosen(self, whole: Value) -> None:
-        """Have a container of one length be of any; see `lengths`."""
-        raise NotImplementedError
 
     def differs(self, index: Index) -> bool:
         """Tell whether a key differs by lane."""
@@ -124,10 +115,6 @@ class Entries(Arrays):
 
     def set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         """`whole[index] = value` of a dict."""
-        with self.wanting(whole):
-            self._set_entry(whole, index, value)
-
-    def _set_entry(self, whole: Ref, index: Index, value: Value) -> None:
         items = dict(self.state.cell(whole).items)
         key = Tuple(tuple(map(self.key, index))) if isinstance(index, tuple) else self.key(index)
         if isinstance(key, Choice) and self.type_of(key) is not None and not self._has_words(items, key):
@@ -140,11 +127,7 @@ class Entries(Arrays):
                 self.loosen(whole)
             names = tuple(each.name for each in self._lanes_of(key)[:1])
             name = ": {}" if names else ""
-            self.require(
-                inside,
-                f"KeyError{name}: a dict with known keys gets no others: begin with all",
-                names,
-            )
+            self.require(inside, f"KeyError{name}: a dict with known keys gets no others: begin with all", names)
             for each in [*items]:
                 self._set_if(items, self.host(each), self._is_at(key, each), value)
         else:
@@ -166,10 +149,6 @@ class Entries(Arrays):
 
     def dict_method(self, whole: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         """A method of a dict, captured ones among them."""
-        with self.wanting(whole):
-            return self._dict_method(whole, name, arguments, keywords)
-
-    def _dict_method(self, whole: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(whole, Host):
             items = {key: self.item_of_host(whole, key) for key in whole.value}
         else:
@@ -228,7 +207,3 @@ class Entries(Arrays):
             return dict(cell.items)
         pairs = [self.sequence(each) for each in self.sequence(self.items_of(value))]
         return {self.constant(key, A_KEY): item for key, item in pairs}
-
-    def items_of(self, value: Value) -> Value:
-        """The pairs that a dict is made of: those of what has `items()`, of `Counter` and its like; see `calls`."""
-        raise NotImplementedError

@@ -12,6 +12,7 @@ import gast
 from pcbatch.reading.core import FilteredError, NeedsBlocksError, RefusedError
 from pcbatch.reading.meeting import End
 from pcbatch.reading.operators import Operators
+from pcbatch.reading.sources import COMPREHENSIONS
 from pcbatch.reading.values import Frame, Function, Generator, Host, Lane, Tuple, Undefined, Value
 
 DEAD = Undefined("PCB303", "nothing gets here")
@@ -31,6 +32,12 @@ _PLAIN = (gast.Constant, gast.Name)
 
 class Expressions(Operators):
     """Python's expressions."""
+
+    # of parts above
+    attribute: Callable[[Value, str], Value]
+    filtered: Callable[[Any, FilteredError], Value]
+    spend: Callable[[Value], None]
+    store: Callable[[Any, Value], None]
 
     def expression(self, node: Any, hint: str = "") -> Value:
         """The value of an expression, which goes by the name `hint`."""
@@ -67,10 +74,6 @@ class Expressions(Operators):
 
     def visit_Attribute(self, node: Any) -> Value:
         return self.attribute(self.expression(node.value), node.attr)
-
-    def attribute(self, value: Value, name: str) -> Value:
-        """`value.name`; see `objects`."""
-        raise NotImplementedError
 
     def visit_Subscript(self, node: Any) -> Value:
         with self.kept([self.expression(node.value)]) as row:
@@ -118,11 +121,8 @@ class Expressions(Operators):
 
     def assign_walrus(self, name: str, value: Value) -> None:
         """An assignment inside of an expression: it goes to the function around comprehensions."""
-        frame = self.frame
-        while isinstance(frame.function.tree, gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp):
-            assert frame.function.frame is not None
-            frame = frame.function.frame
-        self.assign_in(frame, name, value)
+        around = (each for each in self.frame.around if not isinstance(each.function.tree, COMPREHENSIONS))
+        self.assign_in(next(around), name, value)
 
     def visit_Lambda(self, node: Any) -> Value:
         defaults = tuple(self.evaluated(node.args.defaults))
@@ -365,10 +365,6 @@ class Expressions(Operators):
             self.back_to(mark)
             return self.filtered(node, error)
 
-    def filtered(self, node: Any, error: FilteredError) -> Value:
-        """A comprehension of which a lane keeps some elements; see `ragged`."""
-        raise NotImplementedError
-
     def listed(self, node: Any, first: Value | None = None) -> list[Value]:
         """The elements of a comprehension, written out one after the other."""
         with self.kept() as row:
@@ -396,10 +392,6 @@ class Expressions(Operators):
         """The items of a generator."""
         self.spend(value)
         return self.within_frame(value.frame, lambda: self.listed(value.tree, value.first))
-
-    def spend(self, value: Value) -> None:
-        """Begin to take an iterator's items, which it gives once; see `sequences`."""
-        raise NotImplementedError
 
     def within_frame(self, frame: Frame, what: Callable[[], Any]) -> Any:
         """Run `what` inside of a call that is around."""
@@ -440,7 +432,3 @@ class Expressions(Operators):
             if not found.value:
                 return
         what()
-
-    def store(self, target: Any, value: Value) -> None:
-        """An assignment; see `statements`."""
-        raise NotImplementedError

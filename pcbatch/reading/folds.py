@@ -11,28 +11,18 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.generators import Generators
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.loops import FEW_TURNS, Loop
+from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.several import blank
-from pcbatch.reading.values import (
-    NONE,
-    Generator,
-    Host,
-    Lane,
-    Lazy,
-    Range,
-    Tuple,
-    Value,
-    is_none,
-)
+from pcbatch.reading.turns import Loop
+from pcbatch.reading.values import NONE, Generator, Host, Lane, Lazy, Range, Tuple, Value, is_none
 
 
 class Folds(Generators):
     """Folds."""
 
-    def known_result(self, function: Any, *values: Value) -> Host | None:
-        """Return the result of a function of values that are all known; see `builtins`."""
-        raise NotImplementedError
+    # of parts above
+    known_result: Callable[..., Host | None]
 
     def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
         """The items of a sequence, or of a generator whose length differs by lane, taken together."""
@@ -68,18 +58,25 @@ class Folds(Generators):
         if isinstance(value.tree, gast.FunctionDef):
             return self._looped(value, start, step)
 
+        def take(slot: tuple[int, str]) -> None:
+            item = self.expression(value.tree.elt)
+            if self.is_live:
+                self.state.names[slot] = step(self.state.names[slot], item)
+
+        return self._taken_together(value, start, take)
+
+    def _taken_together(self, value: Generator, start: Value, take: Callable[[tuple[int, str]], None]) -> Value:
+        """Return the content of a slot, `start` at first, into which each item of a generator is taken."""
+
         def consume() -> Value:
             slot = self._slot(start)
-            outer = self.frame
             node = value.tree
             frame = self._scoped(node)
             self.frames.append(frame)
 
             def into(generators: Sequence[Any], whole: Value | None) -> None:
                 if not generators:
-                    item = self.expression(node.elt)
-                    if self.is_live:
-                        self.state.names[slot] = step(self.state.names[slot], item)
+                    take(slot)
                     return
                 generator, *rest = generators
                 over = self.expression(generator.iter) if whole is None else whole
@@ -94,7 +91,6 @@ class Folds(Generators):
             finally:
                 self.frames.pop()
             self.leave(frame)
-            assert self.frame is outer
             return self.state.names.pop(slot) if self.is_live else NONE
 
         self.spend(value)
@@ -156,35 +152,12 @@ class Folds(Generators):
         if isinstance(value.tree, gast.FunctionDef):
             return self._until_decided(value, is_all)
 
-        def consume() -> Value:
-            node = value.tree
-            slot = self._slot(Host(is_all))
-            frame = self._scoped(node)
-            self.frames.append(frame)
+        def take(slot: tuple[int, str]) -> None:
+            so_far = self.state.names[slot]
+            assert isinstance(so_far, Host | Lane)
+            self.state.names[slot] = self.lazily(is_all, so_far, lambda: self.condition(value.tree.elt))
 
-            def into(generators: Sequence[Any], whole: Value | None) -> None:
-                if not generators:
-                    so_far = self.state.names[slot]
-                    assert isinstance(so_far, Host | Lane)
-                    self.state.names[slot] = self.lazily(is_all, so_far, lambda: self.condition(node.elt))
-                    return
-                generator, *rest = generators
-                over = self.expression(generator.iter) if whole is None else whole
-
-                def body() -> None:
-                    self._only_if(slot, generator.ifs, lambda: into(rest, None))
-
-                self.over(over, generator, lambda item: self.store(generator.target, item), body, [])
-
-            try:
-                into(node.generators, value.first)
-            finally:
-                self.frames.pop()
-            self.leave(frame)
-            return self.state.names.pop(slot) if self.is_live else NONE
-
-        self.spend(value)
-        return self.within_frame(value.frame, consume)
+        return self._taken_together(value, Host(is_all), take)
 
     def _until_decided(self, value: Generator, is_all: bool) -> Value:
         slot, loop = self._slot(Host(is_all)), Loop(None, self.frame)

@@ -15,36 +15,31 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import LostError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.crossing import always
 from pcbatch.reading.emitter import Emitter
-from pcbatch.reading.kinds import Kind, is_value, sites_that_differ, size
-from pcbatch.reading.nested import advise
-from pcbatch.reading.results import Results
-from pcbatch.reading.sources import cost_of
-from pcbatch.reading.specialisations import (
+from pcbatch.reading.kinds import (
+    Kind,
     Returning,
     Specialisation,
     StoredError,
     WiderError,
     Widths,
+    is_value,
     same_results,
+    sites_that_differ,
+    size,
 )
+from pcbatch.reading.results import Results
+from pcbatch.reading.sources import cost_of
 from pcbatch.reading.state import GIVEN, OWN, State, array_name, laid_anyhow
-from pcbatch.reading.values import (
-    NONE,
-    Frame,
-    Function,
-    Host,
-    Lane,
-    Ref,
-    Tuple,
-    Value,
-    View,
-)
+from pcbatch.reading.unmet import advise
+from pcbatch.reading.values import NONE, Frame, Function, Host, Lane, Ref, Tuple, Value, View
 
 MOST = 64
 """Maximal number of specialisations of one function in a program."""
 ROUNDS = 12
 FEW_LEVELS, MANY_LEVELS = 8, 32
 """Of a recursion whose arguments get larger at each level: so many levels are taken for endless."""
+OF_FUNCTION = ["emitter", "state", "frames", "loops", "guard", "straight", "returning", "node", "file", "_built"]
+"""The reader's findings in one function of the program."""
 MOST_NUMBERS = 10_000
 """Arguments of more numbers than this are large: few levels suffice."""
 
@@ -218,11 +213,8 @@ class Functions(Results):
             items = dict(zip(keys, parts.items, strict=True)) if isinstance(cell.items, dict) else parts.items
             self.change(target, items=items, version=cell.version + 1)
         for name, new in zip(spec.bound, rest[len(spec.changed) :], strict=True):
-            frame = function.frame
-            while frame is not None and (frame.number, name) not in self.state.names:
-                frame = frame.function.frame
-            assert frame is not None
-            self.state.names[frame.number, name] = new
+            number = next(each.number for each in function.frames if (each.number, name) in self.state.names)
+            self.state.names[number, name] = new
         return value
 
     def _specialisation(
@@ -333,18 +325,7 @@ class Functions(Results):
 
     def _build(self, spec: Specialisation) -> None:
         """Interpret the body of a function of the program."""
-        kept = (
-            self.emitter,
-            self.state,
-            self.frames,
-            self.loops,
-            self.guard,
-            self.straight,
-            self.returning,
-            self.node,
-            self.file,
-            self._built,
-        )
+        kept = {name: getattr(self, name) for name in OF_FUNCTION}
         self._built = spec
         self.emitter = spec.emitter = Emitter(spec.name, self.bindings)
         self.state, self.frames, self.loops, self.returning = State(), [], [], []
@@ -353,25 +334,14 @@ class Functions(Results):
             self.file, self.node = spec.function.file, spec.function.tree
             self.emitter.enter(self.emitter.block())
             given = self.parameters_of(spec)
-            if kept[-1] is not None:  # callers may hand over any part of an array
+            if kept["_built"] is not None:  # callers may hand over any part of an array
                 self.state.origins |= laid_anyhow(map(Lane, spec.lanes, map(self.types.get, spec.lanes)))  # type: ignore[arg-type]
             self.hand_back(spec, self._body(spec, given))
         except RefusedError as error:
             advise(error, self.state)
             raise
         finally:
-            (
-                self.emitter,
-                self.state,
-                self.frames,
-                self.loops,
-                self.guard,
-                self.straight,
-                self.returning,
-                self.node,
-                self.file,
-                self._built,
-            ) = kept
+            vars(self).update(kept)
 
     def parameters_of(self, spec: Specialisation) -> dict[str, Value]:
         """The values of a specialisation's parameters."""

@@ -20,11 +20,11 @@ import gast
 
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.loops import Loop
+from pcbatch.reading.kinds import Returning
 from pcbatch.reading.phis import NeedsTurnsError
 from pcbatch.reading.sequences import Sequences
-from pcbatch.reading.specialisations import Returning
 from pcbatch.reading.state import State
+from pcbatch.reading.turns import Loop
 from pcbatch.reading.values import (
     NONE,
     Frame,
@@ -392,12 +392,9 @@ class Generators(Sequences):
         own = [each for key, each in self.state.names.items() if key[0] == generator.frame.number]
         function = generator.frame.function
         found: list[tuple[Any, Value]] = []
-        for name in self.free_names(function) if function.frame is not None else ():
-            frame = function.frame
-            while frame is not None and (frame.number, name) not in self.state.names:
-                frame = frame.function.frame
-            if frame is not None:
-                found.append(((frame.number, name), self.state.names[frame.number, name]))
+        for name in self.free_names(function):
+            slots = ((each.number, name) for each in function.frames)
+            found += [(slot, self.state.names[slot]) for slot in slots if slot in self.state.names][:1]
         reached = self.state.reachable(iter([*own, *(value for _, value in found)]))
         return [*found, *((None, each) for each in reached if isinstance(each, Ref | Lane))]
 

@@ -66,7 +66,7 @@ class Head:
         self.reader, self.phis = reader, phis
         self.lanes: dict[Path, Lane] = {}
         self.origins = Origins()
-        self.state = State()
+        self.state, self.behind = State(), State()
         self.moves: list[tuple[Lane, Value]] = []
         self.new: dict[Path, Phi] = {}
         self.pairs: dict[int, int] = {}

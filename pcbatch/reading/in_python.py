@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import bisect
 import collections
+import functools
 import heapq
 import itertools
 import math
+import operator
 import statistics
-from collections.abc import Callable
+import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pcbatch.reading import (
-    arrays_in_python,
-    numpy_in_python,
-    operators_in_python,
-    stdlib_in_python,
-)
+from pcbatch.reading import arrays_in_python, numpy_in_python, stdlib_in_python
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
 from pcbatch.reading.lists_in_python import Dict, List, Set
@@ -55,13 +53,11 @@ def _towards_leaves(heap: Any, place: int) -> None:
 
 
 def heappush(heap: Any, item: Any) -> None:
-    """`heapq.heappush`."""
     heap.append(item)
     _towards_root(heap, len(heap) - 1)
 
 
 def heappop(heap: Any) -> Any:
-    """`heapq.heappop`."""
     last = heap.pop()
     if len(heap) == 0:
         return last
@@ -72,13 +68,11 @@ def heappop(heap: Any) -> Any:
 
 
 def heapify(heap: Any) -> None:
-    """`heapq.heapify`."""
     for place in reversed(range(len(heap) // 2)):
         _towards_leaves(heap, place)
 
 
 def heapreplace(heap: Any, item: Any) -> Any:
-    """`heapq.heapreplace`."""
     first = heap[0]
     heap[0] = item
     _towards_leaves(heap, 0)
@@ -86,19 +80,16 @@ def heapreplace(heap: Any, item: Any) -> Any:
 
 
 def heappushpop(heap: Any, item: Any) -> Any:
-    """`heapq.heappushpop`."""
     if len(heap) > 0 and heap[0] < item:
         return heapreplace(heap, item)
     return item
 
 
 def nsmallest(n: int, iterable: Any, key: Any = None) -> list[Any]:
-    """`heapq.nsmallest`."""
     return sorted(iterable, key=key)[:n]
 
 
 def nlargest(n: int, iterable: Any, key: Any = None) -> list[Any]:
-    """`heapq.nlargest`."""
     return sorted(iterable, key=key, reverse=True)[:n]
 
 
@@ -106,7 +97,6 @@ def nlargest(n: int, iterable: Any, key: Any = None) -> list[Any]:
 
 
 def bisect_left(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> int:
-    """`bisect.bisect_left`."""
     low, high = lo, len(a) if hi is None else hi
     while low < high:
         middle = (low + high) // 2
@@ -118,7 +108,6 @@ def bisect_left(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None)
 
 
 def bisect_right(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> int:
-    """`bisect.bisect_right`."""
     low, high = lo, len(a) if hi is None else hi
     while low < high:
         middle = (low + high) // 2
@@ -146,13 +135,11 @@ def _insert_left(a: Any, x: Any, last: int, key: Any) -> None:
 
 
 def insort_right(a: Any, x: Any, *, key: Any = None) -> None:
-    """`bisect.insort_right`."""
     a.append(x)
     _insert_right(a, x, len(a) - 1, key)
 
 
 def insort_left(a: Any, x: Any, *, key: Any = None) -> None:
-    """`bisect.insort_left`."""
     a.append(x)
     _insert_left(a, x, len(a) - 1, key)
 
@@ -161,7 +148,6 @@ def insort_left(a: Any, x: Any, *, key: Any = None) -> None:
 
 
 def gcd(*integers: int) -> int:
-    """`math.gcd`."""
     found = 0
     for each in integers:
         rest = abs(each)
@@ -171,7 +157,6 @@ def gcd(*integers: int) -> int:
 
 
 def lcm(*integers: int) -> int:
-    """`math.lcm`."""
     found = 1
     for each in integers:
         common = gcd(found, each)
@@ -180,23 +165,19 @@ def lcm(*integers: int) -> int:
 
 
 def modf(x: float) -> tuple[float, float]:
-    """`math.modf`."""
     whole = np.trunc(x)
     return x - whole, whole
 
 
 def remainder(x: float, y: float) -> float:
-    """`math.remainder`."""
     return x - y * np.rint(x / y)
 
 
 def isclose(a: float, b: float, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
-    """`math.isclose`."""
     return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
 
 
 def factorial(n: int) -> int:
-    """`math.factorial`."""
     if n < 0:
         raise ValueError("factorial() not defined for negative values")
     found = 1
@@ -206,7 +187,6 @@ def factorial(n: int) -> int:
 
 
 def perm(n: int, k: Any = None) -> int:
-    """`math.perm`."""
     found = 1
     for each in range(n if k is None else k):
         found = found * (n - each)
@@ -214,7 +194,6 @@ def perm(n: int, k: Any = None) -> int:
 
 
 def comb(n: int, k: int) -> int:
-    """`math.comb`."""
     found = 1
     for each in range(min(k, n - k) if k <= n else 0):
         found = found * (n - each) // (each + 1)
@@ -262,35 +241,29 @@ def mean(data: Any) -> Any:
 
 
 def median(data: Any) -> Any:
-    """`statistics.median`."""
     ordered, half = sorted(data), len(data) // 2
     return ordered[half] if len(data) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def pvariance(data: Any, mu: Any = None) -> Any:
-    """`statistics.pvariance`."""
     centre = mean(data) if mu is None else mu
     return sum((each - centre) ** 2 for each in data) / len(data)
 
 
 def variance(data: Any, xbar: Any = None) -> Any:
-    """`statistics.variance`."""
     centre = mean(data) if xbar is None else xbar
     return sum((each - centre) ** 2 for each in data) / (len(data) - 1)
 
 
 def pstdev(data: Any, mu: Any = None) -> Any:
-    """`statistics.pstdev`."""
     return math.sqrt(pvariance(data, mu))
 
 
 def stdev(data: Any, xbar: Any = None) -> Any:
-    """`statistics.stdev`."""
     return math.sqrt(variance(data, xbar))
 
 
 def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> list[Any]:
-    """`itertools.accumulate`."""
     totals = [] if initial is None else [initial]
     for each in iterable:
         if not totals:
@@ -298,35 +271,6 @@ def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> list[
         else:
             totals.append(totals[-1] + each if func is None else func(totals[-1], each))
     return totals
-
-
-# -- numpy -------------------------------------------------------------------------------------------------------------
-
-
-def _cut(ary: Any, ends: Any, axis: int) -> list[Any]:
-    along, parts, first = np.moveaxis(ary, axis, 0), [], 0
-    for last in ends:
-        parts.append(np.moveaxis(along[first:last], 0, axis))
-        first = last
-    return parts
-
-
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """`numpy.array_split`."""
-    size = ary.shape[axis]
-    if isinstance(indices_or_sections, int):
-        each, more = divmod(size, indices_or_sections)
-        ends = [each * (k + 1) + min(k + 1, more) for k in range(indices_or_sections)]
-    else:
-        ends = [*indices_or_sections, size]
-    return _cut(ary, ends, axis)
-
-
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """`numpy.split`."""
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections != 0:
-        raise ValueError("array split does not result in an equal division")
-    return array_split(ary, indices_or_sections, axis)
 
 
 CLASSES: dict[type, type] = {
@@ -342,42 +286,52 @@ CLASSES: dict[type, type] = {
 ONCE = frozenset({_towards_root, _towards_leaves, _insert_right, _insert_left})
 """Loops over a list that they change: of one whose length differs by lane, each is a function of the program."""
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    heapq.heappush: heappush,
-    heapq.heappop: heappop,
-    heapq.heapify: heapify,
-    heapq.heapreplace: heapreplace,
-    heapq.heappushpop: heappushpop,
-    heapq.nsmallest: nsmallest,
-    heapq.nlargest: nlargest,
-    bisect.bisect_left: bisect_left,
-    bisect.bisect_right: bisect_right,
-    bisect.insort_left: insort_left,
-    bisect.insort_right: insort_right,
-    math.gcd: gcd,
-    math.lcm: lcm,
-    math.isclose: isclose,
-    math.modf: modf,
-    math.remainder: remainder,
-    math.factorial: factorial,
-    math.perm: perm,
-    math.comb: comb,
-    statistics.mean: mean,
+
+def _standing(own: Any, *modules: Any) -> dict[Any, Any]:
+    """The functions of a module of ours, by those of libraries whose names they have."""
+    functions = {n: f for n, f in vars(own).items() if getattr(f, "__code__", None) and f.__module__ == own.__name__}
+    return {getattr(each, n): f for n, f in functions.items() for each in modules if hasattr(each, n)}
+
+
+_OPERATORS = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul}
+_REDUCTIONS = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_or: np.any,
+    np.logical_and: np.all,
+}
+
+FUNCTIONS: dict[Any, Any] = {
+    **_standing(sys.modules[__name__], heapq, bisect, math, statistics, itertools),
+    **_standing(arrays_in_python, np, np.linalg, np.lib.stride_tricks),
+    **_standing(numpy_in_python, np),
+    **_standing(stdlib_in_python, itertools, functools, heapq, statistics),
+    itertools.chain.from_iterable: stdlib_in_python.chain_from_iterable,
     statistics.fmean: mean,
-    statistics.median: median,
-    statistics.pvariance: pvariance,
-    statistics.variance: variance,
-    statistics.pstdev: pstdev,
-    statistics.stdev: stdev,
-    itertools.accumulate: accumulate,
-    np.array_split: array_split,
-    np.split: split,
     collections.deque: Deque,
     collections.defaultdict: DefaultDict,
     collections.Counter: Counter,
-    **arrays_in_python.FUNCTIONS,
-    **stdlib_in_python.FUNCTIONS,
-    **numpy_in_python.FUNCTIONS,
-    **operators_in_python.FUNCTIONS,
+    np.vectorize: arrays_in_python.Vectorize,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
+    np.left_shift: operator.lshift,
+    np.right_shift: operator.rshift,
+    **{ufunc.reduce: partial(arrays_in_python.along, function) for ufunc, function in _REDUCTIONS.items()},
+    np.gcd.reduce: partial(arrays_in_python.reduced, math.gcd, 0),
+    np.lcm.reduce: partial(arrays_in_python.reduced, math.lcm, 1),
+    np.add.accumulate: partial(arrays_in_python.along, np.cumsum),
+    np.multiply.accumulate: partial(arrays_in_python.along, np.cumprod),
+    **{
+        ufunc.accumulate: partial(arrays_in_python.accumulated, ufunc)
+        for ufunc in (np.maximum, np.minimum, np.logical_or, np.logical_and)
+    },
+    **{
+        getattr(ufunc, name): partial(each, _OPERATORS.get(ufunc, ufunc))
+        for ufunc in (np.add, np.subtract, np.multiply, np.maximum, np.minimum)
+        for name, each in (("outer", arrays_in_python.each_with_each), ("at", arrays_in_python.at_each))
+    },
 }
-"""Replacements of libraries' functions where an argument is a lane's, and of classes."""
+"""Replacements of libraries' functions where an argument is a lane's, perhaps with first arguments, and of classes."""

@@ -7,18 +7,22 @@ of the classes of `lists_in_python`, whose elements are rows (see `rows`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
 import numpy as np
 
+from pcbatch.errors import UsageError
+from pcbatch.ir.types import TensorType
 from pcbatch.reading import lists_in_python
 from pcbatch.reading.arrays import LISTED
+from pcbatch.reading.containers import MUTATORS
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.kinds import Kind, is_value
 from pcbatch.reading.lists_in_python import Dict, List, Set
-from pcbatch.reading.rows import Elements, ElementsInRows, LoosenError
+from pcbatch.reading.rows import Elements, ElementsInRows, LoosenError, rows_class
 from pcbatch.reading.state import CellKind
 from pcbatch.reading.values import NONE, Generator, Host, Lane, Lazy, OneOf, Ref, Tuple, Value
 from pcbatch.reading.views import Index, Sliced
@@ -26,6 +30,9 @@ from pcbatch.reading.views import Index, Sliced
 
 class Lengths(ElementsInRows):
     """Containers whose length differs by lane."""
+
+    # of parts above
+    folded: Callable[[Value, Value, Callable[[Value, Value], Value]], Value]
 
     # -- which they are ------------------------------------------------------------------------------------------------
 
@@ -121,10 +128,6 @@ class Lengths(ElementsInRows):
         """A list with the elements of a comprehension behind its own."""
         first = self.expression(node.generators[0].iter)
         return self._with_items(whole, Generator(node, self.frame, first), name)
-
-    def folded(self, value: Value, start: Value, step: Callable[[Value, Value], Value]) -> Value:
-        """The items of a sequence taken together; see `folds`."""
-        raise NotImplementedError
 
     def lengthened_of(self, value: Value) -> Value | None:
         """A list of the items of another value, if its length differs by lane; else None."""
@@ -312,9 +315,7 @@ class Lengths(ElementsInRows):
         cell = self.cell(value)
         if cell is not None and cell.cls in (List, Set, Dict):
             raise self.no_constant(
-                "PCB130",
-                f"{self.described(value)} whose length differs by lane goes into an operation",
-                LISTED,
+                "PCB130", f"{self.described(value)} whose length differs by lane goes into an operation", LISTED
             )
         return super().record(value)
 
@@ -368,6 +369,42 @@ class Lengths(ElementsInRows):
             return self._array_of(arguments[0], function)
         return super().of_ragged(function, [*map(self.as_part, arguments)], keywords)
 
+    def bounded(self, function: Host, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+        """A list that `pcbatch.bounded` makes."""
+        given = [self.constant(each, "what a bounded list is made with") for each in arguments]
+        named = {name: self.constant(each, "what a bounded list is made with") for name, each in keywords.items()}
+        try:
+            whole = function.value(*given, **named)
+        except UsageError as error:
+            help = "give an element's shape and dtype, and how many there may be: `pcbatch.bounded([], float, 8)`"
+            raise self.refusal(error.code, error.message, help) from None
+        except TypeError as error:
+            raise self.refusal("PCB401", f"TypeError: {error}") from None
+        items = np.asarray(whole.items)
+        array = self.new("array", (self.lane(Host(items)),))
+        elements = Elements(Kind("lane", TensorType(items.dtype.name, items.shape[1:])), len(items), is_bounded=True)
+        rows = self.new("object", {0: array}, rows_class(elements))
+        return self.new("object", {"rows": rows, "length": Host(int(whole.length))}, List)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        if isinstance(value, Host) and is_bounded_class(type(value.value)) and name in MUTATORS:
+            raise self.captured_change(value)
+        cell = self.cell(value)
+        is_own = cell is not None and cell.cls is List and self.file != lists_in_python.__file__
+        if not is_own or name not in ("items", "length", "rows"):
+            return super().attribute(value, name)
+        assert cell is not None
+        rows = self.state.cell(cell.items["rows"])
+        elements: Elements = rows.cls.elements  # type: ignore[union-attr]
+        if not elements.is_bounded or name == "rows" or elements.kind is None:
+            raise self.refusal("PCB401", f"AttributeError: 'list' object has no attribute '{name}'")
+        if name == "length":
+            return self.known(cell.items["length"])
+        with self.kept(rows.items.values()) as row:
+            arrays = [self.call_value(Host(np.copy), [each], {}) for each in row]
+        kind = elements.kind.with_leaves(self.lane(each).type for each in arrays)
+        return self.made_of(kind, iter(arrays), [])
+
 
 def _is_grid(kind: Kind) -> bool:
     """Tell whether values of a kind are numbers, or sequences of as many of these each."""
@@ -385,3 +422,19 @@ def _is_row(value: Value) -> bool:
     """Tell whether a value is a tuple, or a list of the world, which nobody changes."""
     is_plain = isinstance(value, Tuple) and value.cls is None
     return is_plain or (isinstance(value, Host) and isinstance(value.value, list) and value.place is not None)
+
+
+def kind_of_bounded(items: Kind, length: Kind) -> Kind:
+    """The kind of a list that comes from outside, by the kinds of what a `pcbatch.Bounded` has."""
+    arrays = [*items.leaves()]
+    room = min((each.shape[0] for each in arrays), default=0)
+    element = items.with_leaves(replace(each, shape=each.shape[1:]) for each in arrays)
+    leaves = tuple(Kind("lane", each) for each in arrays)
+    elements = Elements(element, room, is_bounded=True)
+    rows = Kind("object", items=leaves, keys=tuple(range(len(leaves))), cls=rows_class(elements))
+    return Kind("object", items=(rows, length), keys=("rows", "length"), cls=List)
+
+
+def is_bounded_class(cls: type | None) -> bool:
+    """Tell whether objects of a class are the lists that `pcbatch.bounded` makes."""
+    return cls is not None and cls.__name__ == "Bounded" and cls.__module__.startswith("pcbatch.")

@@ -15,14 +15,14 @@ import numpy as np
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.lowering.captures.guarded_paths import Place
-from pcbatch.reading import operators_in_python
+from pcbatch.reading import stdlib_in_python
 from pcbatch.reading.constructors import Constructors
 from pcbatch.reading.containers import MOST_ITEMS, MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
+from pcbatch.reading.emitter import Template
 from pcbatch.reading.handed import FUNCTION, Handed, is_function
 from pcbatch.reading.operations import CALL, Applied, Operation, key_of, lanes_in, library, unread
 from pcbatch.reading.sources import is_users, unreadable
-from pcbatch.reading.templates import Template
 from pcbatch.reading.values import (
     Bound,
     Function,
@@ -39,31 +39,11 @@ from pcbatch.reading.values import (
     is_number,
 )
 
-VIEWS = frozenset(
-    [
-        "reshape",
-        "ravel",
-        "transpose",
-        "squeeze",
-        "flip",
-        "expand_dims",
-        "diagonal",
-        "swapaxes",
-        "moveaxis",
-        "atleast_1d",
-        "atleast_2d",
-        "broadcast_to",
-        "asarray",
-        "diag",
-        "real",
-        "fliplr",
-        "flipud",
-        "rot90",
-        "ascontiguousarray",
-        "matrix_transpose",
-        "permute_dims",
-    ]
+_NAMES = (
+    "reshape ravel transpose squeeze flip expand_dims diagonal swapaxes moveaxis atleast_1d atleast_2d broadcast_to "
+    "asarray diag real fliplr flipud rot90 ascontiguousarray matrix_transpose permute_dims"
 )
+VIEWS = frozenset(_NAMES.split())
 """Functions of NumPy's that give views of their first argument."""
 
 
@@ -88,11 +68,7 @@ class Libraries(Constructors):
         """A call of what is not interpreted: known now, or one operation."""
         value = function.value
         if not callable(value):
-            raise self.refusal(
-                "PCB423",
-                f"{self.described(function)} is called as if it were a function",
-                CALLABLE,
-            )
+            raise self.refusal("PCB423", f"{self.described(function)} is called as if it were a function", CALLABLE)
         owner = getattr(value, "__self__", None)
         if isinstance(owner, MUTABLE) and getattr(value, "__name__", "") in MUTATORS:
             raise self.captured_change(Host(owner))
@@ -129,8 +105,7 @@ class Libraries(Constructors):
             return self._handed(value, arguments, keywords, unknown, who)
         is_steady = isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc)
         operation = library(value, self.bound(function).text, path, is_steady=is_steady)
-        given = [self.pattern(each) for each in arguments]
-        named = {name: self.pattern(each) for name, each in keywords.items()}
+        given, named = self.patterns(arguments, keywords)
         found = self._called_anew(self.emit(operation, given, named), operation, given, named, arguments, keywords)
         return self._viewed(value, found, arguments, keywords)
 
@@ -146,7 +121,7 @@ class Libraries(Constructors):
             return None
         mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
         convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
-        function = self.function_of(operators_in_python.while_loop)  # type: ignore[arg-type]
+        function = self.function_of(stdlib_in_python.while_loop)  # type: ignore[arg-type]
         assert function is not None
         try:
             if self._is_counted(cond, body, variables):

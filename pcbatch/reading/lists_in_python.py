@@ -18,17 +18,14 @@ class List:
     length: Any
 
     def append(self, x: Any) -> None:
-        """Add an element at the end."""
         self.rows[self.rows.free(self.length)] = x
         self.length = self.length + 1
 
     def extend(self, xs: Any) -> None:
-        """Add all elements of another one at the end."""
         for x in self.copy() if xs is self else xs:
             self.append(x)
 
     def insert(self, index: Any, x: Any) -> None:
-        """Add an element before the one at `index`."""
         self.rows.free(self.length)
         at = index + self.length if index < 0 else index
         at = min(max(at, 0), self.length)
@@ -38,7 +35,6 @@ class List:
         self.length = self.length + 1
 
     def pop(self, index: Any = None) -> Any:
-        """Take out the last element, or the one at `index`."""
         if index is None:
             x = self.rows.released(self.rows[self.rows.last(self.length)])
             self.length = self.length - 1
@@ -51,24 +47,19 @@ class List:
         return x
 
     def remove(self, x: Any) -> None:
-        """Take out the first element that is equal to `x`."""
         self.pop(self.index(x))
 
     def clear(self) -> None:
-        """Take everything out."""
         self.length = 0
 
     def reverse(self) -> None:
-        """Turn the order round."""
         places = np.arange(self.rows.room)
         self.rows.reorder(np.where(places < self.length, self.length - 1 - places, places))
 
     def copy(self) -> Any:
-        """Another one with the same elements."""
         return self.rows.list(np.arange(self.rows.room), self.length)
 
     def sort(self, key: Any = None, reverse: bool = False) -> None:
-        """Put the elements in order; equal ones stay as they are."""
         keys = self if key is None else self._keys(key)
         places = np.arange(self.rows.room)
         before = keys.rows.before(reverse) & (places < self.length)
@@ -81,18 +72,15 @@ class List:
         return keys
 
     def index(self, x: Any) -> Any:
-        """Tell where the first element stands that is equal to `x`."""
         found = self.rows.equal(x, self.length)
         if not np.any(found):
             raise ValueError("the value is not in the list")
         return int(np.argmax(found))
 
     def count(self, x: Any) -> Any:
-        """Tell how many elements are equal to `x`."""
         return int(np.sum(self.rows.equal(x, self.length)))
 
     def part(self, lower: Any, upper: Any, step: Any) -> Any:
-        """The elements of a slice, as another list."""
         by = 1 if step is None else step
         low, high = (0, self.length) if by > 0 else (-1, self.length - 1)
         first, last = (low, high) if by > 0 else (high, low)
@@ -184,56 +172,45 @@ class Set:
         self.update(iterable)
 
     def add(self, x: Any) -> None:
-        """Add an element, unless it is there."""
         if x not in self.items:
             self.items.append(x)
 
     def update(self, iterable: Any) -> None:
-        """Add all elements of another one."""
         for x in iterable:
             self.add(x)
 
     def discard(self, x: Any) -> None:
-        """Take out an element, if it is there."""
         if x in self.items:
             self.items.remove(x)
 
     def remove(self, x: Any) -> None:
-        """Take out an element."""
         if x not in self.items:
             raise KeyError(x)
         self.items.remove(x)
 
     def pop(self) -> Any:
-        """Take out some element."""
         if len(self.items) == 0:
             raise KeyError("pop from an empty set")
         return self.items.pop(0)
 
     def clear(self) -> None:
-        """Take everything out."""
         self.items.clear()
 
     def copy(self) -> Any:
-        """Another one with the same elements."""
         return Set(self.items)
 
     def union(self, other: Any) -> Any:
-        """All elements of both."""
         both = Set(self.items)
         both.update(other)
         return both
 
     def intersection(self, other: Any) -> Any:
-        """The elements that `other` has, too."""
         return Set([x for x in self.items if x in other])
 
     def difference(self, other: Any) -> Any:
-        """The elements that `other` has not."""
         return Set([x for x in self.items if x not in other])
 
     def issubset(self, other: Any) -> Any:
-        """Tell whether `other` has all elements."""
         return all(x in other for x in self.items)
 
     def __len__(self) -> int:
@@ -289,29 +266,24 @@ class Dict:
             self.contents.append(value)
 
     def copy_of(self, entries: Any) -> Any:
-        """This one, with the entries of another dict, or of pairs."""
         for key, value in entries:
             self[key] = value
         return self
 
     def put(self, entry: Any) -> None:
-        """Take over an entry."""
         self[entry[0]] = entry[1]
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of a key, or `default`."""
         if key in self.names:
             return self.contents[self.names.index(key)]
         return default
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """The value of a key, which is `default` from now on if there is none."""
         if key not in self.names:
             self[key] = default
         return self[key]
 
     def pop(self, key: Any, *default: Any) -> Any:
-        """Take out the value of a key."""
         if key not in self.names:
             if len(default) > 0:
                 return default[0]
@@ -321,29 +293,23 @@ class Dict:
         return self.contents.pop(at)
 
     def update(self, other: Any) -> None:
-        """Take over all entries of another one."""
         for key, value in other.items():
             self[key] = value
 
     def clear(self) -> None:
-        """Take everything out."""
         self.names.clear()
         self.contents.clear()
 
     def copy(self) -> Any:
-        """Another one with the same entries."""
         return Dict(zip(self.names, self.contents, strict=False))
 
     def keys(self) -> Any:
-        """The keys."""
         return self.names
 
     def values(self) -> Any:
-        """The values."""
         return self.contents
 
     def items(self) -> Any:
-        """The entries."""
         return zip(self.names, self.contents, strict=False)
 
     def __len__(self) -> int:

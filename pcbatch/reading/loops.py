@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,20 +17,24 @@ from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.heads import Head
 from pcbatch.reading.meeting import End
-from pcbatch.reading.phis import Chosen, Copied, MissingValue, Origins, Path, Phi, Stale, Worded, cells_of, value_at
-from pcbatch.reading.ragged_rows import RaggedRows
-from pcbatch.reading.turns import DIFFERS, TURNS, Turn
-from pcbatch.reading.values import (
-    NONE,
-    Frame,
-    Host,
-    Lane,
-    OneOf,
-    Ref,
-    Undefined,
-    Value,
-    View,
+from pcbatch.reading.phis import (
+    Chosen,
+    Copied,
+    MissingValue,
+    Origins,
+    Path,
+    Phi,
+    Stale,
+    StillError,
+    Worded,
+    cells_of,
+    changing,
+    has_moved,
+    value_at,
 )
+from pcbatch.reading.ragged_rows import RaggedRows
+from pcbatch.reading.turns import DIFFERS, TURNS, Loop, Turn, Turns, comes_later, is_counted
+from pcbatch.reading.values import NONE, Host, Lane, OneOf, Ref, Undefined, Value, View
 
 ROUNDS = 12
 MOST_TURNS = 1000
@@ -39,28 +43,11 @@ FEW_TURNS = 64
 """The most turns of a loop that are written out to see whether it can be read so."""
 
 
-@dataclass(eq=False)
-class Loop:
-    """A loop that is interpreted: the blocks that leave a turn, or all of them, early."""
-
-    node: Any
-    frame: Frame
-    breaks: list[End] = field(default_factory=list)
-    continues: list[End] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False)
-class Turns:
-    """The work of a loop in each turn: it binds an item, then runs a body; behind the last one comes `orelse`."""
-
-    node: Any
-    bind: Callable[[Value], None]
-    body: Callable[[], None]
-    orelse: Sequence[Any] = ()
-
-
 class Loops(RaggedRows):
     """Python's loops."""
+
+    # of parts above
+    statements: Callable[[Sequence[Any]], None]
 
     def __init__(self, *given: Any, forking: bool = False, **options: Any):
         super().__init__(*given, **options)
@@ -76,10 +63,6 @@ class Loops(RaggedRows):
             yield loop.breaks
             yield loop.continues
 
-    def statements(self, nodes: Sequence[Any]) -> None:
-        """Interpret statements; see `statements`."""
-        raise NotImplementedError
-
     # -- to a fixed point ----------------------------------------------------------------------------------------------
 
     def loop(
@@ -92,14 +75,26 @@ class Loops(RaggedRows):
         phis: dict[Path, Phi],
         *,
         turns_once: bool = False,
+        likely: Mapping[Path, Phi] | None = None,
     ) -> Turn | None:
         """Interpret a loop; with `turns_once` it is known that the first test holds.
 
-        Gives one of its turns as it is written, None if nothing comes back to its head.
+        Gives one of its turns as it is written, None if nothing comes back to its head. StillError where a turn does
+        not change what is `likely` one of the `phis`.
         """
         if self.straight:
             raise NeedsBlocksError
         self.refuse_inside("a loop")
+        if likely is None:
+            again = partial(self.loop, node, test, body, after, orelse, turns_once=turns_once)
+            guessed = {path: phi for path, phi in changing(self, node).items() if path not in phis}
+            if guessed:
+                mark = self.mark()
+                try:
+                    return again({**phis, **guessed}, likely=guessed)
+                except (RefusedError, StillError):
+                    self.back_to(mark)
+            return again(phis, likely={})
         key = (id(node), tuple(id(frame.function.tree) for frame in self.frames))
         settled = self.settled.get(key, {}).items()
         phis = {**phis, **{p: phi for p, phi in settled if self._is_there(p) and self._fits(p, phi)}}
@@ -140,6 +135,8 @@ class Loops(RaggedRows):
                 self.emitter.jump(start, self.span(node), turn=not turns_once and is_counted(node, turns_once))
                 ends = frozenset(block.label for block, _ in exits)
                 turn = Turn(self.emitter.layout[first:], self.emitter.notes[noted:], start.label, ends)
+            if any(not has_moved(head, path) for path in likely):
+                raise StillError
             self.settled[key] = phis
             if orelse and exits:
                 self.join(exits)
@@ -243,14 +240,20 @@ class Loops(RaggedRows):
         except RefusedError as error:
             if self.straight or isinstance(node.test, gast.Constant):
                 raise
-            self.back_to(mark)
             turns = Turns(node, lambda item: None, body, node.orelse)
-            try:
-                self.written_out(self._turns_that_are_known(node, error), lambda item: item, turns)
-            except RefusedError as later:
-                if isinstance(error, NeedsConstantError) or comes_later(later, error):
-                    raise
-                raise error from None
+            self._instead(mark, error, self._turns_that_are_known(node, error), lambda item: item, turns)
+
+    def _instead(
+        self, mark: Here, error: RefusedError, items: Iterable[Value], made: Callable[[Value], Value], turns: Turns
+    ) -> None:
+        """Write out the turns of a loop that was refused; if that gets no further, it is refused as it was."""
+        self.back_to(mark)
+        try:
+            self.written_out(items, made, turns)
+        except RefusedError as later:
+            if isinstance(error, NeedsConstantError) or comes_later(later, error):
+                raise
+            raise error from None
 
     def _turns_that_are_known(self, node: Any, error: RefusedError) -> Iterator[Value]:
         """One item for each turn of a `while` loop whose test is known; else the refusal of the loop."""
@@ -297,13 +300,7 @@ class Loops(RaggedRows):
             most = MOST_TURNS if isinstance(error, NeedsConstantError) else FEW_TURNS
             if counted.turns is None or counted.turns > most or self.straight:
                 raise
-            self.back_to(mark)
-            try:
-                self.written_out(counted.numbers, counted.item, loop)
-            except RefusedError as later:
-                if isinstance(error, NeedsConstantError) or comes_later(later, error):
-                    raise
-                raise error from None
+            self._instead(mark, error, counted.numbers, counted.item, loop)
             return None
 
     def _in_a_row(self, counted: Counted, loop: Turns) -> bool:
@@ -398,12 +395,7 @@ class Loops(RaggedRows):
             self.join([*self._here(), *breaks])
 
     def _written_turns(
-        self,
-        items: Iterable[Value],
-        made: Callable[[Value], Value],
-        turns: Turns,
-        breaks: list[End],
-        are_counted: bool,
+        self, items: Iterable[Value], made: Callable[[Value], Value], turns: Turns, breaks: list[End], are_counted: bool
     ) -> None:
         for item in items:
             if not self.is_live:
@@ -420,17 +412,3 @@ class Loops(RaggedRows):
                 self.join([*loop.continues, *self._here()])
             if self.is_live and is_counted(turns.node, True) and are_counted:
                 self._turn(turns.node, True)
-
-
-def comes_later(one: RefusedError, other: RefusedError) -> bool:
-    """Tell whether one refusal stands behind the other: the reading that it ended has come past that."""
-    here, there = one.diagnostic.span, other.diagnostic.span
-    return here is not None and there is not None and here.file == there.file and there < here
-
-
-def is_counted(node: Any, is_known: bool) -> bool:
-    """Return whether turns count as steps: those of statements, and of comprehensions of unknown length.
-
-    Those of maps never do.
-    """
-    return isinstance(node, gast.For | gast.While) or (isinstance(node, gast.comprehension) and not is_known)

@@ -15,15 +15,10 @@ from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.folds import Folds
 from pcbatch.reading.kinds import Kind
-from pcbatch.reading.loops import FEW_TURNS, Turns
+from pcbatch.reading.loops import FEW_TURNS
 from pcbatch.reading.operations import builtin, library
-from pcbatch.reading.turns import Turn
-from pcbatch.reading.values import (
-    Host,
-    Lane,
-    Tuple,
-    Value,
-)
+from pcbatch.reading.turns import Turn, Turns
+from pcbatch.reading.values import Host, Lane, Tuple, Value
 
 AT_ONCE = 16
 """So many calls of a map are made at the same time, where there are more: each is written out, and compiled."""

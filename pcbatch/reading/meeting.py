@@ -8,9 +8,8 @@ from typing import Any
 
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.emitter import OpenBlock
+from pcbatch.reading.emitter import OpenBlock, hint_of
 from pcbatch.reading.meeting_of_parts import PartsMeeting
-from pcbatch.reading.naming import hint_of
 from pcbatch.reading.several import Several, refs_of
 from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of, with_joined
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.naming import hint_of
+from pcbatch.reading.emitter import hint_of
 from pcbatch.reading.several import BOOL, Several
 from pcbatch.reading.state import State
 from pcbatch.reading.values import NONE, Host, Lane, Lazy, Optional, Undefined, Value, is_none, is_same
@@ -15,17 +15,13 @@ from pcbatch.reading.values import NONE, Host, Lane, Lazy, Optional, Undefined, 
 class PartsMeeting:
     """The part of a meeting that is about them."""
 
+    # of parts above
+    value: Callable[[Sequence[Value], str], Value]
+    _at_end: Callable[[int, Any], Any]
+
     reader: Several
     states: list[State]
     copies: list[tuple[Lane, tuple[Value, ...]]]
-
-    def value(self, values: Sequence[Value], what: str) -> Value:
-        """The value that is one of `values`, depending on the way; see `meeting`."""
-        raise NotImplementedError
-
-    def _at_end(self, way: int, what: Any) -> Any:
-        """Return what `what()` gives, written at the end of one of the ways; see `meeting`."""
-        raise NotImplementedError
 
     def part(self, values: Sequence[Value], what: str) -> Value | None:
         """A part of an array of another length on each way, or of another array of its shape; None for all else."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,9 @@ OF_ONE = frozenset({*COPIES, "flip", "diff", "norm", "std", "var", "variance"})
 
 class MovedRows(Ragged):
     """Parts of arrays whose elements are moved."""
+
+    # of parts above
+    as_part: Callable[[Value], Value]
 
     def rows_at(self, rows: Value, places: Value) -> View:
         """Rows at places, or at the nearest ones that there are; later changes of the rows show in them."""
@@ -59,10 +62,6 @@ class MovedRows(Ragged):
 
     def flat_rows(self, rows: Value, shape: tuple[int, ...]) -> Value:
         return self.opaque_call(np.reshape, [rows, Tuple(tuple(map(Host, shape)))])
-
-    def as_part(self, value: Value) -> Value:
-        """A list whose length differs by lane as a part of an array; see `lengths`."""
-        raise NotImplementedError
 
     def of_one(self, name: str, found: Lazy) -> Value | None:
         """Functions of a part alone that are made of others; None for all that are not."""

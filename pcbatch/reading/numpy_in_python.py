@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,14 @@ from pcbatch.reading.arrays_in_python import RefusalError
 
 
 def shape(a: Any) -> Any:
-    """`numpy.shape`."""
     return tuple(np.asarray(a).shape)
 
 
 def ndim(a: Any) -> int:
-    """`numpy.ndim`."""
     return len(np.asarray(a).shape)
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """`numpy.size`."""
     sizes = np.asarray(a).shape
     if axis is not None:
         return sizes[axis]
@@ -32,7 +28,6 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def atleast_2d(ary: Any) -> Any:
-    """`numpy.atleast_2d`."""
     return np.reshape(ary, (1, -1)) if np.ndim(ary) < 2 else np.asarray(ary)
 
 
@@ -48,64 +43,32 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 def lcm(x1: Any, x2: Any) -> Any:
-    """`numpy.lcm`."""
     common = gcd(x1, x2)
     return np.abs(x1 // np.where(common == 0, 1, common) * x2)
 
 
 def heaviside(x1: Any, x2: Any) -> Any:
-    """`numpy.heaviside`."""
     return np.where(x1 < 0, 0.0, np.where(x1 > 0, 1.0, np.where(x1 == 0, x2, x1)))
 
 
 def modf(x: Any) -> Any:
-    """`numpy.modf`."""
     whole = np.trunc(x)
     return x - whole, whole
 
 
 def ldexp(x1: Any, x2: Any) -> Any:
-    """`numpy.ldexp`."""
     return x1 * 2.0**x2
 
 
 def signbit(x: Any) -> Any:
-    """`numpy.signbit`."""
     return np.copysign(1.0, x) < 0.0
 
 
 def float_power(x1: Any, x2: Any) -> Any:
-    """`numpy.float_power`."""
     return (x1 * 1.0) ** (x2 * 1.0)
 
 
-def bitwise_and(x1: Any, x2: Any) -> Any:
-    """`numpy.bitwise_and`."""
-    return x1 & x2
-
-
-def bitwise_or(x1: Any, x2: Any) -> Any:
-    """`numpy.bitwise_or`."""
-    return x1 | x2
-
-
-def bitwise_xor(x1: Any, x2: Any) -> Any:
-    """`numpy.bitwise_xor`."""
-    return x1 ^ x2
-
-
-def left_shift(x1: Any, x2: Any) -> Any:
-    """`numpy.left_shift`."""
-    return x1 << x2
-
-
-def right_shift(x1: Any, x2: Any) -> Any:
-    """`numpy.right_shift`."""
-    return x1 >> x2
-
-
 def invert(x: Any) -> Any:
-    """`numpy.invert`."""
     return ~x
 
 
@@ -152,13 +115,11 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Any:
-    """`numpy.isin`."""
     found = np.any(np.asarray(element)[..., None] == np.ravel(test_elements), axis=-1)
     return ~found if invert else found
 
 
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Any:
-    """`numpy.cov`."""
     rows = np.atleast_2d(m)
     if not rowvar and rows.shape[0] != 1:
         rows = rows.T
@@ -172,7 +133,6 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
-    """`numpy.corrcoef`."""
     found = cov(x, y, rowvar)
     if np.ndim(found) == 0:
         return found / found
@@ -212,19 +172,16 @@ def unique(ar: Any, **options: Any) -> Any:
 
 
 def intersect1d(ar1: Any, ar2: Any) -> Any:
-    """`numpy.intersect1d`."""
     found, is_new = _in_order(ar1)
     return found[is_new & isin(found, ar2)]
 
 
 def setdiff1d(ar1: Any, ar2: Any) -> Any:
-    """`numpy.setdiff1d`."""
     found, is_new = _in_order(ar1)
     return found[is_new & ~isin(found, ar2)]
 
 
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """`numpy.union1d`."""
     return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
 
 
@@ -247,7 +204,6 @@ def argwhere(a: Any) -> Any:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """`numpy.take_along_axis`."""
     if axis is None:
         return np.ravel(arr)[np.ravel(indices)]
     along, places = np.moveaxis(arr, axis, -1), np.moveaxis(indices, axis, -1)
@@ -295,7 +251,6 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 def choose(a: Any, choices: Any) -> Any:
-    """`numpy.choose`."""
     if np.any((a < 0) | (a >= len(choices))):
         raise ValueError("invalid entry in choice array")
     found = choices[0]
@@ -305,7 +260,6 @@ def choose(a: Any, choices: Any) -> Any:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """`numpy.select`."""
     found = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         found = np.where(condition, choice, found)
@@ -313,7 +267,6 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any) -> Any:
-    """`numpy.piecewise`."""
     made = [each(x) if callable(each) else each for each in funclist]
     found = (
         np.zeros_like(x) if len(made) == len(condlist) else np.where(np.ones_like(x) > 0, made[-1], np.zeros_like(x))
@@ -324,7 +277,6 @@ def piecewise(x: Any, condlist: Any, funclist: Any) -> Any:
 
 
 def unravel_index(indices: Any, shape: Any) -> Any:
-    """`numpy.unravel_index`."""
     rest, found = indices, []
     for size in reversed(shape):
         found.append(rest % size)
@@ -335,7 +287,6 @@ def unravel_index(indices: Any, shape: Any) -> Any:
 
 
 def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
-    """`numpy.ravel_multi_index`."""
     found: Any = 0
     for place, size in zip(multi_index, dims, strict=True):
         if np.any((place < 0) | (place >= size)):
@@ -350,65 +301,16 @@ def partition(a: Any, kth: Any, axis: int = -1) -> Any:
 
 
 def argpartition(a: Any, kth: Any, axis: int = -1) -> Any:
-    """`numpy.argpartition`."""
     return np.argsort(a, axis=axis)
 
 
 def nanargmax(a: Any, axis: Any = None) -> Any:
-    """`numpy.nanargmax`."""
     if np.any(np.all(np.isnan(a), axis=axis)):
         raise ValueError("All-NaN slice encountered")
     return np.argmax(np.where(np.isnan(a), -np.inf, a), axis=axis)
 
 
 def nanargmin(a: Any, axis: Any = None) -> Any:
-    """`numpy.nanargmin`."""
     if np.any(np.all(np.isnan(a), axis=axis)):
         raise ValueError("All-NaN slice encountered")
     return np.argmin(np.where(np.isnan(a), np.inf, a), axis=axis)
-
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.shape: shape,
-    np.ndim: ndim,
-    np.size: size,
-    np.atleast_2d: atleast_2d,
-    np.left_shift: left_shift,
-    np.right_shift: right_shift,
-    np.unique: unique,
-    np.intersect1d: intersect1d,
-    np.setdiff1d: setdiff1d,
-    np.union1d: union1d,
-    np.gcd: gcd,
-    np.lcm: lcm,
-    np.heaviside: heaviside,
-    np.modf: modf,
-    np.ldexp: ldexp,
-    np.signbit: signbit,
-    np.float_power: float_power,
-    np.bitwise_and: bitwise_and,
-    np.bitwise_or: bitwise_or,
-    np.bitwise_xor: bitwise_xor,
-    np.invert: invert,
-    np.bincount: bincount,
-    np.histogram: histogram,
-    np.isin: isin,
-    np.cov: cov,
-    np.corrcoef: corrcoef,
-    np.polyfit: polyfit,
-    np.lexsort: lexsort,
-    np.argwhere: argwhere,
-    np.take_along_axis: take_along_axis,
-    np.insert: insert,
-    np.delete: delete,
-    np.choose: choose,
-    np.select: select,
-    np.piecewise: piecewise,
-    np.unravel_index: unravel_index,
-    np.ravel_multi_index: ravel_multi_index,
-    np.partition: partition,
-    np.argpartition: argpartition,
-    np.nanargmax: nanargmax,
-    np.nanargmin: nanargmin,
-}
-"""Replacements of NumPy's functions where an argument is a lane's."""

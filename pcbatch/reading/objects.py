@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -48,6 +48,11 @@ from pcbatch.reading.views import Index, Sliced
 
 class Objects(Loops):
     """Attributes and methods."""
+
+    # of parts above
+    call_type: Callable[[Value], Value]
+    batched: Callable[[Any], Any]
+    call_user: Callable[[Function, Sequence[Value], dict[str, Value]], Value]
 
     # -- functions of the user's ---------------------------------------------------------------------------------------
 
@@ -139,10 +144,8 @@ class Objects(Loops):
             return Bound(name, value)
         if name == "__dict__" and isinstance(getattr(host, "__dict__", None), dict):
             return Host(vars(host), Place("itself", vars(host), None, f"{value.path}.__dict__"))
-        try:
+        with self.raising(AttributeError):
             found = getattr(host, name)
-        except AttributeError as error:
-            raise self.refusal("PCB401", f"AttributeError: {error}") from None
         text = f"{value.path or (value.place.text if value.place else '')}.{name}".lstrip(".")
         if isinstance(host, ModuleType):
             self.world.guards.note(Place("attribute", host, name, text), found)
@@ -163,10 +166,6 @@ class Objects(Loops):
             return self.call_type(value)
         assert cell.cls is not None
         return self.of_class(value, cell.cls, name)
-
-    def call_type(self, value: Value) -> Value:
-        """`type(value)`; see `builtins`."""
-        raise NotImplementedError
 
     def of_class(self, value: Value, cls: type, name: str, behind: type | None = None) -> Value:
         """Return the member of an object's class with a name: a method, a property's value, a value of the class."""
@@ -227,19 +226,11 @@ class Objects(Loops):
             return None
         return self.captured(found, Place("class", base, name, f"{base.__name__}.{name}"))
 
-    def batched(self, value: Any) -> Any:
-        """Return the reader's view of a batched function; see `calls`."""
-        raise NotImplementedError
-
     def _got(self, getter: FunctionType, base: type, *given: Value) -> Value:
         known = self.function_of(getter, base)
         if known is None:
             raise self.unreadable(getter, f"the property `{getter.__name__}`")
         return self.call_user(known, [*given], {})
-
-    def call_user(self, function: Function, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """A call of a function of the user's; see `calls`."""
-        raise NotImplementedError
 
     def unreadable(self, function: Any, what: str) -> RefusedError:
         """The refusal of a function of the user's that has to be read, at what cannot be read in it."""
@@ -367,14 +358,7 @@ class Objects(Loops):
     def index_value(self, index: Index) -> Value:
         """An index as a value that `__getitem__` is given."""
         if isinstance(index, Sliced):
-            return Host(
-                slice(
-                    *(
-                        None if each is None else self.constant(each, "a bound")
-                        for each in (index.lower, index.upper, index.step)
-                    )
-                )
-            )
+            return Host(self.known_slice(index))
         return Tuple(tuple(map(self.index_value, index))) if isinstance(index, tuple) else index
 
     def object_item(self, whole: Ref, index: Index) -> Value:

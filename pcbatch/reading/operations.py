@@ -25,8 +25,7 @@ from pcbatch.ir.expressions import (
 from pcbatch.ir.operators import Row
 from pcbatch.ir.records import made
 from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS
-from pcbatch.lowering.codegen.may_raise import may_fail
+from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS, may_fail
 from pcbatch.reading.values import Lane
 
 SITE = 0
@@ -160,9 +159,7 @@ def attribute(name: str) -> Operation:
 
 
 GETITEM = Operation(
-    "[]",
-    lambda given, named: operation("[]", *given),
-    lambda ops, given, named: ops.getitem(given[0], given[1], SITE),
+    "[]", lambda given, named: operation("[]", *given), lambda ops, given, named: ops.getitem(given[0], given[1], SITE)
 )
 
 

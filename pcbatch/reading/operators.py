@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -11,6 +11,7 @@ import numpy as np
 from pcbatch.ir.joins import casts_into
 from pcbatch.ir.operators import BY_NODE, Row
 from pcbatch.ir.types import TensorType
+from pcbatch.reading.containers import Containers
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import BINARY, UNARY
 from pcbatch.reading.several import refs_of
@@ -29,7 +30,6 @@ from pcbatch.reading.values import (
     Value,
     View,
 )
-from pcbatch.reading.variables import Variables
 
 ROWS: dict[type, Row] = {getattr(gast, row.node): row for row in BY_NODE.values()}
 """The rows of operators by the classes of trees."""
@@ -42,8 +42,12 @@ def _methods(op: type) -> tuple[str, str]:
     return f"__{row.method}__", f"__{row.reflected}__"
 
 
-class Operators(Variables):
+class Operators(Containers):
     """Python's operators."""
+
+    # of parts above
+    method_of: Callable[[Value, str], Value | None]
+    call_value: Callable[[Value, Sequence[Value], dict[str, Value]], Value]
 
     def binary(self, op: type, a: Value, b: Value) -> Value:
         """`a op b`."""
@@ -169,14 +173,6 @@ class Operators(Variables):
                     return result
         return None
 
-    def method_of(self, value: Value, name: str) -> Value | None:
-        """A method that an object's class defines, or one of several objects'; None where it has none of that name."""
-        raise NotImplementedError
-
-    def call_value(self, function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
-        """Return the result of a call; see `calls`."""
-        raise NotImplementedError
-
     def unary(self, op: type, value: Value) -> Value:
         """`op value`."""
         if op is gast.Not:
@@ -188,11 +184,29 @@ class Operators(Variables):
             return self.call_value(found, [], {})
         value = self.read(value)
         if isinstance(value, Host) and not self.is_array(value.value):
-            try:
+            with self.raising(TypeError):
                 return Host(ROWS[op].python(value.value))
-            except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}") from None
         return self.emit(UNARY[op], [self.operand_of(value)])
+
+    def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
+        """The value of an augmented assignment's target; None where that is an array that has been changed in place."""
+        method = self.method_of(old, f"__i{ROWS[op].method}__")
+        if method is not None:
+            return self.call_value(method, [value], {})
+        cell = self.cell(old)
+        if cell is not None and cell.kind == "list" and op is gast.Add and isinstance(old, Ref):
+            self.change(old, items=(*self.state.cell(old).items, *self.sequence(value)))
+            return old
+        if cell is not None and cell.kind == "list" and op is gast.Mult and isinstance(old, Ref):
+            self.change(old, items=tuple(cell.items) * self.constant(value, "how often a list is repeated"))
+            return old
+        if cell is not None and cell.kind == "dict" and op is gast.BitOr and isinstance(old, Ref):
+            self.change(old, items={**cell.items, **self.entries(value)})
+            return old
+        is_array = not isinstance(old, Host) or isinstance(old.value, np.ndarray)
+        if self.guard is None and is_array and self.added(old, op, value):
+            return None
+        return self.binary(op, old, value)
 
     # -- comparisons ---------------------------------------------------------------------------------------------------
 
@@ -228,10 +242,8 @@ class Operators(Variables):
             same = self._same_entries(self.entries(a), self.entries(b))
             return self.negated(same) if op is gast.NotEq else same
         if isinstance(a, Host) and isinstance(b, Host) and not self.is_array(a.value) and not self.is_array(b.value):
-            try:
+            with self.raising(TypeError):
                 return Host(ROWS[op].python(a.value, b.value))
-            except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if op in (gast.Eq, gast.NotEq) and self._differ_in_kind(a, b):
             same = Host(False) if self._is_number_of_both(a, b) else self.is_one(a, b)
             return self.negated(same) if op is gast.NotEq else same
@@ -364,10 +376,8 @@ class Operators(Variables):
         if isinstance(whole, Range):
             return self._in_range(whole, item)
         if isinstance(whole, Host) and isinstance(item, Host):
-            try:
+            with self.raising(TypeError):
                 return Host(item.value in whole.value)
-            except TypeError as error:
-                raise self.refusal("PCB401", f"TypeError: {error}") from None
         if self.kind(whole) in ("dict", "set"):
             inside = self.is_key(self.state.cell(whole).items, self.key(item))  # type: ignore[arg-type]
             if inside is not None:

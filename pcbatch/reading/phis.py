@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import gast
+
 from pcbatch.errors import Diagnostic, Note
+from pcbatch.frontend.source.nodes import walk
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
-from pcbatch.reading.naming import hint_of
+from pcbatch.reading.emitter import hint_of
 from pcbatch.reading.state import STRIDED, TURNED, Cell, State
-from pcbatch.reading.values import Lazy, OneOf, Optional, Ref, Tuple, Undefined, Value
+from pcbatch.reading.values import Host, Lane, Lazy, OneOf, Optional, Ref, Tuple, Undefined, Value, is_number, is_same
 
 Path = tuple[Any, ...]
 """The path of a value: a variable ("n", frame, name, ..) or a part of an object ("c", cell, key, ..), then items."""
@@ -221,3 +224,47 @@ def _sources(head: Head, now: Value) -> set[str]:
     found: set[str] = {*head.reader.in_state(head.behind, lambda: head.reader.origins_of(now))}
     cells = {int(name[1:]) for name in found if name.startswith("#")}
     return found | {f"#{head.back[cell]}" for cell in cells if cell in head.back}
+
+
+# -- what a turn changes to all appearance -----------------------------------------------------------------------------
+
+
+class StillError(Exception):
+    """A turn does not change a variable that was taken for one that it changes."""
+
+
+def changing(reader: Any, node: Any) -> dict[Path, Phi]:
+    """Phis of the variables that a loop's turns assign by what they were: they save a round.
+
+    Only where a `with` stands in it: what is inside is traced in each round, and nothing outside is.
+    """
+    nodes = [] if node is None else [*walk(node)]
+    if not any(isinstance(each, gast.With) for each in nodes):
+        return {}
+    augmented = {each.target.id for each in nodes if isinstance(each, gast.AugAssign) and _is_name(each.target)}
+    assigned = {name for each in nodes if isinstance(each, gast.Assign) for name in _assigned_by_itself(each)}
+    found: dict[Path, Phi] = {}
+    for (number, name), value in reader.state.names.items():
+        type_ = reader.type_of(value) if number == reader.frame.number and name in augmented | assigned else None
+        if isinstance(value, Lane) and type_ is not None and value.name in reader.types:
+            found["n", number, name] = Celled(type_, True) if type_.shape and name in augmented else type_
+        elif isinstance(value, Host) and type_ is not None and is_number(value.value):
+            found["n", number, name] = type_
+    return found
+
+
+def _is_name(node: Any) -> bool:
+    return isinstance(node, gast.Name)
+
+
+def _assigned_by_itself(node: Any) -> set[str]:
+    read = {each.id for each in walk(node.value) if _is_name(each)}
+    return {each.id for each in node.targets if _is_name(each)} & read
+
+
+def has_moved(head: Head, path: Path) -> bool:
+    """Tell whether a turn gives what is at a path another value."""
+    value = value_at(head.state, path)
+    if isinstance(value, Ref):
+        return head.behind.heap[head.pairs.get(value.cell, value.cell)] is not head.state.heap[value.cell]
+    return any(lane == value and not is_same(lane, now) for lane, now in head.moves)

@@ -18,7 +18,7 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.arrays import AXIS
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.counters import Counters
-from pcbatch.reading.operations import BINARY, GETITEM, builtin, library, method
+from pcbatch.reading.operations import BINARY, GETITEM, builtin, method
 from pcbatch.reading.values import NONE, Host, Lane, Lazy, Value, is_same
 from pcbatch.reading.views import Index, Sliced, parts_of
 
@@ -281,9 +281,7 @@ class Ragged(Counters):
         )
         moved = self.binary(gast.Add, self.binary(gast.Sub, self._places(size), start), first)
         last = Host(max(self._shape(rows)[0] - 1, 0))
-        name = self.bound(Host(np.clip, path="clip")).text
-        clip = library(np.clip, name, self.backend.equivalent(np.clip), is_steady=True)
-        places = self.emit(clip, [self.pattern(moved), 0, self.pattern(last)])
+        places = self.emit_numpys(np.clip, [self.pattern(moved), 0, self.pattern(last)])
         return self.emit(GETITEM, [self.pattern(self.read(rows)), self.pattern(places)])
 
     def _places(self, size: int) -> Value:
@@ -307,9 +305,7 @@ class Ragged(Counters):
         return self.emit(method("reshape"), [self.pattern(mask), (*self._shape(mask), *[1] * rest)]) if rest else mask
 
     def _where(self, inside: Value, x: Value, y: Value) -> Value:
-        name = self.bound(Host(np.where, path="where")).text
-        where = library(np.where, name, self.backend.equivalent(np.where), is_steady=True)
-        return self.emit(where, [self.pattern(each) for each in (inside, x, y)])
+        return self.emit_numpys(np.where, [self.pattern(each) for each in (inside, x, y)])
 
     # -- what is computed of the elements ------------------------------------------------------------------------------
 

@@ -14,20 +14,19 @@ from pcbatch.ir.rewrite.mapping import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import names_read, ordered_variables
 from pcbatch.lowering.captures.guards import Guards
-from pcbatch.reading.bounded import is_bounded_class, kind_of_bounded
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
 from pcbatch.reading.described import a
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.in_python import CLASSES
-from pcbatch.reading.kinds import Kind
+from pcbatch.reading.kinds import ROOM, Kind, Specialisation, WiderError, Widths, told
+from pcbatch.reading.lengths import is_bounded_class, kind_of_bounded
 from pcbatch.reading.lists_in_python import List
-from pcbatch.reading.loops import comes_later
 from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.rows import Elements, LengthenError, LoosenError
-from pcbatch.reading.specialisations import ROOM, Specialisation, WiderError, Widths, told
 from pcbatch.reading.state import Operand
+from pcbatch.reading.turns import comes_later
 from pcbatch.reading.values import Host, is_none
 from pcbatch.runtime.backends.protocol import Backend
 

@@ -16,8 +16,8 @@ import gast
 
 from pcbatch.errors import Diagnostic, raise_all
 from pcbatch.reading.core import Here, LostError, RefusedError
+from pcbatch.reading.kinds import Specialisation
 from pcbatch.reading.sources import scope_of
-from pcbatch.reading.specialisations import Specialisation
 from pcbatch.reading.statements import Statements
 from pcbatch.reading.values import LOST, Function, Generator, Ref, Value
 

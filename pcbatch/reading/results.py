@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,20 +10,32 @@ from pcbatch.errors import Diagnostic, Note
 from pcbatch.ir import program as ir
 from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.bounded import BoundedLists
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.crossing import in_order
 from pcbatch.reading.emitter import OpenBlock
-from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
+from pcbatch.reading.kinds import (
+    Kind,
+    Returning,
+    Specialisation,
+    StoredError,
+    is_alike,
+    merged,
+    sites_that_differ,
+    told,
+)
+from pcbatch.reading.lengths import Lengths
 from pcbatch.reading.rows import is_rows_class
 from pcbatch.reading.several import BOOL
-from pcbatch.reading.specialisations import Returning, Specialisation, StoredError, told
 from pcbatch.reading.state import array_name
 from pcbatch.reading.values import NONE, Host, Lane, OneOf, Optional, Ref, Undefined, Value, View, is_none
 
 
-class Results(BoundedLists):
+class Results(Lengths):
     """Results."""
+
+    # of parts above
+    giving: Callable[[str, Sequence[TensorType]], Specialisation]
+    tail: Callable[[Any], None]
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -34,17 +46,9 @@ class Results(BoundedLists):
         yield from super().open_ends()
         yield from self.returning
 
-    def giving(self, name: str, types: Sequence[TensorType]) -> Specialisation:
-        """The specialisation of this name with results of these types; see `functions`."""
-        raise NotImplementedError
-
     def changes(self, spec: Specialisation) -> Any:
         """Return what a function changes of its caller's, as far as it is known."""
         return list(spec.stored), set(spec.touched), list(spec.changed), list(spec.bound), dict(spec.shared)
-
-    def tail(self, node: Any) -> None:
-        """`return node`; see `matching`."""
-        raise NotImplementedError
 
     def returned(self, value: Value, *, is_end: bool = False) -> None:
         """`return value` where the interpretation is."""

@@ -1,7 +1,7 @@
 """Rows: elements of lists whose length differs by lane, of which each number is an array that has room for many.
 
 A row holds an element by value. What can change in it is put back when it changes, as long as nobody else may have it;
-else the change is refused (see `sharing`).
+else the change is refused (see `views`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.codegen.builtins import EMPTY, FULL
 from pcbatch.reading.crossing import Crossing
-from pcbatch.reading.kinds import Kind, is_alike, merged, sites_that_differ
+from pcbatch.reading.kinds import Kind, Widths, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin
-from pcbatch.reading.specialisations import Widths
 from pcbatch.reading.state import Cell, Home
 from pcbatch.reading.values import NONE, Bound, Host, Lane, Ref, Tuple, Value, View
 from pcbatch.reading.views import Index, Sliced

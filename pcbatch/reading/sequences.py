@@ -17,18 +17,7 @@ from pcbatch.reading.lists_in_python import Set
 from pcbatch.reading.operations import builtin
 from pcbatch.reading.ragged import RAGGED
 from pcbatch.reading.state import Row
-from pcbatch.reading.values import (
-    Generator,
-    Host,
-    Lane,
-    Lazy,
-    Range,
-    Ref,
-    Tuple,
-    Undefined,
-    Value,
-    is_none,
-)
+from pcbatch.reading.values import Generator, Host, Lane, Lazy, Range, Ref, Tuple, Undefined, Value, is_none
 
 VIEWS_OF_DICTS = {"keys", "values", "items"}
 KEPT = VIEWS_OF_DICTS | RAGGED
@@ -41,12 +30,8 @@ class Sequences(Calls):
     def call_range(self, *values: Value) -> Value:
         values = tuple(self.read(self.known(each)) for each in values)
         if all(isinstance(each, Host) for each in values):
-            try:
+            with self.raising(TypeError, ValueError, code="PCB109", help="write `range(start, stop, step)`"):
                 return Host(range(*[each.value for each in values if isinstance(each, Host)]))
-            except TypeError as error:
-                raise self.refusal("PCB109", f"TypeError: {error}", "write `range(start, stop, step)`") from None
-            except ValueError as error:
-                raise self.refusal("PCB109", f"ValueError: {error}", "write `range(start, stop, step)`") from None
         start = Host(0) if len(values) == 1 else values[0]
         stop = values[0] if len(values) == 1 else values[1]
         step = values[2] if len(values) == 3 else Host(1)

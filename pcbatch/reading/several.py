@@ -1,19 +1,29 @@
-"""One of several objects: which ones there are, what of the world may be among them, what stands in where one is not.
+"""One of several objects, and values that are None in some lanes.
 
 An object that is made on one way through a program is nobody's on the other ones. Where it may be one of several behind
 both, an object of the same structure stands in for it there, so that all ways have the same variables.
+
+A value that may be None is a bool that says where there is one, and what it is there.
+
+    best = None                       has_best = False; best = 0.0
+    for x in xs:
+        if best is None or x < best:      if not has_best or x < best:
+            best = x                          has_best = True; best = x
+
+In the lanes for which it is None, an object of the same structure stands in for what is there in the others. A test on
+the bool decides what it is on each of the two ways behind. An operation on it fails the lanes for which it is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pcbatch.ir.types import TensorType
-from pcbatch.reading.operations import GETITEM
+from pcbatch.reading.operations import CHOICE, GETITEM
 from pcbatch.reading.state import Cell, State, within, without_layouts
 from pcbatch.reading.values import (
     NONE,
@@ -38,6 +48,16 @@ BOOL = TensorType("bool")
 
 class Several(Words):
     """Objects of which a lane has one."""
+
+    # of parts above
+    is_fixed: Callable[[Value], bool]
+    layout_marks: Callable[[Value], set[str]]
+    class_value: Callable[[type, str], Value | None]
+    is_rows: Callable[[Value], bool]
+    own_of_host: Callable[[Host], Ref]
+    refuse_rows: Callable[[Sequence[Cell]], None]
+    as_slice: Callable[[Value], Lazy | None]
+    with_room: Callable[[Lazy, int], Lazy]
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -69,10 +89,6 @@ class Several(Words):
             else:
                 return None
         return found
-
-    def is_fixed(self, value: Value) -> bool:
-        """Tell whether a value is a function, or an object of the world; see `objects`."""
-        raise NotImplementedError
 
     def _cell_of(self, value: Value) -> Ref:
         """The cell of a function or an object of the world, the same in every state."""
@@ -119,10 +135,6 @@ class Several(Words):
         """Return the origins of an array that may be `value`: what it shares its elements with, and how it lies."""
         return frozenset(self.shares(value) | self.layout_marks(value))
 
-    def layout_marks(self, array: Value) -> set[str]:
-        """Return origins that say how an array may lie in memory; see `views`."""
-        raise NotImplementedError
-
     def is_fresh(self, value: Value) -> bool:
         """Tell whether a value is an array that is known now, and nobody's outside: a store makes an object of it."""
         return isinstance(value, Host) and value.place is None and self.is_array(value.value)
@@ -151,22 +163,6 @@ class Several(Words):
                 f"read `{name}` itself where the tape is; or make a value of its own: tf.identity({name})",
             )
 
-    def class_value(self, cls: type, name: str) -> Value | None:
-        """Return what objects of a class have under a name that they do not have themselves; see `objects`."""
-        raise NotImplementedError
-
-    def is_rows(self, value: Value) -> bool:
-        """Tell whether a value is the rows of a list whose length differs by lane; see `rows`."""
-        raise NotImplementedError
-
-    def own_of_host(self, array: Host) -> Ref:
-        """An array that is known now as one that is about to change; see `arrays`."""
-        raise NotImplementedError
-
-    def refuse_rows(self, cells: Sequence[Cell]) -> None:
-        """Have the elements of lists whose length differs by lane be of one kind, if cells are such; see `lengths`."""
-        raise NotImplementedError
-
     def celled(self, value: Lane) -> Ref:
         """The array that a variable holds, as an object that can change: all that held the variable refers to it."""
         known = [cell for cell in self.state.heap if self.state.heap[cell].kind == "array"]
@@ -184,14 +180,6 @@ class Several(Words):
             return
         state.heap[ref.cell] = source.heap[ref.cell]
         state.heap[ref.cell] = source.heap[ref.cell].with_parts(lambda _, part: self.blank_of(part, source, state))
-
-    def as_slice(self, value: Value) -> Lazy | None:
-        """A slice of an array whose length differs by lane, or all of an array as one; see `ragged`."""
-        raise NotImplementedError
-
-    def with_room(self, found: Lazy, room: int) -> Lazy:
-        """The elements of a part as a slice of an array with room for more; see `filtered`."""
-        raise NotImplementedError
 
     def if_there(self, there: Host | Lane, content: Value) -> Value:
         """A value where a bool holds, None elsewhere; nothing inside of it may be None."""
@@ -220,6 +208,74 @@ class Several(Words):
                 value = replace(value, seen=None)
         return within(value, lambda part: self.blank_of(part, source, state))
 
+    # of parts above
+    require: Callable[..., None]
+    truth: Callable[[Value], Host | Lane]
+    lazily: Callable[[bool, Host | Lane, Callable[[], Value]], Host | Lane]
+    negated: Callable[[Host | Lane], Host | Lane]
+    both: Callable[[Host | Lane, Host | Lane], Host | Lane]
+    either: Callable[[Host | Lane, Host | Lane], Host | Lane]
+    chosen: Callable[[Lane, Value, Value], Value]
+
+    def there(self, value: Value, error: str = "TypeError: this is None") -> Value:
+        value = self.known(value)
+        if not isinstance(value, Optional):
+            return value
+        self.require(value.there, error.replace("{", "{{").replace("}", "}}"))
+        self.state.assume(value.there.name, True)
+        return self.known(value.content)
+
+    def is_known(self, value: Value, known: Callable[[Value], Value]) -> Host | Lane:
+        """The truth of what `known` says of a value that may be None; where it is None, that does not hold."""
+        value = self.known(value)
+        if not isinstance(value, Optional):
+            return self.truth(known(value))
+        content = value.content
+        return self.lazily(True, value.there, lambda: known(self.known(content)))
+
+    def or_none(self, there: Host | Lane, content: Value) -> Value:
+        """A value where a bool holds, None elsewhere."""
+        if isinstance(content, Optional):
+            return self.or_none(self.both(there, content.there), content.content)
+        return self.if_there(there, content)
+
+    def chosen_or_none(self, condition: Lane, x: Value, y: Value) -> Value | None:
+        """The one of two values of which any may be None; None if that is not so."""
+        (is_x, own), (is_y, other) = map(self.parts_of, (x, y))
+        if self.are_words([x, y]):
+            return None
+        if isinstance(is_x, Host) and isinstance(is_y, Host):
+            if is_x.value == is_y.value:
+                return None
+            there: Host | Lane = condition if is_x.value else self.negated(condition)
+        else:
+            there = self.lane(self.emit(CHOICE, [condition, *(_flag(each) for each in (is_x, is_y))]), BOOL)
+        if own is None or other is None:
+            content = own if other is None else other
+        else:
+            content = self.chosen(condition, own, other)
+        return NONE if content is None else self.or_none(there, content)
+
+    def taken_or_none(self, items: Sequence[Value], index: Lane, *, is_checked: bool) -> Value | None:
+        """The one of `items` at a lane's number, of which some may be None; None if that is not so."""
+        parts = [self.parts_of(each) for each in items]
+        contents = [content for _, content in parts if content is not None]
+        if not contents or all(is_same(there, Host(True)) for there, _ in parts) or self.are_words(items):
+            return None
+        flags = [_flag(there) for there, _ in parts]
+        there = self.lane(self.emit(GETITEM, [flags, index]), BOOL)
+        filled = [contents[0] if content is None else content for _, content in parts]
+        return self.or_none(there, self.taken(filled, index, is_checked=is_checked))
+
+    def is_same_or_none(self, a: Value, b: Value, same: Callable[[Value, Value], Value]) -> Host | Lane:
+        """Tell whether two values are both None, or neither is and they are the `same`."""
+        (is_a, own), (is_b, other) = map(self.parts_of, (a, b))
+        neither = self.both(self.negated(is_a), self.negated(is_b))
+        if own is None or other is None:
+            return neither
+        both = self.both(is_a, is_b)
+        return self.either(neither, self.lazily(True, both, lambda: same(self.known(own), self.known(other))))
+
 
 def blank(value: Lane) -> Host:
     """A zero of the type of a lane's value."""
@@ -232,3 +288,7 @@ def blank(value: Lane) -> Host:
 def refs_of(value: Value) -> tuple[Ref, ...]:
     """The objects that a value may be."""
     return value.items if isinstance(value, OneOf) else (value,) if isinstance(value, Ref) else ()
+
+
+def _flag(there: Host | Lane) -> bool | Lane:
+    return there if isinstance(there, Lane) else bool(there.value)

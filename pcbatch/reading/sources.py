@@ -16,8 +16,7 @@ import gast
 from pcbatch.frontend.check import syntax
 from pcbatch.frontend.source import source_capture
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE
-from pcbatch.frontend.source.nodes import children, walk
-from pcbatch.frontend.source.parsing import Refusal, parse_lines
+from pcbatch.frontend.source.nodes import Refusal, children, parse_lines, walk
 from pcbatch.frontend.source.source import converted
 from pcbatch.installed import IN_PYTHON, OWN, is_installed
 

@@ -9,14 +9,12 @@ from types import ModuleType
 from typing import Any
 
 import gast
-import numpy as np
 
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.arrays_in_python import RefusalError
 from pcbatch.reading.core import Here, LostError, RefusedError
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.matching import Matching
-from pcbatch.reading.operators import ROWS
 from pcbatch.reading.values import NONE, Function, Host, Ref, Tuple, Value
 
 CONVERSIONS = {-1: "", ord("r"): "!r", ord("s"): "!s", ord("a"): "!a"}
@@ -29,6 +27,10 @@ def imported(path: str, around: Mapping[str, Any]) -> Any:
 
 class Statements(Matching):
     """Python's statements, but for those that are `at_fault`; modules are what `module_of` gives."""
+
+    # of parts above
+    restart: Callable[[], Here | None]
+    recover: Callable[[Any, Here | None, LostError | RefusedError], None]
 
     def __init__(
         self,
@@ -55,14 +57,6 @@ class Statements(Matching):
                 self.recover(node, here, error)
             finally:
                 self.node = before
-
-    def restart(self) -> Here | None:
-        """Here, if statements are left out that begin here; see `recovery`."""
-        raise NotImplementedError
-
-    def recover(self, node: Any, here: Here | None, error: LostError | RefusedError) -> None:
-        """Go on behind a statement that is left out, from where it began; see `recovery`."""
-        raise NotImplementedError
 
     def visit_Pass(self, node: Any) -> None:
         pass
@@ -204,26 +198,6 @@ class Statements(Matching):
                 self.set_attribute(whole, name, value)
             case _:
                 self.set_item(whole, at, value)
-
-    def _augmented(self, op: type, old: Value, value: Value) -> Value | None:
-        """The value of an augmented assignment's target; None where that is an array that has been changed in place."""
-        method = self.method_of(old, f"__i{ROWS[op].method}__")
-        if method is not None:
-            return self.call_value(method, [value], {})
-        cell = self.cell(old)
-        if cell is not None and cell.kind == "list" and op is gast.Add and isinstance(old, Ref):
-            self.change(old, items=(*self.state.cell(old).items, *self.sequence(value)))
-            return old
-        if cell is not None and cell.kind == "list" and op is gast.Mult and isinstance(old, Ref):
-            self.change(old, items=tuple(cell.items) * self.constant(value, "how often a list is repeated"))
-            return old
-        if cell is not None and cell.kind == "dict" and op is gast.BitOr and isinstance(old, Ref):
-            self.change(old, items={**cell.items, **self.entries(value)})
-            return old
-        is_array = not isinstance(old, Host) or isinstance(old.value, np.ndarray)
-        if self.guard is None and is_array and self.added(old, op, value):
-            return None
-        return self.binary(op, old, value)
 
     def visit_Delete(self, node: Any) -> None:
         for target in node.targets:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import collections
-import functools
-import heapq
 import itertools
 import math
-import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
 
 def chain(*iterables: Any) -> Iterator[Any]:
-    """`itertools.chain`."""
     for each in iterables:
         yield from each
 
 
 def chain_from_iterable(iterable: Any) -> Iterator[Any]:
-    """`itertools.chain.from_iterable`."""
     for each in iterable:
         yield from each
 
 
 def islice(iterable: Any, *bounds: Any) -> Iterator[Any]:
-    """`itertools.islice`."""
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
     first, by = 0 if start is None else start, 1 if step is None else step
     if stop is not None and stop <= 0:
@@ -38,7 +32,6 @@ def islice(iterable: Any, *bounds: Any) -> Iterator[Any]:
 
 
 def pairwise(iterable: Any) -> Iterator[Any]:
-    """`itertools.pairwise`."""
     is_first, last = True, None
     for each in iterable:
         if not is_first:
@@ -47,21 +40,18 @@ def pairwise(iterable: Any) -> Iterator[Any]:
 
 
 def batched(iterable: Any, n: int) -> Iterator[Any]:
-    """`itertools.batched`."""
     items = list(iterable)
     for start in range(0, len(items), n):
         yield tuple(items[start : start + n])
 
 
 def zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator[Any]:
-    """`itertools.zip_longest`."""
     rows = [list(each) for each in iterables]
     for place in range(max(len(row) for row in rows)):
         yield tuple([row[place] if place < len(row) else fillvalue for row in rows])
 
 
 def repeat(object: Any, times: Any = None) -> Iterator[Any]:
-    """`itertools.repeat`."""
     if times is None:
         while True:
             yield object
@@ -70,7 +60,6 @@ def repeat(object: Any, times: Any = None) -> Iterator[Any]:
 
 
 def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
-    """`itertools.count`."""
     number = start
     while True:
         yield number
@@ -78,14 +67,12 @@ def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
 
 
 def cycle(iterable: Any) -> Iterator[Any]:
-    """`itertools.cycle`."""
     items = list(iterable)
     while len(items) > 0:
         yield from items
 
 
 def takewhile(predicate: Any, iterable: Any) -> Iterator[Any]:
-    """`itertools.takewhile`."""
     for each in iterable:
         if not predicate(each):
             return
@@ -93,7 +80,6 @@ def takewhile(predicate: Any, iterable: Any) -> Iterator[Any]:
 
 
 def dropwhile(predicate: Any, iterable: Any) -> Iterator[Any]:
-    """`itertools.dropwhile`."""
     is_dropping = True
     for each in iterable:
         is_dropping = is_dropping and bool(predicate(each))
@@ -102,27 +88,23 @@ def dropwhile(predicate: Any, iterable: Any) -> Iterator[Any]:
 
 
 def compress(data: Any, selectors: Any) -> Iterator[Any]:
-    """`itertools.compress`."""
     for each, is_kept in zip(data, selectors, strict=False):
         if is_kept:
             yield each
 
 
 def filterfalse(predicate: Any, iterable: Any) -> Iterator[Any]:
-    """`itertools.filterfalse`."""
     for each in iterable:
         if not (each if predicate is None else predicate(each)):
             yield each
 
 
 def starmap(function: Any, iterable: Any) -> Iterator[Any]:
-    """`itertools.starmap`."""
     for each in iterable:
         yield function(*each)
 
 
 def product(*iterables: Any, repeat: int = 1) -> list[Any]:
-    """`itertools.product`."""
     found: list[Any] = [()]
     for each in [list(each) for each in iterables] * repeat:
         found = [(*before, item) for before in found for item in each]
@@ -130,19 +112,16 @@ def product(*iterables: Any, repeat: int = 1) -> list[Any]:
 
 
 def permutations(iterable: Any, r: Any = None) -> list[Any]:
-    """`itertools.permutations`."""
     items = list(iterable)
     return [tuple([items[k] for k in places]) for places in itertools.permutations(range(len(items)), r)]
 
 
 def combinations(iterable: Any, r: int) -> list[Any]:
-    """`itertools.combinations`."""
     items = list(iterable)
     return [tuple([items[k] for k in places]) for places in itertools.combinations(range(len(items)), r)]
 
 
 def combinations_with_replacement(iterable: Any, r: int) -> list[Any]:
-    """`itertools.combinations_with_replacement`."""
     items = list(iterable)
     return [tuple([items[k] for k in at]) for at in itertools.combinations_with_replacement(range(len(items)), r)]
 
@@ -169,7 +148,6 @@ class Compared:
 
 
 def cmp_to_key(mycmp: Any) -> Callable[[Any], Any]:
-    """`functools.cmp_to_key`."""
     return lambda of: Compared(mycmp, of)
 
 
@@ -177,22 +155,18 @@ LinearRegression = collections.namedtuple("LinearRegression", ("slope", "interce
 
 
 def harmonic_mean(data: Any) -> Any:
-    """`statistics.harmonic_mean`."""
     return len(data) / sum(1 / each for each in data)
 
 
 def geometric_mean(data: Any) -> Any:
-    """`statistics.geometric_mean`."""
     return math.exp(sum(math.log(each) for each in data) / len(data))
 
 
 def median_low(data: Any) -> Any:
-    """`statistics.median_low`."""
     return sorted(data)[(len(data) - 1) // 2]
 
 
 def median_high(data: Any) -> Any:
-    """`statistics.median_high`."""
     return sorted(data)[len(data) // 2]
 
 
@@ -208,7 +182,6 @@ def mode(data: Any) -> Any:
 
 
 def quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]:
-    """`statistics.quantiles`."""
     ordered, size = sorted(data), len(data)
     found = []
     for k in range(1, n):
@@ -229,50 +202,36 @@ def _products(x: Any, y: Any) -> Any:
 
 
 def covariance(x: Any, y: Any) -> Any:
-    """`statistics.covariance`."""
     return _products(x, y) / (len(x) - 1)
 
 
 def correlation(x: Any, y: Any) -> Any:
-    """`statistics.correlation`."""
     return _products(x, y) / math.sqrt(_products(x, x) * _products(y, y))
 
 
 def linear_regression(x: Any, y: Any) -> Any:
-    """`statistics.linear_regression`."""
     slope = _products(x, y) / _products(x, x)
     return LinearRegression(slope, sum(y) / len(y) - slope * (sum(x) / len(x)))
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    itertools.chain: chain,
-    itertools.chain.from_iterable: chain_from_iterable,
-    itertools.islice: islice,
-    itertools.pairwise: pairwise,
-    itertools.zip_longest: zip_longest,
-    itertools.repeat: repeat,
-    itertools.count: count,
-    itertools.cycle: cycle,
-    itertools.takewhile: takewhile,
-    itertools.dropwhile: dropwhile,
-    itertools.compress: compress,
-    itertools.filterfalse: filterfalse,
-    itertools.starmap: starmap,
-    itertools.product: product,
-    itertools.permutations: permutations,
-    itertools.combinations: combinations,
-    itertools.combinations_with_replacement: combinations_with_replacement,
-    heapq.merge: merge,
-    functools.cmp_to_key: cmp_to_key,
-    getattr(itertools, "batched", "batched"): batched,  # of Python 3.12 and later
-    statistics.harmonic_mean: harmonic_mean,
-    statistics.geometric_mean: geometric_mean,
-    statistics.median_low: median_low,
-    statistics.median_high: median_high,
-    statistics.mode: mode,
-    statistics.quantiles: quantiles,
-    statistics.covariance: covariance,
-    statistics.correlation: correlation,
-    statistics.linear_regression: linear_regression,
-}
-"""Replacements of functions where an argument is a lane's."""
+def while_loop(
+    convert: Any,
+    cond: Any,
+    body: Any,
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: Any = 10,
+    back_prop: Any = True,
+    swap_memory: Any = False,
+    maximum_iterations: Any = None,
+    name: Any = None,
+) -> Any:
+    """`tf.while_loop` of numbers and arrays, which `convert` makes tensors of."""
+    values = tuple([convert(each) for each in loop_vars])
+    turns = 0
+    while cond(*values):
+        if maximum_iterations is not None and turns >= maximum_iterations:
+            break
+        values = tuple(body(*values))
+        turns += 1
+    return list(values) if isinstance(loop_vars, list) else values

@@ -1,4 +1,4 @@
-"""Turns of a loop as they have been written: whether the calls of several turns could be made at the same time.
+"""Loops and their turns: whether the calls of several turns could be made at the same time.
 
     for k in range(3):
         child = children[node, k]
@@ -12,12 +12,18 @@ Then they are written out, so that the calls follow each other (`optimize.machin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+
+import gast
 
 from pcbatch.ir import program as ir
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.emitter import LoopNote, OpenBlock
+from pcbatch.reading.meeting import End
+from pcbatch.reading.values import Frame, Value
 
 TURNS = "this loop's turns make their calls one after the other"
 BRANCHES = "other statements than assignments, conditions and loops are in its turns"
@@ -126,3 +132,37 @@ class Turn:
             controlled.update(label for condition, labels in arms if condition in tainted for label in labels)
             if before == (len(tainted), len(controlled)):
                 return tainted, controlled
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop that is interpreted: the blocks that leave a turn, or all of them, early."""
+
+    node: Any
+    frame: Frame
+    breaks: list[End] = field(default_factory=list)
+    continues: list[End] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """The work of a loop in each turn: it binds an item, then runs a body; behind the last one comes `orelse`."""
+
+    node: Any
+    bind: Callable[[Value], None]
+    body: Callable[[], None]
+    orelse: Sequence[Any] = ()
+
+
+def comes_later(one: RefusedError, other: RefusedError) -> bool:
+    """Tell whether one refusal stands behind the other: the reading that it ended has come past that."""
+    here, there = one.diagnostic.span, other.diagnostic.span
+    return here is not None and there is not None and here.file == there.file and there < here
+
+
+def is_counted(node: Any, is_known: bool) -> bool:
+    """Return whether turns count as steps: those of statements, and of comprehensions of unknown length.
+
+    Those of maps never do.
+    """
+    return isinstance(node, gast.For | gast.While) or (isinstance(node, gast.comprehension) and not is_known)

@@ -7,7 +7,7 @@ refer to: two names of one object hold the same reference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +129,12 @@ class Frame:
     escapes: list[bool] = field(default_factory=list, repr=False)
     """Not empty once a function inside it refers to its variables."""
 
+    @property
+    def around(self) -> Iterator[Frame]:
+        """It, and the calls of the functions around its own."""
+        yield self
+        yield from self.function.frames
+
 
 @dataclass(frozen=True, eq=False)
 class Function:
@@ -147,6 +153,16 @@ class Function:
     owner: type | None = None
     batched: Any = None
     """The batched function that it is the body of."""
+
+    @property
+    def frames(self) -> Iterator[Frame]:
+        """The calls of the functions around it, the nearest first."""
+        return iter(()) if self.frame is None else self.frame.around
+
+    @property
+    def outermost(self) -> Function:
+        """The function of a module in which it stands, or that it is."""
+        return [self, *(frame.function for frame in self.frames)][-1]
 
     @property
     def span(self) -> Span:
@@ -195,7 +211,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Optional:
-    """A value that is None in the lanes for which `there`, a bool, does not hold; see `optionals`."""
+    """A value that is None in the lanes for which `there`, a bool, does not hold; see `several`."""
 
     there: Lane
     content: Value

@@ -1,63 +1,49 @@
-"""Variables: what a name means where it stands, in frames that are interpreted and in the world around them."""
+"""Variables, what a name means where it stands, and places where containers are made, by which these are read anew."""
 
 from __future__ import annotations
 
 import builtins
 import difflib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 from pcbatch.installed import IN_PYTHON
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
-from pcbatch.reading.containers import Containers
-from pcbatch.reading.core import RefusedError
+from pcbatch.reading.core import Core, NeedsConstantError, RefusedError
 from pcbatch.reading.sources import scope_of
+from pcbatch.reading.state import Cell, CellKind
 from pcbatch.reading.unmet import unassigned
-from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Undefined, Value
+from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Ref, Undefined, Value
 
 
-class Variables(Containers):
+class Variables(Core):
     """Names."""
 
     loops: list[Any]
 
     def lookup(self, name: str, node: Any = None) -> Value:
         """The value of a name; refused where it has none."""
-        frame: Frame | None = self.frame
-        is_own = True
-        while frame is not None:
+        for frame in self.frame.around:
             found = self.state.names.get((frame.number, name))
+            if found is None and frame is self.frame and name in scope_of(frame.function.tree).locals:
+                found = unassigned(name)
             if found is not None:
                 if isinstance(found, Undefined):
                     self.node = node or self.node
                 return self.known(found)
-            if name in scope_of(frame.function.tree).locals and is_own:
-                self.node = node or self.node
-                return self.known(unassigned(name))
-            is_own = False
-            if frame.function.frame is None:
-                return self.outside(frame.function.live, name, node)
-            frame = frame.function.frame
-        raise AssertionError(name)
+        return self.outside(self.frame.function.outermost.live, name, node)
 
     def outer_value(self, value: Function, name: str) -> Any:
         """Return what a name means in the functions around another one; None where they have no such variable."""
-        frame = value.frame
-        while frame is not None:
-            found = self.state.names.get((frame.number, name))
-            if found is not None:
-                return found
-            frame = frame.function.frame
-        return None
+        found = (self.state.names.get((frame.number, name)) for frame in value.frames)
+        return next((each for each in found if each is not None), None)
 
     def globals_around(self) -> dict[str, Any]:
         """The names of the module of the function that is interpreted."""
-        function = self.frame.function
-        while function.live is None and function.frame is not None:
-            function = function.frame.function
-        assert function.live is not None
-        return function.live.__globals__
+        found: dict[str, Any] = self.frame.function.outermost.live.__globals__
+        return found
 
     def outside(self, function: FunctionType | None, name: str, node: Any = None) -> Value:
         """Return the value of a name around a live function: in its closure, its module, or among the built-ins."""
@@ -102,11 +88,7 @@ class Variables(Containers):
     def assign_in(self, frame: Frame, name: str, value: Value) -> None:
         """Give a variable of a call a value, or of one around it where that is declared."""
         if name in scope_of(frame.function.tree).nonlocals:
-            outer = frame.function.frame
-            while outer is not None and not self._has(outer, name):
-                outer = outer.function.frame
-            assert outer is not None, "the syntax check refuses variables around the batched function"
-            frame = outer
+            frame = next(each for each in frame.function.frames if self._has(each, name))  # the syntax check sees to it
         self.state.names[frame.number, name] = value
         self.state.places[frame.number, name] = self.node, self.file
 
@@ -174,9 +156,37 @@ class Variables(Containers):
     def escape(self, value: Value) -> None:
         """A function that refers to frames has been made."""
         if isinstance(value, Function | Generator):
-            frame = value.frame
-            while frame is not None:
+            for frame in value.frames if isinstance(value, Function) else value.frame.around:
                 frame.escapes.append(True)
-                frame = frame.function.frame
         elif isinstance(value, Bound) and isinstance(value.function, Function):
             self.escape(value.function)
+
+    def new_container(self, kind: CellKind, items: Any) -> Ref:
+        """A new list, set or dict that the user's code makes here; see `lengths`."""
+        ref = self.new(kind, items)
+        self.state.set_cell(ref, site=self.site())
+        return ref
+
+    def new_like(self, cell: Cell) -> Ref:
+        """A new object with what another one has in it."""
+        ref = self.new(cell.kind, cell.items, cell.cls)
+        self.state.set_cell(ref, site=cell.site)
+        return ref
+
+    @contextmanager
+    def wanting(self, container: Value | None = None) -> Iterator[None]:
+        """Note that a number need not be known if `container`, or one made here, were one of `lengths`."""
+        cell = None if container is None else self.cell(container)
+        site = self.site() if container is None else None if cell is None else cell.site
+        try:
+            yield
+        except NeedsConstantError as error:
+            if site is not None:
+                error.wants = (*error.wants, site)
+            raise
+
+    def site(self) -> Any:
+        """The place at which something is made: in the source, and in which calls that are interpreted in place."""
+        node = self.node
+        place = getattr(node, "lineno", None), getattr(node, "col_offset", None)
+        return self.file, *place, tuple(frame.span for frame in self.frames[1:])

@@ -1,17 +1,20 @@
-"""Views: parts of arrays that share their elements, as NumPy has them, and what they hold now."""
+"""Views: parts of arrays that share their elements, as NumPy has them; stores that others may see are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import eq, is_
 from typing import Any
 
 import numpy as np
 
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.branches import Branches
+from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import GETITEM, method
-from pcbatch.reading.state import STRIDED, TURNED, only_layouts
+from pcbatch.reading.state import GIVEN, STRIDED, TURNED, Home, only_layouts
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Ref, Value, View
 
 SHAPED = frozenset({"reshape", "ravel", "transpose", "squeeze", "swapaxes", "diagonal"})
@@ -44,13 +47,9 @@ def parts_of(index: Index) -> tuple[Any, ...]:
 class Views(Branches):
     """Views of arrays."""
 
-    def index_pattern(self, index: Index) -> Any:
-        """An index as an argument of an operation; see `arrays`."""
-        raise NotImplementedError
-
-    def constant(self, value: Value, what: str) -> Any:
-        """The value of Python's that `value` is; see `arrays`."""
-        raise NotImplementedError
+    # of parts above
+    index_pattern: Callable[[Index], Any]
+    constant: Callable[[Value, str], Any]
 
     # -- what is a view ------------------------------------------------------------------------------------------------
 
@@ -134,13 +133,17 @@ class Views(Branches):
         assert type_ is not None
         return np.zeros(type_.shape, np.int8)
 
+    def known_slice(self, part: Sliced) -> slice:
+        """A slice whose bounds are known."""
+        bounds = (part.lower, part.upper, part.step)
+        return slice(*(None if each is None else self.constant(each, "a bound of a slice") for each in bounds))
+
     def _anywhere(self, part: Index) -> Any:
         """A part of an index, with a number that is in range in the place of a lane's."""
         if isinstance(part, Sliced):
             if part.length is not None:
                 return slice(0, part.length, None if part.step is None else self.constant(part.step, "a step"))
-            bounds = (part.lower, part.upper, part.step)
-            return slice(*(None if each is None else self.constant(each, "a bound") for each in bounds))
+            return self.known_slice(part)
         known = self.read(part)
         return known.value if isinstance(known, Host) and not self.is_array(known.value) else 0
 
@@ -164,12 +167,7 @@ class Views(Branches):
             if isinstance(part, Sliced):
                 length = part.length
                 if length is None:
-                    at = slice(
-                        *(
-                            None if e is None else self.constant(e, "a bound")
-                            for e in (part.lower, part.upper, part.step)
-                        )
-                    )
+                    at = self.known_slice(part)
                     length = len(range(*at.indices(grid.shape[axis])))
                 sizes.append(length)
         return tuple(plain), tuple(sizes)
@@ -220,3 +218,93 @@ class Views(Branches):
         positions = self.pattern(Host(np.ravel(places).astype(np.int32)))
         taken = self.emit(GETITEM, [self.pattern(flat), positions])
         return self.emit(method("reshape"), [self.pattern(taken), shape])
+
+    # of parts above
+    is_callers: Callable[[Ref], bool]
+    write_back: Callable[[Ref], None]
+
+    def refuse_held(self, value: Value) -> None:
+        """Refuse a change of what a list whose length differs by lane has by value, unless it can be put back there."""
+        cell = self.cell(value)
+        if cell is None or not cell.is_held or self._is_at_home(value):
+            return
+        name = self.users_name(partial(eq, value), "this")
+        raise self.refusal(
+            "PCB205",
+            f"{name} is changed here, and is, or was, an element of a list whose length differs by lane",
+            "change a copy, `x = copy.copy(xs[k])`, and store that: `xs[k] = x`; or put a copy into the list",
+        )
+
+    def _is_at_home(self, value: Value) -> bool:
+        """Tell whether an element of rows is what these have in one place, and in nobody's hands but those."""
+        cell = self.cell(value)
+        home = None if cell is None else cell.home
+        rows = None if home is None else self.state.heap.get(home.rows.cell)
+        is_there = home is not None and rows is not None and rows.version == home.version
+        return home is not None and is_there and not self.is_callers(home.rows) and self.is_alone(value, home)
+
+    def is_alone(self, value: Value, home: Home) -> bool:
+        """Tell whether nobody but some rows, and who has `value`, an element of these or a part of it, may have it."""
+        rows = self.state.heap[home.rows.cell]
+        own = {each.cell for each in self.state.reachable(iter([home.whole])) if isinstance(each, Ref)}
+        if rows.is_spread or not isinstance(value, Ref) or value.cell not in own:
+            return False
+        living = {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)} - own
+        if not living.isdisjoint(self.state.twins.get(home.rows.cell, ())):
+            return False
+        return not any(self.state.heap[each].is_held for each in living if each in self.state.heap)
+
+    def refuse_twin(self, ref: Ref) -> None:
+        """Refuse a change of an object that may be another one that is read later."""
+        twins = self.state.twins.get(ref.cell, frozenset())
+        living = twins and {each.cell for each in self.state.reachable(self.living()) if isinstance(each, Ref)}
+        if not twins.isdisjoint(living):
+            one = self.users_name(partial(eq, ref), "this object")
+            other = self.users_name(lambda each: isinstance(each, Ref) and each.cell in twins, "another one")
+            raise self.refusal(
+                "PCB205",
+                f"{one} is changed here, and {other} may be the same object: it is if the loop makes no turn",
+                "copy what is to stay as it is, where the loop begins: `copy.copy(..)`",
+            )
+
+    def refuse_shared(self, array: Value) -> None:
+        """Refuse a store into an array where another that is read later may share its elements, and nobody knows."""
+        self.refuse_held(array)
+        if isinstance(array, Ref):
+            self.refuse_twin(array)
+        mine = self.shares(array)
+        held = self.state.cell(array).items if isinstance(array, Ref) else (array,)
+        own = {each.name for each in held if isinstance(each, Lane)}
+        older = frozenset().union(*(self.state.origins.get(name, ()) for name in own))
+        for other in self.state.reachable(self.living()):
+            if self.is_fresh(other) and not self.shares(other).isdisjoint(mine):
+                raise self._may_be_one(array, mine, partial(is_, other))
+            if isinstance(other, Ref) and f"#{other.cell}" in older and other != array and self._is_seen(other):
+                raise self._may_be_one(array, mine, partial(eq, other))
+            if not isinstance(other, Lane) or other.name in own:
+                continue
+            theirs = self.state.origins.get(other.name, frozenset())
+            is_known = isinstance(other.type, TensorType) and bool(other.type.shape)
+            if is_known and (not theirs.isdisjoint(mine) or other.name in older):
+                raise self._may_be_one(array, mine, partial(self._is_array_of, other))
+
+    def _is_seen(self, ref: Ref) -> bool:
+        """Tell whether an object has a name of the user's, and not only the one by which a function hands it back."""
+        names = self.state.names.items()
+        return ref in self.state.reachable(value for (_, name), value in names if not name.startswith(GIVEN))
+
+    def _may_be_one(self, array: Value, mine: set[str], is_other: Callable[[Value], bool]) -> RefusedError:
+        """The refusal of a store into an array that may be another one, too."""
+        some = self.users_name(lambda each: not mine.isdisjoint(self.shares(each)), "an array")
+        one, two = self.users_name(partial(eq, array), some), self.users_name(is_other, "another one")
+        return self.refusal(
+            "PCB205",
+            f"{one} is changed here, and {two} may be the same array: it is on some paths",
+            "copy the one that is to stay as it is, where it is assigned: `b = a.copy()`",
+        )
+
+    def _is_array_of(self, held: Lane, value: Value) -> bool:
+        """Tell whether a value is the array that a variable holds."""
+        if isinstance(value, Ref) and self.kind(value) == "array":
+            return self.state.cell(value).items == (held,)
+        return value == held

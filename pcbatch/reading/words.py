@@ -29,6 +29,9 @@ def is_word(value: Value) -> bool:
 class Words(Emission):
     """Words, and what is made of one of several by lane."""
 
+    # of parts above
+    taken: Callable[..., Value]
+
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
         self._words: list[Any] = []
@@ -145,7 +148,3 @@ class Words(Emission):
         given = [each if isinstance(each, Lane) else each.value for each in map(self.number_of, (x, y))]
         number = self.lane(self.emit(CHOICE, [condition, *given]), NUMBER)
         return self.one_word(number, self.numbers_of([x, y]))
-
-    def taken(self, items: Sequence[Value], index: Lane, *, is_checked: bool = False) -> Value:
-        """The one of `items` at a lane's number; see `branches`."""
-        raise NotImplementedError

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import gast
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.nodes import assigned_in, span_of
-from pcbatch.frontend.source.parsing import check_nesting
+from pcbatch.frontend.source.nodes import assigned_in, check_nesting, span_of
 from pcbatch.frontend.source.scope import Scope
 
 ParameterKind = Literal["positional", "either", "rest", "keyword"]

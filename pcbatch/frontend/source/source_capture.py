@@ -17,7 +17,7 @@ from typing import Any
 
 from pcbatch.errors import CompileError, Diagnostic, Span, UnsupportedSyntaxError
 from pcbatch.frontend.source.hints import COST_ATTRIBUTE
-from pcbatch.frontend.source.parsing import parse_lines
+from pcbatch.frontend.source.nodes import parse_lines
 from pcbatch.frontend.source.scope import LiveScope
 from pcbatch.frontend.source.source import FunctionSource, from_tree
 from pcbatch.installed import is_rewritten

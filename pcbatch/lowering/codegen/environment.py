@@ -11,8 +11,7 @@ from typing import Any
 from pcbatch.ir.machine import Kept
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured
-from pcbatch.lowering.codegen.builtins import BUILTINS, OPS
-from pcbatch.lowering.codegen.may_raise import may_fail
+from pcbatch.lowering.codegen.builtins import BUILTINS, OPS, may_fail
 from pcbatch.runtime.backends.protocol import Backend
 
 

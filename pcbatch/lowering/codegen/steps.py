@@ -96,11 +96,7 @@ class Steps:
         return self._ops[key]
 
     def _step(
-        self,
-        op: ir.Primitive,
-        types: dict[str, Type],
-        results: tuple[Type | None, ...],
-        shared: Mapping[str, Type],
+        self, op: ir.Primitive, types: dict[str, Type], results: tuple[Type | None, ...], shared: Mapping[str, Type]
     ) -> Step | None:
         op, constant = _without_constant(op, types)
         names = {name: f"_x{place}" for place, name in enumerate(dict.fromkeys(op.inputs))}

@@ -22,31 +22,24 @@ import numpy as np
 
 from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.source.scope import module_level
-from pcbatch.reading.static.classes import ClassBody, MembersError
-from pcbatch.reading.static.expressions import Expressions
-from pcbatch.reading.static.opaque import Name, Opaque, StaticBatched, batched_of, is_opaque, opaque
+from pcbatch.reading.static.expressions import (
+    ClassBody,
+    Expressions,
+    MembersError,
+    Name,
+    Opaque,
+    StaticBatched,
+    batched_of,
+    is_opaque,
+    opaque,
+)
 from pcbatch.reading.untyped.program import UntypedProgram, read_untyped
 
-LIBRARIES = frozenset(
-    {
-        "abc",
-        "bisect",
-        "cmath",
-        "collections",
-        "contextlib",
-        "copy",
-        "dataclasses",
-        "enum",
-        "functools",
-        "heapq",
-        "itertools",
-        "math",
-        "numbers",
-        "numpy",
-        "operator",
-        "typing",
-    }
+_NAMES = (
+    "abc bisect cmath collections contextlib copy dataclasses enum functools heapq itertools math numbers numpy "
+    "operator typing"
 )
+LIBRARIES = frozenset(_NAMES.split())
 """Packages that are imported: importing them does nothing else."""
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)

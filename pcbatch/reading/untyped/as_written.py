@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import gast
@@ -24,6 +25,10 @@ SCOPED = (*COMPREHENSIONS, gast.Lambda, gast.JoinedStr)
 
 class AsWritten(Recovery):
     """Expressions as they are written."""
+
+    # of parts above
+    has_unknown: Callable[[Value], bool]
+    is_counted: Callable[[Value], bool]
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -85,14 +90,6 @@ class AsWritten(Recovery):
         lanes = (lane for each in written.patterns for lane in lanes_in(each))
         return Spelled(tree_expression(gast.gast_to_ast(tree)), tuple(dict.fromkeys(lanes)))
 
-    def has_unknown(self, value: Value) -> bool:
-        """Tell whether something that is unknown is in a value; see `untyped`."""
-        raise NotImplementedError
-
-    def is_counted(self, value: Value) -> bool:
-        """Tell whether a value would be known if the turns of a loop were written out; see `untyped`."""
-        raise NotImplementedError
-
 
 class _Written:
     """An expression in which names are those of the program."""
@@ -107,13 +104,7 @@ class _Written:
 
     def parts(self, node: Any) -> Any:
         """A copy of an expression with the values of its parts in their place."""
-        made = copy.copy(node)
-        for name, part in gast.iter_fields(node):
-            if isinstance(part, list):
-                setattr(made, name, [self._part(each) for each in part])
-            elif isinstance(part, gast.AST):
-                setattr(made, name, self._part(part, is_called=name == "func"))
-        return made
+        return _copied(node, self._part, func=lambda each: self._part(each, is_called=True))
 
     def _part(self, node: Any, is_called: bool = False) -> Any:
         match node:
@@ -161,27 +152,19 @@ class _Written:
                 return node if name in own else self._named(name, node)
             case gast.Lambda(args=arguments, body=body):
                 made, inside = copy.copy(node), own | {each.id for each in parameters_of(node)}
-                made.args = self._copied(arguments, own)
+                made.args = _copied(arguments, lambda each: self._inside(each, own))
                 made.body = self._inside(body, inside)
                 return made
             case _ if isinstance(node, COMPREHENSIONS):
                 return self._comprehension(node, own)
-        return self._copied(node, own)
-
-    def _copied(self, node: Any, own: frozenset[str]) -> Any:
-        made = copy.copy(node)
-        for name, part in gast.iter_fields(node):
-            if isinstance(part, list):
-                setattr(made, name, [self._inside(each, own) if isinstance(each, gast.AST) else each for each in part])
-            elif isinstance(part, gast.AST):
-                setattr(made, name, self._inside(part, own))
-        return made
+        return _copied(node, lambda each: self._inside(each, own))
 
     def _comprehension(self, node: Any, own: frozenset[str]) -> Any:
         """A comprehension: what it goes over first is evaluated around it."""
         first = self._inside(node.generators[0].iter, own)
         targets = (each for generator in node.generators for each in gast.walk(generator.target))
-        made = self._copied(node, own | {each.id for each in targets if isinstance(each, gast.Name)})
+        inside = own | {each.id for each in targets if isinstance(each, gast.Name)}
+        made = _copied(node, lambda each: self._inside(each, inside))
         made.generators[0].iter = first
         return made
 
@@ -191,3 +174,15 @@ class _Written:
             is_itself = isinstance(value, Function) and value.tree in self.reader.spelled
             self.known[name] = node if is_itself else self._given(value, self.inner)
         return self.known[name]
+
+
+def _copied(node: Any, change: Callable[[Any], Any], **others: Callable[[Any], Any]) -> Any:
+    """A copy of a tree's node with its parts changed, those of some names by others."""
+    made = copy.copy(node)
+    for name, part in gast.iter_fields(node):
+        own = others.get(name, change)
+        if isinstance(part, list):
+            setattr(made, name, [own(each) if isinstance(each, gast.AST) else each for each in part])
+        elif isinstance(part, gast.AST):
+            setattr(made, name, own(part))
+    return made

@@ -159,8 +159,7 @@ class Parts(Unknowns):
     def method(self, value: Value, name: str, arguments: Sequence[Value], keywords: dict[str, Value]) -> Value:
         if not self.is_unknown(value):
             return super().method(value, name, arguments, keywords)
-        given = [self.pattern(each) for each in arguments]
-        named = {key: self.pattern(each) for key, each in keywords.items()}
+        given, named = self.patterns(arguments, keywords)
         if name not in TAKING:
             return self.emit(method(name), [self.pattern(value), *given], named)
         found = self.emit(TAKEN, [self.pattern(value), name, *given], named)

@@ -11,11 +11,10 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.rewrite.mapping import relabel
 from pcbatch.lowering.captures.captured import names_read
 from pcbatch.reading.calls import BatchedFunction
-from pcbatch.reading.kinds import Kind
+from pcbatch.reading.kinds import Kind, Specialisation, Widths
 from pcbatch.reading.reading import Assembly
 from pcbatch.reading.recovery import all_told
 from pcbatch.reading.sources import parameters_of
-from pcbatch.reading.specialisations import Specialisation, Widths
 from pcbatch.reading.statements import imported
 from pcbatch.reading.untyped.reader import Untyped
 from pcbatch.reading.values import Function

@@ -20,10 +20,9 @@ from pcbatch.ir.types import TensorType
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import Here, RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.kinds import Kind
+from pcbatch.reading.kinds import Kind, Returning, Specialisation
 from pcbatch.reading.operations import BINARY, Operation, call_of, expression_of, method
 from pcbatch.reading.sequences import VIEWS_OF_DICTS
-from pcbatch.reading.specialisations import Returning, Specialisation
 from pcbatch.reading.untyped.as_written import CHANGED
 from pcbatch.reading.untyped.joins import is_data
 from pcbatch.reading.untyped.parts import TAKING, Parts
@@ -41,6 +40,11 @@ SUPER = CALL.called
 PLAIN = (int, float, complex, str, bytes, tuple, list, dict, set, range, type(None))
 """Classes of the world's values that may be a lane's where they are handed to a function."""
 IS = Operation("is", lambda given, named: operation("is", *given), lambda ops, given, named: ops.equal(*given))
+
+
+def _final(name: str) -> Any:
+    """A method of the reader's whose refusals have nothing to do with types."""
+    return lambda self, *given: self.finally_refused(lambda: getattr(super(Untyped, self), name)(*given))
 
 
 class Untyped(Parts):
@@ -159,8 +163,7 @@ class Untyped(Parts):
                 self.refuse_method(name)
             self.changed(receiver, name, arguments, keywords)
             return
-        given = [self.pattern(each) for each in arguments]
-        named = {key: self.pattern(each) for key, each in keywords.items()}
+        given, named = self.patterns(arguments, keywords)
         of = {key: expression_of(each) for key, each in named.items()}
         made = call_of(Attribute(Name(receiver.name), name), [*map(expression_of, given)], of)
         code, inputs = resolved(made, self.types)
@@ -186,11 +189,7 @@ class Untyped(Parts):
             statics = frozenset()
         return super().call_of_program(function, given, statics, cost, is_by_value=is_by_value)
 
-    def bind(self, function: Function, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
-        return self.finally_refused(lambda: super(Untyped, self).bind(function, arguments, keywords))
-
-    def _refuse_forbidden(self, function: Any) -> None:
-        self.finally_refused(lambda: super(Untyped, self)._refuse_forbidden(function))
+    bind, _refuse_forbidden, _refuse_on_a_tape = map(_final, ("bind", "_refuse_forbidden", "_refuse_on_a_tape"))
 
     def captured_change(self, value: Host, node: Any = None) -> RefusedError:
         error = super().captured_change(value, node)
@@ -378,9 +377,6 @@ class Untyped(Parts):
     def is_on_a_tape(self) -> bool:
         return any(map(self.backend.takes_gradients, self.contexts))
 
-    def _refuse_on_a_tape(self, function: Function) -> None:
-        self.finally_refused(lambda: super(Untyped, self)._refuse_on_a_tape(function))
-
     def _entered(
         self, operation: Any, arguments: Sequence[Any], keywords: dict[str, Any], item: Any, found: Any
     ) -> None:
@@ -399,12 +395,3 @@ class Untyped(Parts):
         assert isinstance(found, Lane)
         items = self.guarded(found, lambda: self.unpacked(value, len(patterns), stars[0] if stars else None))
         return self.both(found, self.guarded(found, lambda: self._items_match(patterns, items, bindings)))
-
-    def _items_match(self, patterns: Sequence[Any], items: Sequence[Value], bindings: dict[str, Value]) -> Host | Lane:
-        found: Host | Lane = Host(True)
-        for each, item in zip(patterns, items, strict=True):
-            if not isinstance(each, gast.MatchStar):
-                found = self.both(found, self.matches(each, item, bindings))
-            elif each.name is not None:
-                bindings[each.name] = item
-        return found

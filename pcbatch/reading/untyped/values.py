@@ -20,24 +20,15 @@ from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import FilteredError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import Counted
+from pcbatch.reading.emitter import Template
 from pcbatch.reading.handed import Handed
 from pcbatch.reading.heads import Head
-from pcbatch.reading.loops import MOST_TURNS, Turns
+from pcbatch.reading.loops import MOST_TURNS
 from pcbatch.reading.meeting import End, ValueJoin
-from pcbatch.reading.operations import (
-    CHOICE,
-    GETITEM,
-    Named,
-    Operation,
-    Spelled,
-    builtin,
-    expression_of,
-    library,
-)
+from pcbatch.reading.operations import CHOICE, GETITEM, Named, Operation, Spelled, builtin, expression_of, library
 from pcbatch.reading.phis import Path, Phi
 from pcbatch.reading.state import Cell, State
-from pcbatch.reading.templates import Template
-from pcbatch.reading.turns import Turn
+from pcbatch.reading.turns import Turn, Turns
 from pcbatch.reading.untyped.as_written import AsWritten
 from pcbatch.reading.untyped.joins import UntypedHead, UntypedMeeting
 from pcbatch.reading.values import Host, Lane, Lazy, Range, Ref, Value, is_number
@@ -54,6 +45,9 @@ def python(function: Any) -> Operation:
 
 class Unknowns(AsWritten):
     """Values of which nothing is known, and what is made of them."""
+
+    # of parts above
+    part_of: Callable[[Value, Operation, Any], Value]
 
     def __init__(self, *given: Any, is_opaque: Callable[[Any], bool] = lambda value: False, **options: Any):
         super().__init__(*given, **options)
@@ -247,10 +241,6 @@ class Unknowns(AsWritten):
 
     def differs_in_length(self, value: Value) -> bool:
         return self.is_unknown(value) or super().differs_in_length(value)
-
-    def part_of(self, whole: Value, operation: Operation, index: Any) -> Value:
-        """A part of an unknown value; see `parts`."""
-        raise NotImplementedError
 
     def counted(self, whole: Value) -> Counted | None:
         if self.is_unknown(self.known(whole)):

@@ -2,7 +2,7 @@
 
 A bounded list is a record of an array that has room for all its elements and of how many there are. What lies behind
 the last element is what was there before. A lane's is one of the lists whose length differs by lane (see
-`reading.bounded`); in plain Python it is changed in place, as a list is.
+`reading.lengths`); in plain Python it is changed in place, as a list is.
 """
 
 from __future__ import annotations
