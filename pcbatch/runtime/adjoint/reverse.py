@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -83,6 +83,7 @@ class Reverse(TapedProgram):
         is_fixed: bool = False,
         capacity: int | None = None,
         natively: MakeNative | None = None,
+        digest: Callable[[], str | None] = lambda: None,
     ):
         given: dict[str, Any] = {"schedule": schedule, "jit": jit, "max_depth": max_depth, "max_steps": max_steps}
         given |= {
@@ -93,7 +94,7 @@ class Reverse(TapedProgram):
             "mixing": mixing,
             "rooms": rooms,
         }
-        given |= {"most": most, "forks": forks, "natively": natively}
+        given |= {"most": most, "forks": forks, "natively": natively, "digest": digest}
         self._anew = partial(Reverse, program, backend, **given, sizes=sizes)
         self._bounds = max_depth, max_steps
         self._larger: Reverse | None = None
@@ -125,6 +126,7 @@ class Reverse(TapedProgram):
             capacity=limits.first_capacity if capacity is None else capacity,
             is_fixed=is_fixed,
             is_mixed=is_mixed,
+            digest=digest,
         )
 
     def by(self, sources: Sources, *, by_lane: bool = False) -> Reverse:
@@ -166,7 +168,7 @@ class Reverse(TapedProgram):
         context = replace(self.context, layout=layout, limits=limits)
         pools = Pools(layout, limits.largest_capacity, forks.learned, limit=forks.limit, least=forks.least)
         given = {"jit": self.jit, "tape": self.tape, "statistics": self.statistics, "sizes": self._sizes}
-        given |= {"sources": self._sources, "by_lane": self.by_lane}
+        given |= {"sources": self._sources, "by_lane": self.by_lane, "digest": self._plain_digest}
 
         def make(rows: int, are_likely: bool) -> ForkedWay:
             return ForkedWay(program, context, pools=pools, rows=rows, are_likely=are_likely, **given)
