@@ -87,7 +87,7 @@ def content(array: Any) -> bytes:
     return np.ascontiguousarray(array).tobytes()
 
 
-def _parts(traced: Trace, outputs: list[tf.Tensor]) -> Iterator[Any]:
+def _parts(traced: Trace, outputs: Sequence[tf.Tensor]) -> Iterator[Any]:
     whole = traced.graph.as_graph_def()
     names = content_names(whole.library.function)
     numbers = {node.name: str(number) for number, node in enumerate(whole.node)}
