@@ -190,6 +190,9 @@ class Contexts(Builtins):
         results = tuple(name for name in assigned if self._local(name) is not None or name in after)
         if not results and any(isinstance(value, Ref) for value in arguments.values()):
             return None  # it may be there to change what it is given
+        if not results:  # lanes may fail in it: a number keeps the operation
+            results = (f"_{statement.lineno}_nothing",)
+            before.insert(0, gast.Assign([_name(results[0], gast.Store())], gast.Constant(0, None)))
         key = statement, tuple(arguments), tuple((n, id(v)) for n, v in cells.items()), tuple(map(gast.dump, before))
         tree = _definition(f"{self.frame.function.name}_{statement.lineno}", arguments, before, statement, results)
         batched = self.read_function.inner(key, lambda: self._live(tree, arguments, cells))
