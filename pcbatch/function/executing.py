@@ -273,13 +273,19 @@ def _of_trips(options: Options) -> str | None:
     return "trips are to be recorded" if options.trace else None
 
 
-def make_reverse(program: Program, options: Options, executable: Executable) -> Reverse:
-    """Reverse mode of a program that `executable` runs plainly.
+def make_reverse(
+    program: Program, options: Options, executable: Executable, digest: Callable[[], str] | None = None
+) -> Reverse:
+    """Reverse mode of a program, of this `digest`, that `executable` runs plainly.
 
     What is taped runs in lockstep there, whatever the options are; calls are forked where plain runs fork them. Where
     plain runs are native, gradients are, too, if they can be.
     """
     forks = None
+    plain = program
+    stored = functools.cache(lambda: None if digest is None else _stored_as(plain, options, digest()))
+    if cache_session.current() is not None:
+        stored()
     if isinstance(executable, ForkedMachine):
         pools, program = executable.pools, executable.program
         forks = Forks(pools.learned, pools.limit, pools.least, partial(executable.because, IN_GRAPH))
@@ -303,6 +309,7 @@ def make_reverse(program: Program, options: Options, executable: Executable) -> 
         mixing=NativeTapedRegions() if mixes else None,
         forks=forks,
         natively=natively if is_native else None,
+        digest=stored,
     )
     return Reverse(program, backend, settings, executable.statistics)
 

@@ -364,7 +364,8 @@ class Pipeline:
     @once
     def reverse(self) -> Reverse:
         """Reverse mode of the table."""
-        return make_reverse(self.table, self.options, self.machine)
+        with self.environment.backend.tracing_once(self._traces, self.options.jit is True):
+            return make_reverse(self.table, self.options, self.machine, partial(program_digest, self.table, ()))
 
     def row(self, block: int) -> Row:
         """Return the properties of one lane's row at the block of this number, costs in the unit of `runtime.costs`."""

@@ -160,11 +160,15 @@ class Contexts(Builtins):
         arguments: dict[str, Value] = {}
         cells: dict[str, Any] = {}
         waiting = _names(statement)
+        assigned = assigned_in([statement])
+        around = LiveScope(self.frame.function.outermost.live)
         for name in waiting:
             value = self._local(name)
             match value:
                 case None:
-                    pass
+                    is_around = name not in assigned and self.backend.is_variable(next(around.values(name), None))
+                    if is_around:  # a gradient may be taken by it
+                        arguments[name] = self.lookup(name, statement)
                 case Host(None | bool() | int() | float() | str() as constant) if type(constant) in _CONSTANTS:
                     before.insert(0, gast.Assign([_name(name, gast.Store())], gast.Constant(constant, None)))
                 case Host(place=Place(kind="held")):
@@ -183,9 +187,12 @@ class Contexts(Builtins):
                 case _:
                     return None
         after = {each.id for each in walk(self.frame.function.tree) if _is_read_behind(each, statement)}
-        results = tuple(name for name in assigned_in([statement]) if self._local(name) is not None or name in after)
-        if not results:
-            return None
+        results = tuple(name for name in assigned if self._local(name) is not None or name in after)
+        if not results and any(isinstance(value, Ref) for value in arguments.values()):
+            return None  # it may be there to change what it is given
+        if not results:  # lanes may fail in it: a number keeps the operation
+            results = (f"_{statement.lineno}_nothing",)
+            before.insert(0, gast.Assign([_name(results[0], gast.Store())], gast.Constant(0, None)))
         key = statement, tuple(arguments), tuple((n, id(v)) for n, v in cells.items()), tuple(map(gast.dump, before))
         tree = _definition(f"{self.frame.function.name}_{statement.lineno}", arguments, before, statement, results)
         batched = self.read_function.inner(key, lambda: self._live(tree, arguments, cells))

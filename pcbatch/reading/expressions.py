@@ -45,14 +45,20 @@ class Expressions(Operators):
             return DEAD
         before, self.node, self.hint = (self.node, self.hint), node, hint
         try:
+            found = self._visited(node)
+        finally:
+            self.node, self.hint = before
+        return found if self.is_live else DEAD
+
+    def _visited(self, node: Any) -> Value:
+        """The value, or `DEAD` if it is refused where nothing gets, as behind a call of which no result is known yet."""
+        try:
             found: Value = getattr(self, f"visit_{type(node).__name__}")(node)  # no others get through the syntax check
         except RefusedError:
             if self.is_live:
                 raise
-            return DEAD  # where nothing gets, such as behind a call of which no result is known yet
-        finally:
-            self.node, self.hint = before
-        return found if self.is_live else DEAD
+            return DEAD
+        return found
 
     def evaluated(self, nodes: Sequence[Any]) -> list[Value]:
         """The values of expressions, one after the other; starred ones give their items."""

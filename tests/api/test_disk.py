@@ -686,3 +686,48 @@ def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
     entry.put_program([b"program"])
     assert removed
     assert entry.program() == [b"program"]
+
+
+TAPED = """
+import numpy as np
+import tensorflow as tf
+import pcbatch
+
+WEIGHTS = tf.Variable([[0.5, -0.25], [1.0, 0.75]])
+SLOPE = 2.0
+
+
+@tf.custom_gradient
+def scaled(x):
+    return x + 0.0, lambda upstream: upstream * SLOPE
+
+
+@pcbatch.autobatch(form="lockstep")
+def turns(n, x):
+    while n > 0:
+        x = scaled(tf.tanh(tf.linalg.matvec(WEIGHTS, x)))
+        n = n - 1
+    return x
+
+
+def gradients():
+    with tf.GradientTape() as tape:
+        result = turns(np.array([2, 0, 3], np.int32), np.array([[1, 2], [3, 4], [5, 6]], np.float32))
+    return tape.gradient(result, WEIGHTS).numpy()
+"""
+
+
+def test_taped_programs_are_found_again_unless_a_derivative_differs(tmp_path: Path, folder: Path) -> None:
+    first, again = loaded(tmp_path, TAPED), loaded(tmp_path, TAPED)
+    one, two = first.gradients(), again.gradients()
+    assert found(first.turns) == (0, 2)  # the run, and its way back
+    assert found(again.turns) == (2, 0)
+    assert again.turns.stats().compilations == 0
+    assert one.tobytes() == two.tobytes()
+    again.WEIGHTS.assign([[0.25, 0.5], [-1.0, 0.5]])  # variables are read at each call, not kept
+    assert np.abs(again.gradients() - two).max() > 0.1
+    steeper = loaded(tmp_path, TAPED.replace("SLOPE = 2.0", "SLOPE = 3.0"))
+    with tf.GradientTape() as tape:
+        last = [steeper.turns.single(n, x) for n, x in ((2, [1.0, 2.0]), (3, [5.0, 6.0]))]
+    np.testing.assert_allclose(steeper.gradients(), tape.gradient(last, steeper.WEIGHTS), rtol=1e-5)
+    assert found(steeper.turns) == (0, 2)  # it computes the same, and is another one all the same

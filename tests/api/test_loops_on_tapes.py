@@ -154,8 +154,53 @@ def test_a_variable_is_an_argument_of_what_loops() -> None:
                 y = y + tf.reduce_sum(tf.linalg.matvec(W, x))
         return tape.gradient(y, W)
 
-    with pytest.raises(pcbatch.CompileError, match="PCB413"):
-        beside(X, K)
+    agree(beside, X, K)
+
+    @pcbatch.autobatch
+    def reading(y, k):
+        while k > 0 and y[0] > 9.0:
+            y = y - 1.0
+        return tf.reduce_sum(tf.linalg.matvec(W, y))
+
+    @pcbatch.autobatch
+    def inside(x, k):
+        with tf.GradientTape() as tape:
+            y = reading(x, k)
+        return tape.gradient(y, W)
+
+    with pytest.raises(pcbatch.CompileError, match=r"(?s)PCB413: `reading` .* y = reading.*pass it as an argument"):
+        inside(X, K)
+
+
+def test_statements_of_which_nothing_is_read() -> None:
+    @pcbatch.autobatch
+    def slope(x, k):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x * x)
+            if x[0] > 0.2:
+                unread = y * 2.0  # noqa: F841
+            for t in range(k):
+                assert t < 2, "too long"
+        return tape.gradient(y, x)
+
+    run = slope.run(X, K)
+    np.testing.assert_allclose(run.value[::2], 2 * X[::2])
+    assert [error.lane for error in run.errors] == [1]
+    assert "what a gradient is taken of has failed" in run.errors[0].message
+
+    @pcbatch.autobatch
+    def grown(x, k):
+        found = []
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            for _ in range(k):
+                found.append(x * 2.0)
+            y = tf.reduce_sum(x * x)
+        return tape.gradient(y, x), sum(found)
+
+    with pytest.raises(pcbatch.CompileError, match=r"(?s)PCB107.*for _ in range"):
+        grown(X, K)
 
 
 def test_lanes_that_fail_on_a_tape() -> None:

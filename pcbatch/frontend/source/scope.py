@@ -52,17 +52,17 @@ class LiveScope:
         """See `Scope`."""
         if name in self.supers:
             return Origin("builtins.super")
-        return next(map(origin_of, self._values(name)), None)
+        return next(map(origin_of, self.values(name)), None)
 
     def live_class(self, path: str) -> type | None:
         """See `Scope`; attributes are those of modules."""
         root, *steps = path.split(".")
-        found = next(self._values(root), None)
+        found = next(self.values(root), None)
         for step in steps:
             found = vars(found).get(step) if isinstance(found, ModuleType) else None
         return found if isinstance(found, type) else None
 
-    def _values(self, name: str) -> Iterator[Any]:
+    def values(self, name: str) -> Iterator[Any]:
         """Yield the present value of `name`, if it has one."""
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
         if name in cells:

@@ -13,15 +13,28 @@ from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.segments import Snapshot
+from pcbatch.runtime.store.cache_session import Name
 
 _Carried = tuple[Sequence[Array], Aside, Array]
 """The last segment, packed without its tape, the store so far, and the number of segments."""
 
 
 class Forward:
-    """The forward pass, taped, of one program; the segments that it compiles are counted in `statistics`."""
+    """The forward pass, taped, of one program; the segments that it compiles are counted in `statistics`.
 
-    def __init__(self, segments: Segments, put_aside: ResidualStore, *, jit: bool, statistics: Statistics):
+    On disk programs are known as `name_of(..)` says.
+    """
+
+    def __init__(
+        self,
+        segments: Segments,
+        put_aside: ResidualStore,
+        name_of: Callable[..., Name],
+        *,
+        jit: bool,
+        statistics: Statistics,
+    ):
+        self.name_of = name_of
         self.segments, self.put_aside, self.backend = segments, put_aside, segments.backend
         self.program, self.layout = segments.context.program, segments.layout
         self.jit, self.statistics = jit, statistics
@@ -47,7 +60,7 @@ class Forward:
             packed = self._ran(first, operands, arrays[-1], fixed)
             return self._all(first, operands, arrays[-1], fixed, packed)
 
-        return self.backend.compile(program, False)
+        return self.backend.compile(program, False, name=self.name_of("forward", lanes, fixed))
 
     def alone(self, lanes: int, fixed: int | None = None) -> Callable[..., Any]:
         """The program of the first segment of such a run, most often the only one: from ordinary code, without a loop.
@@ -60,7 +73,7 @@ class Forward:
             packed, now = self._begun(arrays, lanes, fixed)
             return [self._goes_on(now, fixed), *self.ended(now.snapshot), *packed]
 
-        return self.backend.compile(program, False)
+        return self.backend.compile(program, False, name=self.name_of("alone", lanes, fixed))
 
     def rest(
         self, lanes: int, fixed: int | None, packed: Sequence[Array], given: Sequence[Array]
@@ -77,7 +90,7 @@ class Forward:
         def program(*arrays: Array) -> list[Array]:
             return self._further(arrays[:count], arrays[count:], self.pool(arrays[count:], lanes), fixed)
 
-        return self.backend.compile(program, False, [*changing, *same])
+        return self.backend.compile(program, False, [*changing, *same], self.name_of("rest", lanes, fixed))
 
     def described(self, lanes: int) -> Callable[..., Any]:
         """The program of a run in a caller's graph: as `rest`, and last the tape of the first segment, as it is.

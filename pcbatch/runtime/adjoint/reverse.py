@@ -69,6 +69,8 @@ class Settings:
     mixing: ExternalBlockTapes | None = None
     forks: Forks | None = None
     natively: MakeNative | None = None
+    digest: Callable[[], str | None] = lambda: None
+    """By which the cache on disk knows the program."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class Reverse(TapedProgram):
             capacity=limits.first_capacity,
             is_fixed=self.plan.is_fixed,
             is_mixed=lockstep is not None,
+            digest=settings.digest,
         )
         self._known = {self.plan: self} if known is None else known
 
@@ -164,7 +167,7 @@ class Reverse(TapedProgram):
         context = replace(self.context, layout=layout, limits=limits)
         pools = Pools(layout, limits.largest_capacity, forks.learned, limit=forks.limit, least=forks.least)
         given = {"jit": self.jit, "tape": self.tape, "statistics": self.statistics, "sizes": self.plan.sizes}
-        given |= {"sources": self.plan.sources, "by_lane": self.by_lane}
+        given |= {"sources": self.plan.sources, "by_lane": self.by_lane, "digest": self._plain_digest}
 
         def make(rows: int, are_likely: bool) -> ForkedWay:
             return ForkedWay(program, context, pools=pools, rows=rows, are_likely=are_likely, **given)

@@ -6,12 +6,14 @@ the way back takes it from there. So they run in a caller's graph as well, howev
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 from pcbatch.ir.machine import LaneStatus, Program
+from pcbatch.once import once
 from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.adjoint.flow import GradientFlow
@@ -26,6 +28,7 @@ from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout, Limits
+from pcbatch.runtime.store.cache_session import Name
 
 POLICIES: dict[str, Callable[[Segments], ResidualStore]] = {"keep": KeepAll, "replay": Checkpoints}
 """The stores of segments, by the option `tape`."""
@@ -92,7 +95,8 @@ class TapedProgram:
 
     `tape` says what is put aside of each segment: a name of `POLICIES`. Stacks have room for `capacity` calls at first.
     `by_lane`: gradients by shared operands are those of each lane, `[lanes, ...]`. `is_fixed`: it is inside a caller's
-    compiled program (`static_size.py`); `is_mixed`: other code runs between the blocks that are taped.
+    compiled program (`static_size.py`); `is_mixed`: other code runs between the blocks that are taped. A cache on disk
+    knows the program by `digest`, as in `Machine`.
     """
 
     def __init__(
@@ -109,12 +113,13 @@ class TapedProgram:
         capacity: int,
         is_fixed: bool = False,
         is_mixed: bool = False,
+        digest: Callable[[], str | None] = lambda: None,
     ):
         self.program, self.context, self.backend, self.jit = program, context, context.backend, jit
         self.layout: Layout = context.layout
         self.limits: Limits = context.limits
         self.by_lane, self.statistics, self.capacity = by_lane, statistics, capacity
-        self._sizes, self._sources, self.tape = sizes, sources, tape
+        self._sizes, self._sources, self.tape, self._plain_digest = sizes, sources, tape, digest
         self.is_fixed, self.is_mixed = is_fixed, is_mixed
         self._made: dict[Any, Any] = {}
 
@@ -136,7 +141,7 @@ class TapedProgram:
     @cached_property
     def forward(self) -> Forward:
         """Runs them."""
-        return Forward(self.segments, self.put_aside, jit=self.jit, statistics=self.statistics)
+        return Forward(self.segments, self.put_aside, self.name_of, jit=self.jit, statistics=self.statistics)
 
     @cached_property
     def replay(self) -> Replay:
@@ -155,6 +160,25 @@ class TapedProgram:
     def flow(self) -> GradientFlow:
         """The flow of gradients."""
         return GradientFlow(self.replay)
+
+    def name_of(self, *part: Any) -> Name:
+        """Return the name of a part of the program on disk."""
+        return Name(lambda: self._digest, part, self.statistics.note, self.context.notes)
+
+    @once
+    def _digest(self) -> str | None:
+        """The digest of the program with its derivatives, and of all else that what is compiled depends on."""
+        plain = self._plain_digest()
+        linear = [each for tape in self.tapes.blocks.values() for each in tape.linear.values()]
+        found = [] if plain is None else [plain, *(each.described() for each in linear)]
+        if not found or None in found:
+            return None
+        sources = self._sources and [sorted(each) for each in self._sources]
+        return hashlib.sha256(repr((found, self.tapes.sizes, sources, *self._distinctions())).encode()).hexdigest()
+
+    def _distinctions(self) -> tuple[Any, ...]:
+        """Return the further facts that tell apart ways of one program."""
+        return self.jit, self.tape, self.by_lane, self.is_fixed, self.is_mixed, self.limits
 
     def nothing(self) -> list[Array | None]:
         """The gradients of a batch of no lanes."""
@@ -292,7 +316,7 @@ class TapedProgram:
                 return self.backend.cond(self.backend.equal(segments, 1), alone, every)
             return alone() if form == "alone" else every()
 
-        return self.backend.compile(program, False)
+        return self.backend.compile(program, False, name=self.name_of("back", lanes, wanted, capacity, form))
 
     def _ended(self, arrays: Sequence[Array], wanted: Sequence[bool]) -> tuple[BackwardInputs, list[Array]]:
         """Split the inputs of the backward pass into the end of the run, and all that follows."""

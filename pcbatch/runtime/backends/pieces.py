@@ -151,6 +151,9 @@ class Linear(Protocol):
     def origins(self) -> Sequence[Origin]:
         """The origin of each residual."""
 
+    def described(self) -> str | None:
+        """A digest of the derivative, the same in every process; None where it has something of this one."""
+
     def forward(
         self,
         reads: Sequence[Leaves],

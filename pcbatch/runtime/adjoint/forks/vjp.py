@@ -83,7 +83,11 @@ class ForkedWay(TapedProgram):
     @cached_property
     def forward(self) -> ForkedForward:
         """See `TapedProgram`."""
-        return ForkedForward(self.segments, self.put_aside, jit=self.jit, statistics=self.statistics)
+        return ForkedForward(self.segments, self.put_aside, self.name_of, jit=self.jit, statistics=self.statistics)
+
+    def _distinctions(self) -> tuple[Any, ...]:
+        """See `TapedProgram`."""
+        return *super()._distinctions(), self.rows, self._are_likely, self.pools.limit
 
     @cached_property
     def replay(self) -> Replay:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from pcbatch.ir import records, values
 from pcbatch.ir.types import Type
+from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.dlpack import as_numpy, is_foreign, is_tracer, with_numpy
 from pcbatch.runtime.backends.tensorflow import private, structures
 from pcbatch.runtime.backends.tensorflow.weak import with_sign
@@ -39,8 +40,10 @@ def example_type(value: Any) -> Type:
 
 
 def as_type(value: Any, type_: Type) -> Any:
-    """One example's `value` with tensors of exactly `type_` as leaves."""
-    return values.pack(type_, structures.leaf_tensors(value, type_))
+    """One example's `value` with tensors of exactly `type_` as leaves; zeros for None, a gradient of no operation."""
+    pairs = zip(values.flatten(type_, value), leaf_types(type_), strict=True)
+    leaves = [tf.zeros(leaf.shape, leaf.dtype) if each is None else each for each, leaf in pairs]
+    return values.pack(type_, structures.leaf_tensors(values.pack(type_, leaves), type_))
 
 
 _ARRAYS = (tf.Tensor, tf.Variable)

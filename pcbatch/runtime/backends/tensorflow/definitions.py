@@ -25,6 +25,9 @@ CALLS = frozenset(_CALLS.split())
 COMPILED = "_XlaMustCompile"
 """Attribute of functions that XLA compiles, and sometimes of their calls."""
 
+PULLBACK = "_gradient_op_type"
+"""Attribute of operations with a gradient of their own, by a number of this process: not what they compute."""
+
 _ARGUMENT = "pcbatch_argument_"
 
 
@@ -45,6 +48,7 @@ def portable(main: str, definitions: Sequence[Any]) -> tuple[str, list[Any]]:
         for node in copy.node_def:
             check(node)
             rename(node, names)
+            node.attr.pop(PULLBACK, None)
         new = f"pcbatch_{hashlib.sha256(copy.SerializeToString(deterministic=True)).hexdigest()[:32]}"
         copy.signature.name = names[name] = new
         found[new] = copy

@@ -30,6 +30,7 @@ from pcbatch.runtime.backends.tensorflow import (
     pieces,
     private,
     raw_ops,
+    trace_cache,
     traces,
 )
 from pcbatch.runtime.backends.tensorflow.function_inlining import CHOICES, Expansion
@@ -188,6 +189,16 @@ class Linearized:
             for each in self.kept
         ]
 
+    def described(self) -> str | None:
+        """See `pieces.Linear.described`."""
+        return trace_cache.digest_of(
+            self.traced, [*self.outputs, *self.site, *self.kept, *self.seeds, *self._backward_outputs()]
+        )
+
+    def _backward_outputs(self) -> list[tf.Tensor]:
+        of_elements = [tensor for each, gradient in self.taken for tensor in (*each.indices, gradient)]
+        return [*self.read_gradients.values(), *of_elements, *self._deltas, *self.parts]
+
     # -- the derivative of one example ---------------------------------------------------------------------------------
 
     def _differentiate(self, outputs: Sequence[tf.Tensor], reads: Sequence[int]) -> None:
@@ -297,8 +308,7 @@ class Linearized:
     ) -> Backward:
         """See `pieces.Linear.backward`."""
         given = [*zip(self.kept, residuals, strict=True), *zip(self.seeds, chain(*seeds), strict=True)]
-        of_elements = [tensor for each, gradient in self.taken for tensor in (*each.indices, gradient)]
-        outputs = [*self.read_gradients.values(), *of_elements, *self._deltas, *self.parts]
+        outputs = self._backward_outputs()
         # No row is run that has failed in a check of the piece's own.
         traced = replace(self.traced, failures=())
         try:

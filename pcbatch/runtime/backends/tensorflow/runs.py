@@ -60,6 +60,7 @@ class Callee(Protocol):
 
 def run(function: Any, *arguments: Any, site: int, **keywords: Any) -> Any:
     """Return what a batched function gives for the lane of the piece that is traced; a fault where it fails."""
+    arguments = tuple(tf.convert_to_tensor(each) if isinstance(each, tf.Variable) else each for each in arguments)
     value, fine = function.as_operation(arguments, keywords)
     if fine is not None:
         fault(~fine, site)

@@ -34,6 +34,7 @@ from pcbatch.runtime.backends.tensorflow import (
     xla_cpu,
 )
 from pcbatch.runtime.backends.tensorflow.definitions import (
+    PULLBACK,
     NotPortableError,
     check,
     content_names,
@@ -64,7 +65,11 @@ def described(piece: Piece, signature: Signature) -> str | None:
     So it is where a function has a batched form of its own, which is Python code that runs for all lanes.
     """
     traced = trace(piece, signature.reads, signature.shared)
-    outputs = [*traced.leaves(signature.writes), *([traced.site] if traced.sites else [])]
+    return digest_of(traced, [*traced.leaves(signature.writes), *([traced.site] if traced.sites else [])])
+
+
+def digest_of(traced: Trace, outputs: Sequence[tf.Tensor]) -> str | None:
+    """The digest of all that a trace's graph has by now, of which these are the `outputs`; None as `described`."""
     if any(custom_vectorised_ops.batched_forms(graph) for graph in _graphs(traced.graph)):
         return None
     try:
@@ -82,7 +87,7 @@ def content(array: Any) -> bytes:
     return np.ascontiguousarray(array).tobytes()
 
 
-def _parts(traced: Trace, outputs: list[tf.Tensor]) -> Iterator[Any]:
+def _parts(traced: Trace, outputs: Sequence[tf.Tensor]) -> Iterator[Any]:
     whole = traced.graph.as_graph_def()
     names = content_names(whole.library.function)
     numbers = {node.name: str(number) for number, node in enumerate(whole.node)}
@@ -100,7 +105,8 @@ def _parts(traced: Trace, outputs: list[tf.Tensor]) -> Iterator[Any]:
             name, _, output = given.removeprefix("^").partition(":")
             node.input[at] = f"{'^' if given.startswith('^') else ''}{numbers[name]}:{output}"
         node.name = ""
-        node.attr.pop("_user_specified_name", None)  # what is captured is numbered there
+        for attribute in ("_user_specified_name", PULLBACK):  # what is captured is numbered there
+            node.attr.pop(attribute, None)
         node.ClearField("experimental_debug_info")
         yield node.SerializeToString(deterministic=True)
     yield [[place(tensor) for tensor in each] for each in (traced.reads, traced.shared, outputs)]

@@ -200,10 +200,12 @@ class Conversion:
         known = [(handle, value) for handle, value in handles if {user.type for user in handle.consumers()} <= READS]
         read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
         done = {id(inner) for inner, _ in (*known, *same)}
+        given = {*self.found, *(id(inner) for inner, _ in (*stacked, *same, *known, *read))}
+        used = flop_estimate.needed(self.outputs, given)
         captured = [
             (inner, private.capture(present, outer))
             for outer, inner in private.captures(self.graph)
-            if id(inner) not in done
+            if id(inner) not in done and inner.op.name in used
         ]
         for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
             for inner, outer in pairs:
