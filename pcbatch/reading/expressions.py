@@ -51,7 +51,7 @@ class Expressions(Operators):
         return found if self.is_live else DEAD
 
     def _visited(self, node: Any) -> Value:
-        """The value, or `DEAD` if it is refused where nothing gets, as behind a call of which no result is known yet."""
+        """The value; `DEAD` if it is refused where nothing gets, as behind a call of which no result is known yet."""
         try:
             found: Value = getattr(self, f"visit_{type(node).__name__}")(node)  # no others get through the syntax check
         except RefusedError:
