@@ -338,13 +338,13 @@ def _parts(found: Any, pattern: Any) -> list[Any]:
 def _require_all(found: Any, pattern: Any, types: list[Type]) -> bool:
     """ApartError for values that are not of these types; see `_require`."""
     parts = zip([found] if pattern is None else _parts(found, pattern), types, strict=True)
-    return any([_require(part, type_) for part, type_ in parts])
+    return sum(_require(part, type_) for part, type_ in parts) > 0
 
 
 def _require(found: Any, type_: Type) -> bool:
     """ApartError for a value that is not of a type; return whether a number of it is an array, which can be changed."""
     if isinstance(type_, StructType):
-        return any([_require(*each) for each in zip(flatten(type_, found), leaves(type_), strict=True)])
+        return sum(_require(*each) for each in zip(flatten(type_, found), leaves(type_), strict=True)) > 0
     if isinstance(found, (np.ndarray, np.generic)):
         if type_.weak or found.dtype.name != type_.dtype or found.shape != type_.shape:
             raise ApartError
