@@ -126,12 +126,13 @@ class Agreement:
             for op, after in zip(block.ops, live_after_each_op(block, live[block.label].end), strict=True):
                 read = [name for name in ir.reads(op) if name in arrays]
                 written = arrays.intersection(ir.writes(op))
-                if isinstance(op, ir.Call):
-                    is_alone = len({*read}) == len(read)
-                elif isinstance(op, ir.Store) or not written or _is_arithmetic(op):
-                    continue
-                else:
-                    is_alone = len(written) == 1 and not any(map(self._is_captured, walk(ir.expression(op))))
+                match op:
+                    case ir.Call():
+                        is_alone = len({*read}) == len(read)
+                    case ir.Primitive() if written and not _is_arithmetic(op):
+                        is_alone = len(written) == 1 and not any(map(self._is_captured, walk(ir.expression(op))))
+                    case _:
+                        continue
                 if not is_alone or not after.isdisjoint({*read} - written):
                     return False
         return True

@@ -14,8 +14,8 @@ import llvmlite.ir as ir
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 
 
-class Splat(ir.Constant):
-    """A constant vector of equal numbers; written so it is short."""
+class Splat(ir.Constant):  # type: ignore[misc]
+    """A constant vector of equal numbers, in LLVM's short form of them."""
 
     def _get_reference(self) -> str:
         return f"splat ({self.constant[0]})"
