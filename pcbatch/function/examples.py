@@ -41,8 +41,8 @@ class _Kind:
     captured: Any = None
     """The types of captured arrays when the program was read."""
     divides: bool = False
-    changes: bool = True
-    """True if ints are divided, and arrays changed."""
+    copies: bool = True
+    """True if ints are divided, and if calls need copies of arrays."""
     places: frozenset[Span] = frozenset()
     """The places at which a bare run must be repaired."""
     readings: int = 0
@@ -67,12 +67,12 @@ class Examples:
         """The runner of any example."""
         return Singly(*self._made)
 
-    def _bare(self, changes: bool, places: frozenset[Span]) -> Singly | None:
-        """Return the bare runner of an example: its program may change arrays or not, `places` are to be repaired."""
-        key = changes, places
+    def _bare(self, copies: bool, places: frozenset[Span]) -> Singly | None:
+        """Return the bare runner of an example: its calls copy arrays or not, `places` are to be repaired."""
+        key = copies, places
         if key not in self._bare_ones:
             try:
-                found = Singly(*self._made, (Bare if changes else Frozen).repairing(places))
+                found = Singly(*self._made, (Bare if copies else Frozen).repairing(places))
             except UnfitError:
                 found = None
             self._bare_ones[key] = found
@@ -84,7 +84,7 @@ class Examples:
         if kind is not None and kind.seconds > PATIENCE and self._is_bare(kind, read):
             kind.runs += 1
             try:
-                bare = self._bare(kind.changes, kind.places)
+                bare = self._bare(kind.copies, kind.places)
                 return self._within(bare, receiver, args, kwargs, "raise" if kind.divides else "ignore")
             except Exception:  # proxies know better, or raise it as the user is to see it
                 kind.failures += 1
@@ -140,9 +140,9 @@ class Examples:
             return False
         agreement = Agreement(program.reading.program, {**program.reading.names, **captured.values})
         kind.program, kind.captured = program, captured.types
-        kind.divides, kind.changes = agreement.divides, agreement.changes
+        kind.divides, kind.copies = agreement.divides, agreement.copies
         kind.places = frozenset(agreement.repaired)
-        if not agreement.holds or self._bare(kind.changes, kind.places) is None:
+        if not agreement.holds or self._bare(kind.copies, kind.places) is None:
             kind.readings = MOST_READINGS
             kind.program = None
         return kind.program is not None

@@ -25,6 +25,8 @@ _PLAIN = frozenset({"+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">
 _CHECKED = frozenset({"/", "//", "%", "**", "<<", ">>"})
 """Operators of which a constant operand may say that they cannot fail, or that they always do."""
 _DIVISIONS = frozenset({"/", "//", "%"})
+_LARGEST = 65504.0
+"""The largest number of float16: every dtype of floats has one as large."""
 
 Known = tuple[TensorType, bool]
 """The type of what an operation gives, and whether it may fail a lane."""
@@ -179,6 +181,11 @@ def _joined(a: tuple[str, bool], b: tuple[str, bool]) -> tuple[str, bool]:
     return ("float32" if is_cast else strong), False
 
 
+def _divides(number: float) -> bool:
+    """Tell whether a divisor is a number of every dtype of its kind."""
+    return 1 <= number <= (_LARGEST if isinstance(number, float) else 127)
+
+
 def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...] | None, tuple[int, ...] | None]:
     """Return a key of the dtype, and the shape of an operator's result; None where it is not elementwise."""
     if key == "[]" and type(arguments[0]) is list and isinstance(arguments[1], Lane):
@@ -198,7 +205,9 @@ def _kinds(key: Hashable, arguments: Sequence[Any]) -> tuple[tuple[Hashable, ...
                 shapes.append(shape)
             case bool() | int() | float() if is_plain and -128 <= each <= 127:
                 kinds.append((type(each), each < 0))
-            case int() | float() if key in _DIVISIONS and each is arguments[1] and 1 <= each <= 127:
+            case float() if is_plain and abs(each) <= _LARGEST:
+                kinds.append((float, each < 0))
+            case int() | float() if key in _DIVISIONS and each is arguments[1] and _divides(each):
                 kinds.append((type(each), "divides"))
             case bool() | int() | float():
                 kinds.append((type(each), repr(each)))

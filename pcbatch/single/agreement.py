@@ -11,12 +11,14 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.dataflow import live_after_each_op, liveness
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -29,6 +31,8 @@ from pcbatch.ir.expressions import (
     Operator,
     Slice,
     Starred,
+    inputs_read,
+    walk,
 )
 from pcbatch.ir.operators import BINARY, COMPARISONS, UNARY
 from pcbatch.ir.payload import CAST, STRUCTURAL, Copy, expression_of, pattern_of
@@ -48,26 +52,46 @@ _OTHERWISE = frozenset({"argsort", "sort", "numpy", "view"})
 _LIBRARIES = ("numpy", "math", "tensorflow", "keras", "builtins")
 
 
-class Agreement:
-    """The agreement of a program (`holds`), whether it divides ints, and whether it may change an array in place.
+def _types(function: ir.Function) -> dict[str, Type]:
+    return {variable.name: variable.type for variable in function.variables if variable.type is not None}
 
-    It holds if the places in `repaired` are computed on proxies.
+
+def _has_axes(type_: Type) -> bool:
+    return any(leaf.shape for leaf in leaves(type_))
+
+
+def _is_arithmetic(op: ir.Op) -> bool:
+    """Tell whether an op's result is an array of its own."""
+    match ir.assigned_value(op):
+        case Apply(Operator(symbol), (_,)):
+            return symbol in UNARY
+        case Apply(Operator(symbol)):
+            return symbol in BINARY and bool(BINARY[symbol].method)
+    return False
+
+
+class Agreement:
+    """The agreement of a program (`holds`), whether it divides ints, and whether its calls need copies of arrays.
+
+    It holds if the places in `repaired` are computed on proxies. Calls need copies where something may change an array
+    that has another name or holder.
     """
 
     def __init__(self, program: ir.Program, names: Mapping[str, Any]):
         self.names = names
-        self.divides = self.changes = False
+        self.divides = self.copies = False
         self.repaired: set[Span] = set()
         try:
             with np.errstate(all="ignore"):
-                for function in program.functions:
-                    self._check(function)
+                changes = [self._check(function) for function in program.functions]
+                self.copies |= any(changes) and not all(map(self._passes_on, program.functions))
             self.holds = True
         except Exception:  # whatever an operation raises for ones
             self.holds = False
 
-    def _check(self, function: ir.Function) -> None:
-        types = {variable.name: variable.type for variable in function.variables if variable.type is not None}
+    def _check(self, function: ir.Function) -> bool:
+        """Check the types of a function; return whether it may change an array."""
+        types, changes = _types(function), False
         for block in function.blocks:
             for op in block.ops:
                 match op:
@@ -79,16 +103,46 @@ class Agreement:
                         expression, pattern = expression_of(code, len(inputs)), pattern_of(code)
                         wanted = [types[name] for name in outputs]
                         try:
-                            _require_all(self._value(expression, given), pattern, wanted)
+                            self.copies |= _require_all(self._value(expression, given), pattern, wanted)
                         except Exception:
-                            _require_all(self._on_proxies(expression, given, op.span), pattern, wanted)
-                        self.changes |= any(leaf.shape for type_ in wanted for leaf in leaves(type_))
+                            found = self._on_proxies(expression, given, op.span)
+                            self.copies |= _require_all(found, pattern, wanted)
+                        changes |= any(map(_has_axes, wanted))
                     case ir.Store():
-                        self.changes = True
+                        changes = True
                     case ir.Call():
                         pass
                     case _:
                         raise ApartError
+        return changes
+
+    def _passes_on(self, function: ir.Function) -> bool:
+        """Tell whether nobody else has the arrays that a function's calls, or its caller, get of it."""
+        types, live = _types(function), liveness(function)
+        arrays = {name for name, type_ in types.items() if _has_axes(type_)}
+        if any(isinstance(types[name], StructType) for name in arrays):
+            return False
+        for block in function.blocks:
+            for op, after in zip(block.ops, live_after_each_op(block, live[block.label].end), strict=True):
+                read = [name for name in ir.reads(op) if name in arrays]
+                written = arrays.intersection(ir.writes(op))
+                match op:
+                    case ir.Call():
+                        is_alone = len({*read}) == len(read)
+                    case ir.Primitive() if written and not _is_arithmetic(op):
+                        is_alone = len(written) == 1 and not any(map(self._is_captured, walk(ir.expression(op))))
+                    case _:
+                        continue
+                if not is_alone or not after.isdisjoint({*read} - written):
+                    return False
+        return True
+
+    def _is_captured(self, expression: Expression) -> bool:
+        """Tell whether an expression is something from around the function that may have an array."""
+        if not isinstance(expression, (Name, Attribute)) or inputs_read(expression):
+            return False
+        found = self._value(expression, [])
+        return not (isinstance(found, (ModuleType, type)) or (callable(found) and not hasattr(found, "shape")))
 
     def _value(self, expression: Expression, given: list[Any]) -> Any:
         """Return the value of an expression; ApartError where it may be another value than a lane's."""
@@ -282,26 +336,25 @@ def _parts(found: Any, pattern: Any) -> list[Any]:
     return parts
 
 
-def _require_all(found: Any, pattern: Any, types: list[Type]) -> None:
-    """ApartError for values that are not of these types."""
-    for part, type_ in zip([found] if pattern is None else _parts(found, pattern), types, strict=True):
-        _require(part, type_)
+def _require_all(found: Any, pattern: Any, types: list[Type]) -> bool:
+    """ApartError for values that are not of these types; see `_require`."""
+    parts = zip([found] if pattern is None else _parts(found, pattern), types, strict=True)
+    return sum(_require(part, type_) for part, type_ in parts) > 0
 
 
-def _require(found: Any, type_: Type) -> None:
-    """ApartError for a value that is not of a type."""
+def _require(found: Any, type_: Type) -> bool:
+    """ApartError for a value that is not of a type; return whether a number of it is an array, which can be changed."""
     if isinstance(type_, StructType):
-        for each, leaf in zip(flatten(type_, found), leaves(type_), strict=True):
-            _require(each, leaf)
-        return
+        return sum(_require(*each) for each in zip(flatten(type_, found), leaves(type_), strict=True)) > 0
     if isinstance(found, (np.ndarray, np.generic)):
         if type_.weak or found.dtype.name != type_.dtype or found.shape != type_.shape:
             raise ApartError
-        return
+        return isinstance(found, np.ndarray) and not found.shape
     kind = _kind(found)
     wanted = "f" if "float" in type_.dtype else "b" if type_.dtype == "bool" else "i"
     if type_.shape or kind not in {"f": "fi", "b": "b", "i": "i"}[wanted]:
         raise ApartError
+    return False
 
 
 def _require_cast(found: Any, types: list[str]) -> None:

@@ -168,7 +168,7 @@ class Bare(Surroundings):
 
 
 class Frozen(Bare):
-    """Those of one whose program changes no array, whatever its code looks like: calls copy nothing."""
+    """Those of one in which no change of an array can be seen by another: calls copy nothing."""
 
     def _now_changes(self) -> None:
         pass

@@ -1,7 +1,7 @@
 """Calls of batched functions by one example: the arrays that they are given, and give, are values.
 
-In a program that changes nothing, nobody can tell, and a call is one frame of Python's. In any other a call gets copies
-and gives copies.
+In a program that changes nothing, or passes on only arrays that nobody else has, nobody can tell, and a call is one
+frame of Python's (see `agreement`). In any other a call gets copies and gives copies.
 """
 
 from __future__ import annotations

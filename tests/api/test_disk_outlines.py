@@ -189,6 +189,7 @@ def test_a_damaged_outline_is_a_miss(content: bytes, tmp_path: Path, folder: Pat
 def test_an_outline_whose_machine_code_is_gone_has_it_made_again(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "program.py"
     checked(again(path), *C)
+    cache_session.current().settle()
     (program,) = entries(folder)
     program.unlink()
     counts = again(path)

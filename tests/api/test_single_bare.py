@@ -310,6 +310,148 @@ def test_a_slice_that_is_cut_short_fails(function, both):
     assert found[0] == "IndexError"
 
 
+@pcbatch.autobatch
+def changed(a):
+    a[0] = a[1] + 10
+    a += 1
+    return a
+
+
+@pcbatch.autobatch
+def doubled(a, b):
+    a[1] = b[0]
+    return a, a
+
+
+@pcbatch.autobatch
+def halved(a, low, high):
+    if high - low < 2:
+        return a
+    a[low], a[high - 1] = a[high - 1], a[low]
+    middle = (low + high) // 2
+    a = halved(a, low, middle)
+    return halved(a, middle, high)
+
+
+def handed_on(x, n):
+    x = changed(x * 2)
+    for _ in range(n):
+        x = changed(x)
+    return changed(halved(x, 0, len(x)))
+
+
+def read_later(x, n):
+    return changed(x), x
+
+
+def renamed(x, n):
+    y = x
+    x = changed(x)
+    return x, y
+
+
+def renamed_before(x, n):
+    y = x
+    y += 1
+    return x, changed(y), changed(y)
+
+
+def viewed(x, n):
+    row = x[1:]
+    return changed(x), row
+
+
+def view_handed_on(x, n):
+    return changed(x[:2]), x
+
+
+def reshaped(x, n):
+    column = x.reshape((3, 1))
+    return changed(column), x
+
+
+def of_both(x, n):
+    y, z = doubled(x, x)
+    y[0] = 100
+    return y, z
+
+
+def of_around(x, n):
+    return changed(WEIGHTS), WEIGHTS * 1
+
+
+def of_around_as_it_is(x, n):
+    weights = np.asarray(WEIGHTS) if n > 2 else x
+    return changed(weights), WEIGHTS * 1
+
+
+def in_a_loop(x, n):
+    y = x * 1
+    for _ in range(n):
+        y = changed(x)
+    return y
+
+
+def in_a_list(x, n):
+    xs = [x, x * 2]
+    xs[0] = changed(xs[1])
+    return xs
+
+
+def in_an_object(x, n):
+    bag = Bag(x)
+    return changed(bag.value), bag.value
+
+
+def one_of_two(x, n):
+    y = x if n > 2 else x * 2
+    return changed(y), x
+
+
+def by_helper(x, n):
+    def again(a):
+        return changed(a), a
+
+    return again(x), x[0]
+
+
+def rows_of(x, n):
+    m = np.stack([x, x])
+    first, second = m
+    y = changed(first)
+    return y, changed(second), m
+
+
+@pcbatch.autobatch
+def bumped(z):
+    z += 1
+    return z
+
+
+def without_axes(x, n):
+    z = np.array(x[0])
+    return bumped(z), z
+
+
+HANDED_ON = (
+    *(handed_on, read_later, renamed, renamed_before, viewed, view_handed_on, reshaped, of_both, of_around, in_a_loop),
+    *(of_around_as_it_is, in_a_list, in_an_object, one_of_two, by_helper, rows_of, without_axes),
+)
+
+
+@pytest.mark.parametrize("function", HANDED_ON, ids=lambda f: f.__name__)
+def test_calls_copy_arrays_that_others_have(function, both):
+    x, known = np.array([2.5, 1.25, 3.75]), WEIGHTS.copy()
+    batched = pcbatch.autobatch(function)
+    wanted, found, is_bare = both(batched, x, np.int32(3))
+    assert_equal(found, wanted)
+    np.testing.assert_array_equal(x, [2.5, 1.25, 3.75])
+    np.testing.assert_array_equal(WEIGHTS, known)
+    if is_bare:
+        assert [each.copies for each in batched.examples._kinds.values()] == [function is not handed_on]
+    assert is_bare or function is not handed_on
+
+
 def test_each_kind_has_its_own_places(both):
     function = pcbatch.autobatch(half)
     for value in (np.int32(3), np.float32(3), np.float64(3), np.int64(3), np.array([1, 2], np.int16)):

@@ -17,7 +17,7 @@ STORED = builtin("__stored__")
 SYMBOLS = Symbols()
 DTYPES = ["bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 WEAK = [Lane("w", TensorType("int32", (), True)), Lane("v", TensorType("float64", (), True))]
-CONSTANTS = [True, 0, 1, 5, -3, 127, -128, 128, 1000, -70000, 0.0, 1.0, 0.5, -2.5, 100.0, 1e6]
+CONSTANTS = [True, 0, 1, 5, -3, 127, -128, 128, 1000, -70000, 0.0, 1.0, 0.5, -2.5, 100.0, 300.0, -65504.0, 65505.0, 1e6]
 
 
 def lane(dtype, shape=()):
@@ -132,7 +132,7 @@ def test_the_rules_of_promotion_are_those_of_a_trial():
     """What is known before anything has been tried."""
     draw = random.Random(2)
     usual = [lane(dtype, form) for dtype in ("int32", "int64", "float32", "float64") for form in ((), (3,))]
-    usual += [*WEAK, 0, 1, 5, -3, 0.0, 1.0, 0.5, -2.5]
+    usual += [*WEAK, 0, 1, 5, -3, 0.0, 1.0, 0.5, -2.5, 19372.0, -65504.0]
     known = 0
     for _ in range(500):
         operation = draw.choice([*BINARY.values(), *UNARY.values(), CHOICE])

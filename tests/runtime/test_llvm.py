@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.llvm import compiler, hlo, memory
+from pcbatch.runtime.llvm.code import ARRAYS
 from pcbatch.runtime.llvm.hlo import ArrayShape, TupleShape, UnsupportedError
 from pcbatch.runtime.llvm.machine_code import MachineCode
 from tests.threads import in_threads
@@ -341,12 +342,30 @@ def test_a_limit_of_llvms_is_there_for_us_alone(monkeypatch):
     """Numba compiles with the same library. An LLVM that does not know the option would end the process."""
     options = []
     monkeypatch.setattr(compiler.llvm, "set_option", lambda name, option: options.append(option))
-    assert compiler.object_code(ADDITION)
+    with_arrays = f"{ADDITION}!{ARRAYS} = !{{ }}\n"
+    assert compiler.object_code(with_arrays)
     assert [each.split("=")[1] for each in options] == ["3", "12"]
     options.clear()
     monkeypatch.setattr(compiler.llvm, "llvm_version_info", (compiler.NEWEST + 1, 0, 0))
-    assert compiler.object_code(ADDITION)
+    assert compiler.object_code(with_arrays)
     assert not options
+
+
+def test_elements_of_arrays_are_made_vectors_of():
+    """Only code that goes through arrays gets the passes that may: they take longer than all others."""
+
+    @pcbatch.autobatch
+    def scaled(x, n):
+        for _ in range(n):
+            x = x * 1.5 + 1.0
+        return x
+
+    n = np.array([3, 0], np.int32)
+    assert f"!{ARRAYS} = " not in scaled.ir("llvm", np.float32([2, 3]), n)
+    text = scaled.ir("llvm", np.ones((2, 400), np.float32), n)
+    assert f"!{ARRAYS} = " in text
+    optimised, _ = compiler.optimized(text)
+    assert "fmul contract <" in str(optimised)
 
 
 def test_its_text_is_shown():

@@ -222,6 +222,13 @@ def test_bits_do_not_depend_on_the_batch_where_that_is_asked():
             np.testing.assert_array_equal(all_[lane], np.asarray(one)[0])
 
 
+def test_numbers_that_no_other_block_reads_have_no_place():
+    """There are some 100 of them, and a place of each would be cleared wherever a lane begins."""
+    text = pcbatch.autobatch(steps_of_a_solver).ir("llvm", np.ones(2), np.ones(2))
+    assert text.count(" = alloca ") < 60
+    assert "splat (double 0x" in text
+
+
 def test_without_functions_for_vectors(monkeypatch):
     """Where the C library has no vector part, its functions are called for one number after another."""
     monkeypatch.setattr(compiler.vector_library, "_has", lambda symbol: False)

@@ -20,6 +20,8 @@ WRITTEN_OUT = 8
 """Loops over so many elements at most are written out, so that LLVM keeps short arrays in registers."""
 ON_STACK = 4096
 """Arrays of so many bytes at most lie on the thread's stack, where LLVM knows that nothing else refers to them."""
+ARRAYS = "arrays"
+"""The metadata of a module that goes through the elements of arrays, one lane after another."""
 STACK = 1 << 18
 """Maximal number of bytes of the thread's stack that a function takes: a thread may have half a megabyte."""
 
@@ -302,6 +304,7 @@ class Code:
     @contextmanager
     def loop(self, count: Index, first: Index = 0) -> Iterator[Any]:
         """Code for each index from `first` to before `count`, of which there is one at least."""
+        self._goes_through_arrays()
         builder = self.builder
         before, body = builder.block, builder.append_basic_block("loop")
         builder.branch(body)
@@ -320,7 +323,13 @@ class Code:
         total = math.prod(sizes)
         if total == 0:
             return
+        if sizes:
+            self._goes_through_arrays()
         self._nested(tuple(sizes), body, (), written_out=total <= WRITTEN_OUT)
+
+    def _goes_through_arrays(self) -> None:
+        if self.lanes == 1:  # LLVM can make vectors of what is done with elements
+            self.builder.module.add_named_metadata(ARRAYS)
 
     def _nested(
         self,

@@ -147,7 +147,7 @@ class Groups:
         group, builder = self.group, self.builder
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
         zeros.append((group.earlier_steps, group.many))
-        zeros += [(self.group.registers[leaf], number) for leaf, number, sizes in self.numbers.values() if not sizes]
+        zeros += [(register, self.numbers[leaf][1]) for leaf, register in group.registers.items()]
         for address, number in zeros:
             builder.store(number.constant(0), address)
         for address in (*group.waiting.values(), self.occupied):
@@ -319,7 +319,7 @@ class Groups:
         zeros = [(address, number) for address, number in ((group.failure, group.few), (group.steps, group.few))]
         zeros.append((group.earlier_steps, group.many))
         for leaf, number, sizes in self.numbers.values():
-            if not sizes and leaf not in given:
+            if leaf in group.registers and leaf not in given:
                 zeros.append((group.registers[leaf], number))
             elif sizes and leaf not in given and leaf[0] in group.storage.under_predicates:
                 self._clear(number, sizes, group.memory[leaf], flags)

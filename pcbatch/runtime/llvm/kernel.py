@@ -279,7 +279,7 @@ class _Record:
         arrays = []
         for name in lane.program.types:
             for leaf, number, sizes in lane.storage.leaves(name):
-                if not sizes:
+                if leaf in lane.registers:
                     numbers.append((number, lane.registers[leaf]))
                 elif isinstance(lane.memory.get(leaf), ir.instructions.AllocaInstr):
                     arrays.append((lane.memory[leaf], number.bytes * math.prod(sizes)))

@@ -86,7 +86,7 @@ class Setting:
 class State:
     """The variables of a lane, or of several that run together, for the code of blocks: of some `names`, or of all.
 
-    Variables that are `fixed` lie where they came in.
+    Variables that are `fixed` lie where they came in. Between two blocks a temporary number is 0, and has no register.
     """
 
     def __init__(self, setting: Setting, names: Iterable[str] | None = None, fixed: Collection[str] = ()):
@@ -97,9 +97,9 @@ class State:
         code, storage = self.code, self.storage
         for name in self.program.types if names is None else names:
             for leaf, number, sizes in storage.leaves(name):
-                if not sizes:
+                if not sizes and name in self.program.storage:
                     self.registers[leaf] = code.variable(number.type)
-                elif name not in fixed:
+                elif sizes and name not in fixed:
                     self.memory[leaf] = code.reserved(number, math.prod(sizes))
         code.arena_base = code.arena_bytes
 
@@ -115,7 +115,8 @@ class State:
         """The value of a variable between two blocks."""
         if sizes:
             return self.code.memory(number, sizes, self.memory[leaf])
-        return scalar(number, self.builder.load(self.registers[leaf], typ=number.type))
+        register = self.registers.get(leaf)
+        return scalar(number, number.constant(0) if register is None else self.builder.load(register, typ=number.type))
 
 
 class Lane(State):
@@ -153,13 +154,12 @@ class Lane(State):
         self.builder.store(ir.Constant(INT32, 0), self.exits.code)
         for name in self.program.types:
             for leaf, number, sizes in self.storage.leaves(name):
-                if leaf in given and not sizes:
-                    self.builder.store(given[leaf].value, self.registers[leaf])
+                if leaf in self.registers:
+                    value = given[leaf].value if leaf in given else number.constant(0)
+                    self.builder.store(value, self.registers[leaf])
                 elif leaf in given and leaf in self.memory:
                     code.write(given[leaf], self.memory[leaf])
                 elif leaf in given:
                     self.memory[leaf] = given[leaf].pointer
-                elif not sizes:
-                    self.builder.store(number.constant(0), self.registers[leaf])
-                elif name in self.storage.under_predicates:
+                elif sizes and name in self.storage.under_predicates:
                     self.clear(number, sizes, self.memory[leaf])

@@ -243,9 +243,7 @@ class RegionLane(State):
                     self.memory[leaf] = self.rows[key]
         for name in self.extent.names:
             for leaf, number, sizes in self.storage.leaves(name) if name not in self.kept else ():
-                if not sizes:
-                    builder.store(number.constant(0), self.registers[leaf])
-                elif name in self.storage.under_predicates:
+                if sizes and name in self.storage.under_predicates:
                     self.clear(number, sizes, self.memory[leaf])
         for key, (of, register) in self._registers().items():
             builder.store(self.code.load(of, self.rows[key]), register)

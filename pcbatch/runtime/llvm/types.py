@@ -14,6 +14,13 @@ import llvmlite.ir as ir
 from pcbatch.runtime.llvm.hlo import UnsupportedError
 
 
+class Splat(ir.Constant):  # type: ignore[misc]
+    """A constant vector of equal numbers, in LLVM's short form of them."""
+
+    def _get_reference(self) -> str:
+        return f"splat ({self.constant[0]})"
+
+
 @dataclass(frozen=True)
 class Number:
     """A type of numbers: as a register holds it (`type`) and as memory does (`stored`), which for bools is a byte."""
@@ -69,7 +76,7 @@ class Number:
     def constant(self, value: Any) -> ir.Constant:
         """A constant of the type, in a vector all the same."""
         if self.lanes > 1:
-            return ir.Constant(self.type, [self.narrow.constant(value)] * self.lanes)
+            return Splat(self.type, self.narrow.constant(value))
         if self.kind == "complex":
             parts = zip(self.type, (value.real, value.imag), strict=True)
             return ir.Constant(self.type, [of(each) for of, each in parts])

@@ -48,6 +48,12 @@ def _constants_are_read() -> bool:
     return found is not None and any(numbers.tolist() == [*range(64)] for numbers in found.values())
 
 
+def _code_is_lowered_for_cpus() -> bool:
+    traced, spec = tf.function(lambda x: tf.sin(x), jit_compile=True, autograph=False), tf.TensorSpec([64])
+    found: bool = private.compiler_ir(traced, [spec])("hlo") == traced.experimental_get_compiler_ir(spec)(stage="hlo")
+    return found
+
+
 MANY = 10**7
 
 
@@ -96,5 +102,6 @@ USES = (
         _constants_are_read,
         "cheap programs with a constant of a few dozen numbers run in lockstep, which takes several times as long",
     ),
+    Use("code lowered for CPUs", _code_is_lowered_for_cpus, "first calls take 50 ms more"),
     Use("small loops as functions", _modules_are_called, "lanes that are gathered are listed in some 3 to 40 us more"),
 )

@@ -102,8 +102,8 @@ def module(pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | 
         return None
     try:
         with tf.init_scope():  # it makes operations of its own, a random draw among them
-            compiler_ir = traced.experimental_get_compiler_ir(*specs)
-            text: str = compiler_ir(stage="hlo")
+            compiler_ir = private.compiler_ir(traced, specs)
+            text: str = compiler_ir("hlo")
             text = _whole(text, compiler_ir) if _LEFT_OUT in text else text
     except (tf.errors.OpError, ValueError) as error:
         if isinstance(error, ValueError) and explain(error) is None:
@@ -125,9 +125,9 @@ _LEFT_OUT = "constant({...})"
 _CONSTANT = re.compile(r"%(\S+) = [^=]*" + re.escape(_LEFT_OUT))
 
 
-def _whole(text: str, compiler_ir: Callable[..., Any]) -> str:
+def _whole(text: str, compiler_ir: Callable[[str], Any]) -> str:
     """The text with all numbers of all constants, as far as they can be read."""
-    constants = private.hlo_constants(compiler_ir(stage="hlo_serialized")) or {}
+    constants = private.hlo_constants(compiler_ir("hlo_serialized")) or {}
 
     def written_out(found: re.Match[str]) -> str:
         numbers = constants.get(found[1])

@@ -81,6 +81,7 @@ from pcbatch.runtime.backends.tensorflow.private.vectoriser import (
 )
 from pcbatch.runtime.backends.tensorflow.private.xla import (
     call_module,
+    compiler_ir,
     dynamic_slice,
     handler_version,
     has_modules,
@@ -104,6 +105,7 @@ __all__ = [
     "call_module",
     "capture",
     "captures",
+    "compiler_ir",
     "composite_types",
     "copy_of_pfor",
     "copy_rule",

@@ -148,6 +148,27 @@ _LITERALS: dict[str, str] = {
 """The fields of a constant of HLO, each with the dtype of its numbers, as NumPy writes it."""
 
 
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+def compiler_ir(function: Any, specs: Sequence[tf.TensorSpec]) -> Callable[[str], Any]:
+    """XLA's form of a `tf.function` by stage, as `experimental_get_compiler_ir` has it.
+
+    That draws a random number to find the device, which takes 50 ms of a first call. Here it is the only CPU.
+    """
+    context = lookup.find(lookup.CONTEXT)
+    lower = getattr(context and context(), "get_compiler_ir", None)
+    if lower is None or tf.config.list_logical_devices("GPU"):
+        return lambda stage: function.experimental_get_compiler_ir(*specs)(stage=stage)
+    concrete = function.get_concrete_function(*specs)
+
+    def of(stage: str) -> Any:
+        found = lower(_CPU, None, concrete.name, [*specs], concrete.captured_inputs, stage)
+        return found if stage.endswith("serialized") else found.decode()
+
+    return of
+
+
 def hlo_constants(module: bytes) -> dict[str, np.ndarray] | None:
     """The numbers of each constant of a serialised HLO module, row by row; None where TensorFlow cannot read one."""
     kind = lookup.find(lookup.HLO)
