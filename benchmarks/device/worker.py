@@ -39,13 +39,13 @@ def card() -> str | None:
 
 def wrong(name: str) -> str | None:
     """The first line of what is wrong with a program of the corpus, as a kernel and in lockstep; None if nothing is."""
-    from tests.harness import AUTO, MERGED, check  # the judge, which an installed pcbatch does not have
+    from tests.harness import AUTO, LOCKSTEP, check  # the judge, which an installed pcbatch does not have
 
     in_place = contextlib.nullcontext() if card() else graphs.targeting("GPU", kernels=True)
     try:
         with in_place:
             check(name, AUTO, LANES)
-            check(name, MERGED, LANES)
+            check(name, LOCKSTEP, LANES)
     except Exception as error:
         return f"{type(error).__name__}: {error}".splitlines()[0][:200]
     return None
