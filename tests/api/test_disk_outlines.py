@@ -195,6 +195,7 @@ def test_an_outline_whose_machine_code_is_gone_has_it_made_again(tmp_path: Path,
     counts = again(path)
     checked(counts, *C)
     assert found(counts) == (0, 1)
+    cache_session.current().settle()
     assert len(entries(folder)) == 1
 
 

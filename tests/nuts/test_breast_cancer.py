@@ -21,8 +21,8 @@ def test_means_and_deviations_agree_with_the_reference():
     table = demo.summarise(samples, features)
     assert table["r_hat"].max() < 1.01
     assert samples.warnings == ()
-    shares = samples.utilizations()
-    assert shares["measured"] > shares["lockstep"]
+    assert samples.settings.metric == "dense"
+    assert samples.utilizations()["measured"] > 0.75
 
     reference = json.loads((ROOT / "benchmarks" / "reference" / "breast_cancer.json").read_text())["parameters"]
     expected = {

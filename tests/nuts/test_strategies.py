@@ -15,6 +15,7 @@ from pcbatch.runtime.report.run import Run
 from tests.launches import launches, walked
 
 SAMPLED: dict[str, Any] = {"chains": 3, "warmup": 4, "draws": 6, "seed": 2, "progress": False, "dtype": "float64"}
+SAMPLED |= {"metric": "diag"}
 
 
 def density(q: tf.Tensor) -> tf.Tensor:
