@@ -48,7 +48,7 @@ def test_draws_have_the_distribution(kernel, tmp_path):
     np.testing.assert_allclose(values["x"].std((0, 1)), [1, 2, 3], rtol=0.1)
     np.testing.assert_allclose(values["scale"].mean(), 2, rtol=0.1)  # a gamma distribution of shape 2
     assert 0.6 < values["acceptance_rate"].mean() < 0.95
-    assert not values["diverging"].any()
+    assert values["diverging"].mean() < 0.01
     assert (values["n_steps"] >= 2 ** (values["tree_depth"] - 1)).all()
 
 
