@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import nuts, random
+from pcbatch.nuts import api
 from pcbatch.nuts.kernel.metrics import (
     Metric,
     Window,
@@ -17,6 +18,7 @@ from pcbatch.nuts.kernel.metrics import (
     velocity,
     window_for,
 )
+from pcbatch.nuts.running import sampling_run
 from tests.nuts.densities import QUIET
 
 DIAGONAL = np.array([4.0, 0.25, 1.0])
@@ -206,6 +208,13 @@ def test_a_chain_that_fails_leaves_the_others_their_metric(three):
     assert np.isfinite(found.inverse_mass_matrix).all()
 
 
+@pytest.fixture
+def nothing_runs(monkeypatch):
+    """`nuts.sample` gives the run that it would make."""
+    monkeypatch.setattr(sampling_run.SamplingRun, "run", lambda course, progress: course)
+    monkeypatch.setattr(api, "_told", lambda course, extra: course)
+
+
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
@@ -218,13 +227,17 @@ def test_a_chain_that_fails_leaves_the_others_their_metric(three):
     ],
     ids=["regression", "pooled", "fixed", "diagonal given", "matrix given", "not compiled"],
 )
-def test_the_kind_of_metric_is_chosen(options, kind):
-    samples = warmed(metric="auto", warmup=4, draws=0, **options)
-    assert samples.settings.metric == kind
-    assert samples.inverse_mass_matrix.ndim == (3 if kind == "dense" else 2)
+def test_the_kind_of_metric_is_chosen(options, kind, nothing_runs):
+    course = warmed(metric="auto", **options)
+    assert course.settings.metric == kind
+    assert course.state.metric.inverse.ndim == (3 if kind == "dense" else 2)
 
 
 @pytest.mark.parametrize("size", [1, 30])
-def test_independent_cheap_parameters_have_a_diagonal(size):
-    samples = nuts.sample(normals, np.zeros(size), chains=2, warmup=4, draws=0, **QUIET)
-    assert samples.settings.metric == "diag"
+def test_independent_cheap_parameters_have_a_diagonal(size, nothing_runs):
+    assert nuts.sample(normals, np.zeros(size), chains=2, **QUIET).settings.metric == "diag"
+
+
+def test_what_warms_up_without_adapting_runs():
+    samples = warmed(metric="dense", adapt=None, step_size=0.1, warmup=4, draws=2)
+    np.testing.assert_array_equal(samples.inverse_mass_matrix, np.broadcast_to(np.eye(3), (3, 3, 3)))
