@@ -137,6 +137,32 @@ def test_a_window_that_teaches_nothing_leaves_the_metric(inverse, draws):
     np.testing.assert_array_equal(after.factor, before.factor)
 
 
+@pytest.mark.parametrize(("dtype", "most"), [(np.float32, 1e4), (np.float64, 1e12)])
+def test_correlations_beyond_rounding_are_not_learned(dtype, most):
+    """Of any number of draws: the inverse mass matrix and its root have to be of use in their dtype."""
+    covariance = np.full((3, 3), 1 - 1e-14) + 1e-14 * np.eye(3)
+    spread = 1e9 * np.stack([covariance, np.linalg.inv(covariance + 1e-13 * np.eye(3))])
+    window = Window(np.float64(1e9), np.zeros((2, 3)), spread)
+    metric = learned_dense(window, metric_of(np.eye(3, dtype=dtype)))
+    values = np.linalg.eigvalsh(metric.inverse.astype(float))
+    assert 0 < values.max() / values.min() < most
+    with np.errstate(all="raise"):
+        product = metric.factor.T @ metric.inverse @ metric.factor
+    np.testing.assert_allclose(product, np.eye(3), atol=0.01)
+
+
+def test_what_rounding_makes_indefinite_leaves_the_metric():
+    """As in the first window of a chain that has hardly moved, of coefficients that nearly cancel."""
+    wide = np.array([[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]])
+    spread = np.stack([np.diag([1e-30, 1e30]) @ wide @ np.diag([1e-30, 1e30]), 1e9 * wide])
+    before = metric_of(np.array([[2.0, 0.5], [0.5, 1.0]], np.float32))
+    sound = learned_dense(Window(np.float64(9), np.zeros((2, 2)), np.stack([wide, wide])), before)
+    assert (sound.inverse != before.inverse).any()
+    after = learned_dense(Window(np.float64(9), np.zeros((2, 2)), spread), before)
+    assert np.isfinite(after.inverse).all()
+    assert np.isfinite(after.factor).all()
+
+
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 OBSERVED = np.random.default_rng(7).normal(size=(60, 3)) @ np.array([[1.0, 0.9, 0.9], [0.0, 0.3, 0.2], [0.0, 0.0, 0.2]])
@@ -236,6 +262,24 @@ def test_the_kind_of_metric_is_chosen(options, kind, nothing_runs):
 @pytest.mark.parametrize("size", [1, 30])
 def test_independent_cheap_parameters_have_a_diagonal(size, nothing_runs):
     assert nuts.sample(normals, np.zeros(size), chains=2, **QUIET).settings.metric == "diag"
+
+
+def test_no_chain_stands_still_where_coefficients_nearly_cancel():
+    """In float32, from far out: whatever a chain learns, it is finite."""
+    random = np.random.default_rng(1)
+    school, score = random.integers(2, size=200), random.normal(100, 15, 200)
+    x = np.stack([np.ones(200), school, score, school * score], axis=1)
+
+    def density(q, data):
+        beta, sigma = q[:4], tf.exp(q[4])
+        return -0.5 * tf.reduce_sum(((data[1] - tf.linalg.matvec(data[0], beta)) / sigma) ** 2) - 200 * q[4]
+
+    data = (x.astype(np.float32), (x @ [20.0, 30.0, 0.6, -0.3] + random.normal(0, 18, 200)).astype(np.float32))
+    starts = random.uniform(-2, 2, (8, 5)).astype(np.float32)
+    options = {"chains": 8, "warmup": 300, "draws": 50, "seed": 3, "progress": False}
+    samples = nuts.sample(density, starts[0], data=data, initial_per_chain=starts, **options)
+    assert samples.settings.metric == "dense"
+    assert (samples.sample_stats["acceptance_rate"].mean(axis=1) > 0.5).all()
 
 
 def test_what_warms_up_without_adapting_runs():

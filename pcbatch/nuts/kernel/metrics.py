@@ -22,6 +22,9 @@ Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example
 
 PRIOR_DRAWS = 1.0
 """A covariance of n draws is n parts of what they show and so many parts of its diagonal."""
+LEAST_SHARE = 2000.0
+"""The least share of the diagonal, in the dtype's epsilon: beyond that products by a metric are lost to rounding. In
+float32 chains of kidscore, whose coefficients nearly cancel, stand still with a share of 4e-7."""
 
 
 class Metric(NamedTuple):
@@ -97,29 +100,35 @@ def learned_metric(window: Window, metric: Metric) -> Metric:
 def learned_dense(window: Window, metric: Metric) -> Metric:
     """The dense metrics of windows of any number of chains `[..]`, in NumPy and in float64.
 
-    Each is `metric`'s where the window has fewer than two draws or is not finite, or a number or its gradient has not
-    changed. NumPy goes from matrix to matrix, so that none depends on the others to the bit.
+    Each is `metric`'s where the window has fewer than two draws or is not finite, a number or its gradient has not
+    changed, or rounding leaves nothing to decompose. NumPy goes from matrix to matrix, so that none depends on the
+    others to the bit.
     """
     draws, spread = np.asarray(window.draws, np.float64), np.asarray(window.spread, np.float64)
     diagonal = np.einsum("...ii->...i", spread)
     sound = (draws > 1) & np.isfinite(spread).all(axis=(-3, -2, -1)) & (diagonal > 0).all(axis=(-2, -1))
     count, unit = draws[..., np.newaxis, np.newaxis, np.newaxis], np.eye(spread.shape[-1])
-    shrunk = (count * spread + PRIOR_DRAWS * diagonal[..., np.newaxis] * unit) / (count + PRIOR_DRAWS)
+    dtype = np.asarray(metric.inverse).dtype
+    share = np.maximum(PRIOR_DRAWS / (count + PRIOR_DRAWS), LEAST_SHARE * np.finfo(dtype).eps)
+    shrunk = (1 - share) * spread + share * diagonal[..., np.newaxis] * unit
     shrunk = np.where(sound[..., np.newaxis, np.newaxis, np.newaxis], shrunk, unit)
     found = geometric_mean(shrunk[..., 0, :, :], shrunk[..., 1, :, :])
+    sound &= np.logical_and.reduce([np.isfinite(each).all(axis=(-2, -1)) for each in found])
     learned = [np.where(sound[..., np.newaxis, np.newaxis], *each) for each in zip(found, metric, strict=True)]
-    return Metric(*(each.astype(np.asarray(metric.inverse).dtype) for each in learned))
+    return Metric(*(each.astype(dtype) for each in learned))
 
 
 def geometric_mean(covariance: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The positive definite `m` with `m @ precision @ m == covariance`, `[.., d, d]`, and a root of its inverse.
 
-    Of a normal density the inverse of the one is the other, and what is decomposed is the unit matrix.
+    Of a normal density the inverse of the one is the other, and what is decomposed is the unit matrix. Not finite where
+    rounding makes that indefinite.
     """
     lower = np.linalg.cholesky(precision)
     upper = np.swapaxes(lower, -1, -2)
     values, vectors = np.linalg.eigh(upper @ covariance @ lower)
-    spread = values[..., np.newaxis, :] ** 0.25
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = values[..., np.newaxis, :] ** 0.25
     root = np.linalg.solve(upper, vectors * spread)
     return root @ np.swapaxes(root, -1, -2), lower @ (vectors / spread)
 
