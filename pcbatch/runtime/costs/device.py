@@ -172,7 +172,7 @@ class Device:
     dense_entry: float = 12.0
     """Work of a sampler's gradient, for each entry of a dense metric, from which on one is learned. A leaf costs 0.5 to
     1.3 us more with 5 to 10 numbers, 6 work for each entry with 44 to 80. Effective sizes of a gradient are 1.0 to 1.2
-    times those of a diagonal where parameters are hardly correlated, 9 to 35 times in regressions."""
+    times those of a diagonal where parameters are hardly correlated, 7 to 28 times in regressions."""
     dense_largest: int = 200
     """Maximal number of parameters for it: each chain's window of the warm-up has two such matrices."""
     quartered: int = 512
