@@ -19,7 +19,7 @@ FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 WITHOUT_FIGURES: dict[str, Iterable[str]] = {
     "nuts": [nuts.INTRODUCTION],
     "nuts-end-to-end": end_to_end.page({}, Question(32, 300, 100, 1000.0, 1600, 60.0), ""),
-    "nuts-adaptation": [adaptation.INTRODUCTION.format(chains=8, warmup=1000, draws=1000, seeds=2)],
+    "nuts-adaptation": [adaptation.INTRODUCTION.format(chains=8, warmup=500, draws=500, seeds=1)],
     "training": training.page({}, {"pcbatch": []}, [], 64, ""),
     "trees": trees.page({}, "trees.png", ""),
     "cache": cache.page({}, ""),

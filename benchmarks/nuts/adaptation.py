@@ -34,8 +34,8 @@ INTRODUCTION = """\
 # What the warm-up has learned
 
 How many effective draws does a gradient yield, once the warm-up is over? Each of {chains} chains starts anywhere in
-(-2, 2), warms up for {warmup} trajectories to an acceptance of 0.8, and makes {draws} draws. Figures are means over
-{seeds} seeds. Effective sizes are the least over all numbers, per 1,000 gradients. A ratio is pcbatch over the
+(-2, 2), warms up for {warmup} trajectories to an acceptance of 0.8, and makes {draws} draws. Seeds: {seeds}; figures
+are their means. Effective sizes are the least over all numbers, per 1,000 gradients. A ratio is pcbatch over the
 better of nutpie's. The last column has the gradients of the warm-up, per chain.
 
 - `pcbatch` is `nuts.sample` with its defaults, `pcbatch-diag` the same with `metric="diag"`, `pcbatch-pooled` the
