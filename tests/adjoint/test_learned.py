@@ -1,4 +1,4 @@
-"""What runs that fork have learned of lanes holds for all runs of the program after them, plain and taped."""
+"""Lanes that runs with forks have learned hold for all later runs of the program, plain and taped."""
 
 from __future__ import annotations
 
