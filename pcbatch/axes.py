@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pcbatch.errors import UsageError
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.ir.types import StructType, Type
 
 
@@ -51,11 +51,11 @@ def _parts(axes: Any) -> dict[Any, Any] | None:
             return dict(enumerate(axes))
         case tuple() if not hasattr(axes, "_fields"):
             return dict(enumerate(axes))
-    return records.fields_of(axes)
+    return values.fields_of(axes)
 
 
 def _is_record(axes: Any) -> bool:
-    return records.fields_of(axes) is not None
+    return values.fields_of(axes) is not None
 
 
 def _is_foreign(axes: Any, type_: StructType) -> bool:

@@ -37,7 +37,7 @@ LEVELS = (
     ("runtime.costs", "runtime.backends", "runtime"),
     ("optimize", "optimize.machine", "optimize.stack", "optimize.cfg"),
     ("runtime.store",),
-    ("ir.verify", "ir.rewrite", "ir.text", "ir.analysis", "ir"),
+    ("ir.machine_verifier", "ir.machine_rules", "ir.verifier", "ir.rewrite", "ir.analysis", "ir"),
     ("runtime.costs.device", "version", "installed", "interrupts", "notice", "once", "quiet", "syntax", "errors"),
 )
 ROOMS = [room for level in LEVELS for room in level]

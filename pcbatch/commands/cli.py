@@ -290,7 +290,7 @@ def _static_program(path: Path, name: str, stage: str) -> ir.Program:
 
 
 def _printed(program: ir.Program) -> str:
-    from pcbatch.ir.text.printer import print_program
+    from pcbatch.ir.printer import print_program
 
     return print_program(program)
 

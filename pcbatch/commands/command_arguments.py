@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pcbatch.errors import PcbatchError, UsageError
-from pcbatch.ir.records import field_names, is_record_class
+from pcbatch.ir.values import field_names, is_record_class
 
 # -- command arguments -------------------------------------------------------------------------------------------------
 

@@ -28,8 +28,8 @@ from pcbatch.function.reading_cache import ReadProgram
 from pcbatch.function.traceback_filter import OURS, not_for_autograph, without_internals
 from pcbatch.function.tracing_context import compiling, noting
 from pcbatch.ir.machine import Program
-from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import Type
+from pcbatch.ir.values import fields_of
 from pcbatch.notice import announcing
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named

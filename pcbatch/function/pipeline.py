@@ -24,9 +24,9 @@ from pcbatch.function.sliced_runs import LongRun
 from pcbatch.ir import machine
 from pcbatch.ir.analysis.parallel_call_groups import first_join, groups
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.types import StructType
-from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured, holds, kept
 from pcbatch.lowering.codegen.builtins import NO_ROOM

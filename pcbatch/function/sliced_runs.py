@@ -21,8 +21,8 @@ from pcbatch import version
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import in_order
-from pcbatch.ir.records import is_record_class
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
+from pcbatch.ir.values import is_record_class
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
 from pcbatch.runtime.machine.forked import padded

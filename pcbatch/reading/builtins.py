@@ -14,7 +14,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.hints import is_text_for
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.operators import COMPARISON
 from pcbatch.lowering.captures.guarded_paths import Place
@@ -308,9 +308,9 @@ class Builtins(Mapped):
             case set():
                 return self.new("set", dict.fromkeys(host, NONE))
         cls = type(host)
-        if not (records.is_simple_class(cls) or dataclasses.is_dataclass(cls)) or isinstance(host, type):
+        if not (values.is_simple_class(cls) or dataclasses.is_dataclass(cls)) or isinstance(host, type):
             return value
-        return self.new("object", {name: self.attribute(value, name) for name in records.fields_of(host) or ()}, cls)
+        return self.new("object", {name: self.attribute(value, name) for name in values.fields_of(host) or ()}, cls)
 
     def call_deepcopy(self, value: Value) -> Value:
         """`copy.deepcopy`."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.reading.core import A_LIST
 from pcbatch.reading.kinds import Kind, Specialisation
 from pcbatch.reading.methods import Gathered
@@ -279,7 +279,7 @@ class Crossing(Gathered):
 def in_order(cell: Cell) -> dict[Any, Value]:
     """The parts of an object by key: fields of a dataclass as it declares them."""
     parts = dict(cell.parts())
-    known = (cell.cls and records.field_names(cell.cls)) or ()
+    known = (cell.cls and values.field_names(cell.cls)) or ()
     return {**{name: parts[name] for name in known if name in parts}, **parts}
 
 

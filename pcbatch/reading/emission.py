@@ -16,9 +16,8 @@ from pcbatch.installed import OWN, is_installed
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Delayed, Expression, Name, call, constant_of, resolved
-from pcbatch.ir.joins import ConflictError, join
-from pcbatch.ir.records import fields_of
-from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.types import ConflictError, TensorType, Type, join
+from pcbatch.ir.values import fields_of
 from pcbatch.lowering.captures.fingerprints import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError

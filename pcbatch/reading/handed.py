@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, NoneT
 from typing import Any
 
 from pcbatch.errors import PieceRefusalError
-from pcbatch.ir.records import fields_of
+from pcbatch.ir.values import fields_of
 from pcbatch.reading.values import Function, Host, Lane, OneOf, Ref, Tuple, Value, View
 
 

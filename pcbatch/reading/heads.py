@@ -10,8 +10,7 @@ from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.frontend.source.nodes import span_of
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.phis import (

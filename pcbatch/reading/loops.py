@@ -9,8 +9,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.core import Here, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import COUNTER, Counted
 from pcbatch.reading.emitter import LoopNote

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.emitter import OpenBlock, hint_of
 from pcbatch.reading.meeting_of_parts import PartsMeeting
 from pcbatch.reading.several import Several, refs_of

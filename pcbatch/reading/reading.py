@@ -10,7 +10,7 @@ from typing import Any
 from pcbatch.errors import Diagnostic, Span
 from pcbatch.frontend.source.nodes import span_of
 from pcbatch.ir import program as ir
-from pcbatch.ir.rewrite.mapping import relabel
+from pcbatch.ir.rewrite import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import names_read, ordered_variables
 from pcbatch.lowering.captures.guards import Guards

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.joins import casts_into
+from pcbatch.ir.types import casts_into
 from pcbatch.single.meeting import OPERATORS, Operator, apply, dtype_of, is_pythons
 from pcbatch.single.values import Array, Number, Variable, Watched, operand, seen
 

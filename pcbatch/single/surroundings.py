@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.installed import OWN, is_installed
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single import heaps, helpers
@@ -270,7 +270,7 @@ class Surroundings:
             return STAND_INS[kind]
         if issubclass(kind, np.generic) and kind.__module__ == "numpy" and kind in _NUMBERS:
             return number_type(kind)  # type: ignore[arg-type]
-        return self.class_of(kind) if records.is_record_class(kind) else kind
+        return self.class_of(kind) if values.is_record_class(kind) else kind
 
     def class_of(self, kind: type) -> type:
         """The class below one of the user's, and below those of its bases, whose methods run in these surroundings."""
@@ -311,7 +311,7 @@ class Surroundings:
         file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
         if kind.__module__ == "builtins" or is_installed(file) or (file.startswith(OWN) and not self._is_in(file)):
             return False
-        return records.is_record_class(kind)
+        return values.is_record_class(kind)
 
     def _attribute(self, value: Any) -> Any:
         match value:
@@ -329,7 +329,7 @@ class Surroundings:
     def shadow(self, value: Any) -> Any:
         """An object of the user's as one of the class that stands for its own."""
         kind = type(value)
-        if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or not records.is_record_class(kind):
+        if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or not values.is_record_class(kind):
             return value
         made = self.class_of(kind)
         if made is kind or isinstance(value, tuple):

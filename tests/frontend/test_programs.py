@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Function
-from pcbatch.ir.text.printer import print_program
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.verifier import verify
 from tests.frontend.helpers import FOLDER, fresh, load_live, program_of, program_of_live, programs
 from tests.goldens import check_golden
 from tests.ir.evaluation import copy_store, python_evaluate

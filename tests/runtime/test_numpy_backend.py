@@ -9,8 +9,7 @@ import pytest
 
 from pcbatch import UsageError
 from pcbatch.ir import values
-from pcbatch.ir.joins import ConflictError, join
-from pcbatch.ir.types import StructType, TensorType
+from pcbatch.ir.types import ConflictError, StructType, TensorType, join
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.control import repeated

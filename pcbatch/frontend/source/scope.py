@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def origin_of(value: Any) -> Origin:
         return Origin(value.__name__, module=True)
     kind = type(value)
     if isinstance(value, type):
-        fields = (records.field_names(value) or ()) if records.is_record_class(value) else None
+        fields = (values.field_names(value) or ()) if values.is_record_class(value) else None
         return Origin(f"{value.__module__}.{value.__qualname__}", fields=fields, definition=value)
     if callable(value) and isinstance(getattr(value, "__name__", None), str):
         owner = getattr(value, "__self__", None)

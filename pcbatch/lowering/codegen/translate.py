@@ -25,10 +25,10 @@ from pcbatch.ir.expressions import (
     path_of,
     walk,
 )
-from pcbatch.ir.joins import MEMBERS
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.operators import BINARY, UNARY
 from pcbatch.ir.payload import Pattern
+from pcbatch.ir.types import MEMBERS
 from pcbatch.lowering.codegen.builtins import (
     BUILTINS,
     CHECKED_BUILTINS,

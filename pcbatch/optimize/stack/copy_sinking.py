@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.dataflow import Facts, Variables, liveness
-from pcbatch.ir.analysis.scope import scope
-from pcbatch.ir.rewrite.mapping import map_blocks, popped, renamed, variables, without_unused
+from pcbatch.ir.analysis.dataflow import Facts, Variables, liveness, scope
+from pcbatch.ir.rewrite import map_blocks, popped, renamed, variables, without_unused
 from pcbatch.ir.types import Type
 from pcbatch.optimize.stack.copy_ops import parts_of, without_identities
 from pcbatch.optimize.stack.fresh_names import FreshNames

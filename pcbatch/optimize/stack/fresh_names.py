@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import scope
+from pcbatch.ir.analysis.dataflow import scope
 
 
 class FreshNames:

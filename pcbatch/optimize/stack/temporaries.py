@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import liveness
-from pcbatch.ir.rewrite.mapping import map_blocks, map_variables, renamed
+from pcbatch.ir.rewrite import map_blocks, map_variables, renamed
 from pcbatch.optimize.stack.fresh_names import FreshNames
 
 

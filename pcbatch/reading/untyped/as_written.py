@@ -8,9 +8,9 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir.expression_parser import expression_of as tree_expression
 from pcbatch.ir.expressions import Attribute, free_names
 from pcbatch.ir.operators import print_expression
-from pcbatch.ir.text.expression_parser import expression_of as tree_expression
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import Named, Operation, Spelled, builtin, expression_of, lanes_in
 from pcbatch.reading.recovery import Recovery

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from pcbatch.ir import payload
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.expressions import resolved
-from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import FilteredError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.counters import Counted

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from pcbatch.errors import Span
 from pcbatch.ir.analysis import effects
-from pcbatch.ir.analysis.callgraph import components
-from pcbatch.ir.analysis.effects import is_framed
-from pcbatch.ir.analysis.nesting import Loop, Node, blocks_of, nest, nest_with_calls
+from pcbatch.ir.analysis.dataflow import components
+from pcbatch.ir.analysis.effects import Loop, Node, blocks_of, is_framed, nest, nest_with_calls
 from pcbatch.ir.machine import Block, Piece, Program, PushJump, Step, Store, store_span
 from pcbatch.ir.types import elements, is_number, leaves
 from pcbatch.runtime.backends.pieces import Signature

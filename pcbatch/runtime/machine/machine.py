@@ -21,7 +21,7 @@ from typing import Any
 
 from pcbatch.errors import Span, UsageError
 from pcbatch.ir.machine import Program
-from pcbatch.ir.verify.machine import validate
+from pcbatch.ir.machine_verifier import validate
 from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec

@@ -2,7 +2,7 @@
 
 First what a program is made of, then, where that holds, what happens along its paths: calls and assignment in "cfg";
 temporaries, storage and balance of stacks in "stack". Every rule is a generator of violations, one line of text each.
-The third dialect's verifier is `pcbatch.ir.verify.machine`.
+The third dialect's verifier is `pcbatch.ir.machine_verifier`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
 from string import Formatter
 
-from pcbatch.ir.analysis.callgraph import owners
-from pcbatch.ir.analysis.dataflow import definitely_assigned
-from pcbatch.ir.analysis.scope import scope, variables_of
+from pcbatch.ir.analysis.dataflow import definitely_assigned, owners, scope, variables_of
 from pcbatch.ir.expressions import free_names, inputs_read
 from pcbatch.ir.payload import Cast, Choose, Compute, Constant, Pack, Replace, Unpack, targets
+from pcbatch.ir.printer import print_op, print_terminator
 from pcbatch.ir.program import (
     Block,
     Call,
@@ -42,13 +41,12 @@ from pcbatch.ir.program import (
     successors,
     writes,
 )
-from pcbatch.ir.text.printer import print_op, print_terminator
 from pcbatch.ir.types import Type
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 # Rules for the parts of a program: names, labels, ops, their order inside a block, code and tables.
 #
-# First part of `pcbatch.ir.verify.verifier`.
+# First part of `pcbatch.ir.verifier`.
 
 Violations = Iterator[str]
 

@@ -1,15 +1,17 @@
-"""Rules of the machine dialect for the inside of a block: reads, writes, pushes and pops.
+"""The verifier of the machine dialect: a mistake in a program is shown by name, not as a wrong answer.
 
-Second part of `pcbatch.ir.verify.machine`; programs that break `machine_rules` are not for here.
+`machine_rules` has the rules for what a program consists of; here are those for what happens inside its blocks, for
+programs in which the others hold. Every rule is a generator of violations, one line of text each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from pcbatch.ir import machine_rules
+from pcbatch.ir.analysis.dataflow import scope_of_piece, variables_of_pieces
 from pcbatch.ir.analysis.effects import written
 from pcbatch.ir.analysis.parallel_call_groups import groups
-from pcbatch.ir.analysis.scope import scope_of_piece, variables_of_pieces
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -23,11 +25,11 @@ from pcbatch.ir.machine import (
     checked_sites,
     fork_of,
 )
+from pcbatch.ir.machine_printer import print_push, print_statement
+from pcbatch.ir.machine_rules import at, at_end
 from pcbatch.ir.program import Coded, Enter, Exit, reads, writes
-from pcbatch.ir.text.machine_printer import print_push, print_statement
 from pcbatch.ir.types import NONE, TensorType, leaves
-from pcbatch.ir.verify.machine_rules import at, at_end
-from pcbatch.ir.verify.verifier import Violations, about_payload, repeated
+from pcbatch.ir.verifier import IRError, Violations, about_payload, repeated
 
 
 def values(program: Program) -> Violations:
@@ -266,3 +268,55 @@ def generated(program: Program) -> Violations:
     for block, piece in pieces(program):
         if piece.function is None:
             yield f"{at(program, block, piece)}: no code has been generated"
+
+
+# -- verifier ----------------------------------------------------------------------------------------------------------
+
+
+Stage = tuple[Callable[[Program], Violations], ...]
+
+# A stage may rely on the rules of those before it.
+_STAGES: tuple[Stage, ...] = (
+    (
+        machine_rules.names,
+        machine_rules.tables,
+        machine_rules.shared,
+        machine_rules.pointers,
+        machine_rules.places,
+        machine_rules.native,
+        machine_rules.rows,
+        machine_rules.faults,
+        forks,
+    ),
+    (
+        machine_rules.order,
+        values,
+        stores,
+        stacks,
+        dead,
+        deferred,
+        operands,
+        statements,
+        contexts,
+    ),
+)
+
+
+def verify_machine(program: Program) -> None:
+    """Raise IRError, with every violation, where `program` breaks the rules of the machine dialect."""
+    _raise_all(program, _STAGES)
+
+
+def validate(program: Program, max_steps: int | None = None) -> None:
+    """The same, and for a piece without generated code: the machine's own demands before it runs.
+
+    With `max_steps`, every step needs a fault site, too.
+    """
+    limits: Stage = () if max_steps is None else (machine_rules.steps,)
+    _raise_all(program, (*_STAGES, (generated, *limits)))
+
+
+def _raise_all(program: Program, stages: tuple[Stage, ...]) -> None:
+    for stage in stages:
+        if violations := [violation for rule in stage for violation in rule(program)]:
+            raise IRError(violations)

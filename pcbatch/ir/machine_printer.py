@@ -60,8 +60,8 @@ from pcbatch.ir.machine import (
     Terminator,
     checked_sites,
 )
+from pcbatch.ir.printer import INDENT, print_op, print_variable, with_line
 from pcbatch.ir.program import Variable
-from pcbatch.ir.text.printer import INDENT, print_op, print_variable, with_line
 from pcbatch.ir.types import Type
 
 

@@ -1,6 +1,6 @@
 """Rules of the machine dialect for the parts of a program: names, tables, fault sites, targets of jumps.
 
-First part of `pcbatch.ir.verify.machine`; what happens inside the blocks is in `machine_block_rules`.
+First part of `pcbatch.ir.machine_verifier`; what happens inside the blocks is in `machine_block_rules`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from pcbatch.ir.analysis.effects import is_step, reachable
 from pcbatch.ir.machine import Block, Fault, LaneStatus, Piece, Program, PushJump, Store, checked_sites, targets
-from pcbatch.ir.text.machine_printer import print_item, print_terminator
-from pcbatch.ir.verify.verifier import Violations, about_message, is_name, repeated
+from pcbatch.ir.machine_printer import print_item, print_terminator
+from pcbatch.ir.verifier import Violations, about_message, is_name, repeated
 
 STORAGE = ("register", "cached stack", "stack", "example", "slot")
 

@@ -1,4 +1,4 @@
-"""Helpers of passes that read and rebuild programs of the stack dialect."""
+"""Rewriting: how passes read and rebuild programs of the stack dialect."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import TypeVar, overload
 
 from pcbatch.ir import program as ir
+from pcbatch.ir.analysis.dataflow import scope
 from pcbatch.ir.analysis.effects import read
-from pcbatch.ir.analysis.scope import scope
 from pcbatch.ir.expressions import Written, merged, path_of, walk
 from pcbatch.ir.machine import Block, Item, Piece, Return, Store, Straight, checked_sites
 from pcbatch.ir.payload import Compute
