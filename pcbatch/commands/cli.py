@@ -18,8 +18,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch.commands.command_arguments import as_arguments, as_json, listed
-from pcbatch.commands.loading import entry_name, existing, file_and_name, loaded, stdout_to_stderr
+from pcbatch.commands.loading import (
+    as_arguments,
+    as_json,
+    entry_name,
+    existing,
+    file_and_name,
+    listed,
+    loaded,
+    stdout_to_stderr,
+)
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.installed import tensorflow_version
 from pcbatch.ir import program as ir
@@ -366,7 +374,7 @@ def _export(given: argparse.Namespace) -> int:
 def _help(given: argparse.Namespace) -> int:
     if given.topic is None or given.topic in EXAMPLES:
         return main([*([] if given.topic is None else [given.topic]), "--help"])
-    from pcbatch.commands.command_arguments import lesson
+    from pcbatch.commands.loading import lesson
 
     print(lesson(given.topic), end="")
     return 0

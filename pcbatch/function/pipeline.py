@@ -34,7 +34,6 @@ from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
 from pcbatch.lowering.codegen.environment import Environment
 from pcbatch.lowering.codegen.steps import Steps
 from pcbatch.lowering.machine import lower_stacks
-from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.optimize.machine.deferral import pays
 from pcbatch.optimize.machine.forks import apart, loss
@@ -62,6 +61,7 @@ from pcbatch.runtime.strategies.executable import Executable, resumable
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.straight_line import StraightLine
+from pcbatch.threads import once
 
 APART = "this call is not made at the same time as the one before it"
 IN_TURN = "this call and those behind it are made one after the other"

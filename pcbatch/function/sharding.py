@@ -21,14 +21,13 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import cloudpickle
 import numpy as np
 
-from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.traceback_filter import without_internals
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
 from pcbatch.notice import silent
-from pcbatch.options import Options
+from pcbatch.options import Options, leaf_axes
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import pickled_run

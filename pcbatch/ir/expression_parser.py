@@ -25,7 +25,7 @@ from pcbatch.ir.expressions import (
 )
 from pcbatch.ir.operators import BY_NODE
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 # -- type parser -------------------------------------------------------------------------------------------------------
 # Reads types back from text: `weak int32[]`, `float32[3, 4]`, `(int32[], bool[])`, `{a: int32[]}`, `P(x=int32[])`.

@@ -13,7 +13,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.hints import is_text_for
+from pcbatch.frontend.source import is_text_for
 from pcbatch.ir import values
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.operators import COMPARISON
@@ -39,7 +39,7 @@ from pcbatch.reading.values import (
     Value,
     is_one_value,
 )
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 SYNC = ("pcbatch.function.hints", "sync")
 DEBUG = ("pcbatch.function.hints", "debug")

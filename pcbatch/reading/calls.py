@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nodes import unparse
+from pcbatch.frontend.nodes import unparse
 from pcbatch.installed import IN_PYTHON
 from pcbatch.ir import values
 from pcbatch.reading import in_python

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH

@@ -13,7 +13,7 @@ import gast
 import numpy as np
 
 from pcbatch.errors import Note
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading import stdlib_in_python
 from pcbatch.reading.constructors import Constructors

@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from pcbatch.errors import Note
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.installed import is_users_class
 from pcbatch.ir import values
 from pcbatch.ir.types import METHODS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.ir import program as ir
 from pcbatch.ir.rewrite import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.guarded_paths import Place
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pcbatch.installed import OWN
 from pcbatch.ir.slices import Window, length_of
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 
 def refuse_cut(at: Any, shape: tuple[int, ...]) -> None:

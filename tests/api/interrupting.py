@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Run, interrupts
+from pcbatch import Run, threads
 from pcbatch.runtime.machine import guarded
 from pcbatch.runtime.resume import slices
 from tests.api import long_programs
@@ -79,7 +79,7 @@ def few_turns(monkeypatch: pytest.MonkeyPatch, no_collector: None) -> None:
     And a slice that has begun ends, however long it has to be compiled.
     """
     monkeypatch.setattr(guarded, "MOST_TURNS", 1)
-    monkeypatch.setattr(interrupts, "PATIENCE", 10**6)
+    monkeypatch.setattr(threads, "PATIENCE", 10**6)
 
 
 def made(name: str, **options: Any) -> pcbatch.Batched:

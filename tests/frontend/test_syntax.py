@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pcbatch
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 from tests.threads import in_threads
 
 TEXT = "\n".join(f"def f{i}(x):\n    return [x[{i}] + (y * {i} if y else -x) for y in range({i})]" for i in range(200))

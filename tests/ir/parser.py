@@ -57,7 +57,7 @@ from pcbatch.ir.program import (
     Variable,
 )
 from pcbatch.ir.types import Type
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 from tests.ir.inputs import with_inputs
 
 NAME = r"[^\W\d]\w*"

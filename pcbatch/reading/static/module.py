@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.frontend.module import ModuleSource, read_module
-from pcbatch.frontend.source.scope import module_level
+from pcbatch.frontend.scope import module_level
 from pcbatch.reading.static.expressions import (
     ClassBody,
     Expressions,

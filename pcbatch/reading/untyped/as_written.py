@@ -16,7 +16,7 @@ from pcbatch.reading.operations import Named, Operation, Spelled, builtin, expre
 from pcbatch.reading.recovery import Recovery
 from pcbatch.reading.sources import COMPREHENSIONS, parameters_of, scope_of
 from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, Value
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 CHANGED = builtin("__changed__")
 SCOPED = (*COMPREHENSIONS, gast.Lambda, gast.JoinedStr)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import values
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 # -- display -----------------------------------------------------------------------------------------------------------
 

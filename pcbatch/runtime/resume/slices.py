@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.interrupts import Interrupts
 from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.notice import silent
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.segments import Snapshot
 from pcbatch.runtime.report.run import Run
+from pcbatch.threads import Interrupts
 
 SLICE_SECONDS = 0.25
 """Seconds that a slice is to last."""

@@ -33,7 +33,7 @@ from pcbatch.runtime.backends.tensorflow.error_messages import (
     reason,
 )
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 _NO_RULE = (
     "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "

@@ -1,4 +1,6 @@
-"""Ctrl-C while compiled code runs, in which Python sees no signal: it is to come through within a second.
+"""Threads: work that Ctrl-C can interrupt, properties that several threads share, and Python's parser.
+
+Compiled code runs while Python sees no signal, and Ctrl-C is to come through within a second all the same.
 
 What may take long, since it is compiled first or took long the last time, is `waited` for: another thread does it, and
 this one can be woken. Everything else runs in this thread. A signal does not wake that, but a `Watcher` hears of it and
@@ -7,17 +9,56 @@ tells the loops of the program to stop, if they ask: each trip reads a number fr
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import signal
 import socket
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any, TypeVar
 
+# -- parsing -----------------------------------------------------------------------------------------------------------
+
+
+_turn = threading.Lock()
+
+
+def parse(text: str | bytes, **options: Any) -> Any:
+    """`ast.parse`, one thread at a time.
+
+    Python 3.11 counts the depth of the tree in the making for all threads together, and raises "SystemError: AST
+    constructor recursion depth mismatch" where two make trees at the same time.
+    """
+    with _turn:
+        return ast.parse(text, **options)
+
+
+# -- properties --------------------------------------------------------------------------------------------------------
+
+
 T = TypeVar("T")
+
+
+class once(cached_property[T]):  # noqa: N801 - a decorator, as `cached_property` is
+    """`functools.cached_property`, for which other threads wait while one computes it.
+
+    From Python 3.12 on that has no lock: each thread that asks computes a value, and goes on with its own.
+    """
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        """The value."""
+        if instance is None:
+            return self
+        with vars(instance).setdefault(f"_once_{self.attrname}", threading.RLock()):
+            return super().__get__(instance, owner)
+
+
+# -- interrupts --------------------------------------------------------------------------------------------------------
+
 
 LOOK = 0.1
 """Seconds after which a thread that waits looks whether Ctrl-C is `pending`."""

@@ -13,10 +13,9 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, raise_all
-from pcbatch.frontend.source.nodes import PYTHON_2, Refusal, assigned_in, children, parameters, span_of
-from pcbatch.frontend.source.scope import Scope
-from pcbatch.frontend.source.source import FunctionSource, from_tree
-from pcbatch.frontend.source.source_capture import capture
+from pcbatch.frontend.nodes import PYTHON_2, Refusal, assigned_in, children, parameters, span_of
+from pcbatch.frontend.scope import Scope
+from pcbatch.frontend.source import FunctionSource, capture, from_tree
 
 TRY = Refusal(
     "PCB101",

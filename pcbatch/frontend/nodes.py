@@ -12,7 +12,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Span, UnsupportedSyntaxError
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 INNER_SCOPES = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 _SCOPES = (gast.FunctionDef, *INNER_SCOPES)

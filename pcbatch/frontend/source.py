@@ -1,4 +1,4 @@
-"""Capturing the source of a live function: the text of its file, and its definition in it.
+"""Functions as their authors wrote them: their trees, with the real lines and character columns of their files.
 
 The whole file is parsed and the function is found in it by its first line: nothing is dedented, no position moves.
 What `linecache` knows counts as a file: notebook cells, the REPL of Python 3.13, code run under a made-up file name.
@@ -10,17 +10,157 @@ import ast
 import functools
 import inspect
 import linecache
+import math
 import os
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from string import Formatter
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Literal
+
+import gast
 
 from pcbatch.errors import CompileError, Diagnostic, Span, UnsupportedSyntaxError
-from pcbatch.frontend.source.hints import COST_ATTRIBUTE
-from pcbatch.frontend.source.nodes import parse_lines
-from pcbatch.frontend.source.scope import LiveScope
-from pcbatch.frontend.source.source import FunctionSource, from_tree
+from pcbatch.frontend.nodes import assigned_in, check_nesting, parse_lines, span_of
+from pcbatch.frontend.scope import LiveScope, Scope
 from pcbatch.installed import is_rewritten
+
+# -- hints -------------------------------------------------------------------------------------------------------------
+# Hints change no result; `pcbatch.function.hints` has them as a user calls them.
+
+
+COST = ("pcbatch.cost", "pcbatch.function.hints.cost")
+COST_ATTRIBUTE = "__pcbatch_cost__"
+"""Attribute of a plain function in which `pcbatch.cost` notes its number, for `read_function`."""
+
+
+def is_text_for(text: str, values: int) -> bool:
+    """Return whether a text has a field for each of so many values, or none."""
+    try:
+        fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+    except ValueError:
+        return False
+    return not any(fields) and len(fields) in (0, values)
+
+
+def is_cost(value: Any) -> bool:
+    """Return whether a row can cost `value`: a positive finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+# -- source ------------------------------------------------------------------------------------------------------------
+
+
+ParameterKind = Literal["positional", "either", "rest", "keyword"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: "positional" only, "keyword" only or "either"; `default` is the expression of its default.
+
+    `*xs` is the "rest": the tuple of all further positional arguments.
+    """
+
+    name: str
+    kind: ParameterKind
+    default: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSource:
+    """A function as its author wrote it. Compared by identity: one value for each batched function.
+
+    `tree` is a gast.FunctionDef without decorators, positions being those in `file`, in characters. `locals` are the
+    names that are local by Python's rule (assigned anywhere in it, parameters included). The `receiver` is the first
+    parameter of a bound method (`self`), which is static and no parameter of the program. `cost` is what `pcbatch.cost`
+    says of it.
+    """
+
+    name: str
+    qualname: str
+    file: str
+    tree: Any = field(repr=False)
+    parameters: tuple[Parameter, ...]
+    span: Span
+    locals: frozenset[str] = field(repr=False)
+    scope: Scope = field(repr=False)
+    receiver: str | None = None
+    cost: float | None = None
+
+    def bound(self) -> FunctionSource:
+        """The same function as a method bound to its first parameter."""
+        if not self.parameters or self.receiver is not None:
+            return self
+        receiver = self.parameters[0].name
+        return replace(self, parameters=self.parameters[1:], locals=self.locals - {receiver}, receiver=receiver)
+
+
+def from_tree(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], file: str, qualname: str, scope: Scope
+) -> FunctionSource:
+    """The FunctionSource of a parsed definition; its syntax is not checked here."""
+    check_nesting(node, file)
+    tree = converted(node, lines)
+    arguments = tree.args
+    stars = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    parameters = parameters_of(arguments)
+    locals_ = assigned_in(tree.body) | {p.name for p in parameters} | {each.id for each in stars}
+    return FunctionSource(
+        name=node.name,
+        qualname=qualname,
+        file=file,
+        tree=tree,
+        parameters=parameters,
+        span=span_of(tree, file),
+        locals=locals_,
+        scope=scope,
+    )
+
+
+def parameters_of(arguments: Any) -> tuple[Parameter, ...]:
+    """The parameters of a definition, `**options` apart."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + arguments.defaults
+
+    def kind(index: int) -> ParameterKind:
+        return "positional" if index < len(arguments.posonlyargs) else "either"
+
+    return (
+        *(Parameter(a.id, kind(i), d) for i, (a, d) in enumerate(zip(positional, defaults, strict=True))),
+        *([] if arguments.vararg is None else [Parameter(arguments.vararg.id, "rest", gast.Tuple([], gast.Load()))]),
+        *(Parameter(a.id, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
+    )
+
+
+def converted(node: ast.AST, lines: Sequence[str]) -> Any:
+    """The gast tree of a definition or a lambda of Python's parser, with columns in characters: the same each time."""
+    if not hasattr(node, _CONVERTED):
+        tree = gast.ast_to_gast(node)
+        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        if not all(map(str.isascii, lines[first - 1 : last])):
+            _use_character_columns(tree, lines)
+        if isinstance(tree, gast.FunctionDef | gast.AsyncFunctionDef):
+            tree.decorator_list = []
+        setattr(node, _CONVERTED, tree)
+    return getattr(node, _CONVERTED)
+
+
+_CONVERTED = "pcbatch_tree"
+"""The attribute of a tree of Python's that has its gast tree."""
+
+
+def _use_character_columns(tree: Any, lines: Sequence[str]) -> None:
+    """Turn the columns of Python's parser, which count UTF-8 bytes, into characters."""
+    for node in gast.walk(tree):
+        for line, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+            number = getattr(node, line, None)
+            if number is not None and not lines[number - 1].isascii():
+                prefix = lines[number - 1].encode()[: getattr(node, column)]
+                setattr(node, column, len(prefix.decode()))
+
+
+# -- capture -----------------------------------------------------------------------------------------------------------
+# The text of a live function's file, and its definition in it.
 
 
 def capture(function: Any) -> FunctionSource:
