@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.lowering.captures.fingerprints import static_key
+from pcbatch.lowering.captures.captured import static_key
 from pcbatch.runtime.backends.dlpack import as_numpy, is_foreign
 
 SpecOf = Callable[[Any], Hashable | None]

@@ -12,7 +12,7 @@ import numpy as np
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
 from pcbatch.ir.types import TensorType, Type, leaves, structs, with_leaves
-from pcbatch.lowering.captures.fingerprints import static_key
+from pcbatch.lowering.captures.captured import static_key
 from pcbatch.options import Options, leaf_axes
 from pcbatch.runtime.backends.protocol import Backend
 

@@ -29,9 +29,8 @@ from pcbatch.ir.program import Program
 from pcbatch.ir.types import StructType
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured, holds, kept
-from pcbatch.lowering.codegen.builtins import NO_ROOM
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
-from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.environment import NO_ROOM, Environment
 from pcbatch.lowering.codegen.steps import Steps
 from pcbatch.lowering.machine import lower_stacks
 from pcbatch.optimize.machine.compaction import Row

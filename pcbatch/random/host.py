@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.random.checks import FRACTION
-from pcbatch.random.keys import halves
-from pcbatch.random.threefry import PARITY, ROTATIONS
+from pcbatch.random.draws import FRACTION
+from pcbatch.random.keys import PARITY, ROTATIONS, halves
 
 
 def key(seed: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Delayed, Expression, Name, call, constant_of, resolved
 from pcbatch.ir.types import ConflictError, TensorType, Type, join
 from pcbatch.ir.values import fields_of
-from pcbatch.lowering.captures.fingerprints import shallow
+from pcbatch.lowering.captures.captured import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.emitter import Template, is_taken_apart, pattern_of, struct_of, why_not_kept

@@ -25,7 +25,7 @@ from pcbatch.ir.expressions import (
 )
 from pcbatch.ir.operators import Row
 from pcbatch.ir.values import made
-from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS, may_fail
+from pcbatch.lowering.codegen.environment import BUILTINS, CHECKED_BUILTINS, may_fail
 from pcbatch.reading.values import Lane
 
 SITE = 0

@@ -15,7 +15,7 @@ import gast
 import numpy as np
 
 from pcbatch.ir.types import ConflictError, TensorType
-from pcbatch.lowering.codegen.builtins import EMPTY, FULL
+from pcbatch.lowering.codegen.environment import EMPTY, FULL
 from pcbatch.reading.crossing import Crossing
 from pcbatch.reading.kinds import Kind, Widths, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin
