@@ -97,7 +97,7 @@ OUTPUTS: tuple[str, ...] = get_args(Output)
 class OptionValues(TypedDict, total=False):
     """The options as type checkers know them, for `autobatch` and `Batched.options`; the fields of `Options`.
 
-    `in_axes` is a tree of 0 and None, a prefix of the arguments (see `axes`).
+    `in_axes` is a tree of 0 and None, a prefix of the arguments (see `leaf_axes`).
     """
 
     in_axes: Any
