@@ -288,7 +288,7 @@ def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize.pipeline import optimize
-    from pcbatch.reading.static.module import read_file
+    from pcbatch.reading.static_module import read_file
 
     program = read_file(path, name).program
     if stage == "cfg":
@@ -307,7 +307,7 @@ def _trees(path: Path, name: str) -> str:
     """The syntax trees, as gast has them, of a function and those that it calls, in the order of the IR."""
     import astunparse
 
-    from pcbatch.reading.static.module import read_file
+    from pcbatch.reading.static_module import read_file
 
     sources = read_file(path, name).sources
     return "\n".join(f"{source.span}: {source.qualname}\n{astunparse.dump(source.tree)}\n" for source in sources)

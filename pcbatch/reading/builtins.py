@@ -20,8 +20,8 @@ from pcbatch.ir.operators import COMPARISON
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.containers import MUTABLE
 from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.folds import Folds
 from pcbatch.reading.in_python import CLASSES, power_modulo
-from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.operators import ROWS
 from pcbatch.reading.values import (
@@ -55,7 +55,7 @@ def _path(value: Any) -> tuple[str, str]:
     return getattr(value, "__module__", "") or "", getattr(value, "__name__", "") or ""
 
 
-class Builtins(Mapped):
+class Builtins(Folds):
     """Python's built-in functions."""
 
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:

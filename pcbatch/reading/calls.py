@@ -17,8 +17,8 @@ from pcbatch.ir import values
 from pcbatch.reading import in_python
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.forbidden_calls import forbidden
 from pcbatch.reading.libraries import CALLABLE, Libraries
+from pcbatch.reading.opaque_calls import forbidden
 from pcbatch.reading.sources import cost_of, is_users
 from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, OneOf, Part, Ref, Super, Tuple, Value, View
 

@@ -10,6 +10,7 @@ from pcbatch.ir import values
 from pcbatch.reading.core import A_LIST
 from pcbatch.reading.kinds import Kind, Specialisation
 from pcbatch.reading.methods import Gathered
+from pcbatch.reading.several import NUMBER, is_word
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
@@ -30,7 +31,6 @@ from pcbatch.reading.values import (
     Value,
     is_none,
 )
-from pcbatch.reading.words import NUMBER, is_word
 
 Stays = Callable[[Host], bool]
 """A predicate: whether a known number or array stays known behind a call."""

@@ -22,7 +22,7 @@ from pcbatch.lowering.captures.captured import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.emitter import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
-from pcbatch.reading.handed import FUNCTION, Handed, is_function, leads
+from pcbatch.reading.opaque_calls import FUNCTION, Handed, is_function, leads
 from pcbatch.reading.operations import (
     Applied,
     Operation,

@@ -32,7 +32,7 @@ from pcbatch.reading.phis import (
     put_at,
     value_at,
 )
-from pcbatch.reading.several import BOOL
+from pcbatch.reading.several import BOOL, NUMBER
 from pcbatch.reading.state import OWN, Cell, State, computes_again, inside, sites_of
 from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import (
@@ -55,7 +55,6 @@ from pcbatch.reading.values import (
     is_none,
     is_same,
 )
-from pcbatch.reading.words import NUMBER
 
 
 class Head:

@@ -219,7 +219,7 @@ class Optional:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several words (see `words`): which one says a lane's number."""
+    """One of several words (see `several`): which one says a lane's number."""
 
     number: Lane
     words: tuple[int, ...]

@@ -104,7 +104,7 @@ def test_free_names_are_listed() -> None:
 def test_neither_tensorflow_nor_the_file_is_imported() -> None:
     path = FOLDER / "programs" / "fibonacci.py"
     script = (
-        "import sys; from pcbatch.reading.static.module import read_file\n"
+        "import sys; from pcbatch.reading.static_module import read_file\n"
         f"read_file({str(path)!r}, 'fibonacci')\n"
         "assert not {'tensorflow', 'fibonacci'} & set(sys.modules)"
     )

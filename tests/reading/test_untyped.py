@@ -12,7 +12,7 @@ from pcbatch.errors import CompileError
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Branch, Program
 from pcbatch.ir.verifier import verify
-from pcbatch.reading.static.module import read_file
+from pcbatch.reading.static_module import read_file
 from tests.frontend.helpers import fresh, load_live
 from tests.ir.evaluation import copy_store, python_evaluate
 from tests.ir.interpreter import interpret

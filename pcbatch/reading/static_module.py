@@ -22,7 +22,7 @@ import numpy as np
 
 from pcbatch.frontend.module import ModuleSource, read_module
 from pcbatch.frontend.scope import module_level
-from pcbatch.reading.static.expressions import (
+from pcbatch.reading.static_expressions import (
     ClassBody,
     Expressions,
     MembersError,
