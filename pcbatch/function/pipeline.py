@@ -42,8 +42,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.adjoint.custom_gradient import run_watched
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, block_row
-from pcbatch.runtime.costs.fitness import signature_of, signature_of_step
+from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, block_row, signature_of, signature_of_step
 from pcbatch.runtime.llvm.machine_code import Outline, StoredOutline
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.machine import Machine

@@ -13,7 +13,7 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
-from pcbatch.runtime.backends.dlpack import is_foreign
+from pcbatch.runtime.backends.interop import is_foreign
 
 
 class Blanks:

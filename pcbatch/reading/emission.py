@@ -38,7 +38,7 @@ from pcbatch.reading.result_types import ResultTypes
 from pcbatch.reading.state import TURNED, laid_anyhow
 from pcbatch.reading.values import Host, Lane, Part, Tuple, Value, is_number, plain_number
 from pcbatch.reading.variables import Variables
-from pcbatch.runtime.backends import noting
+from pcbatch.runtime.backends import pieces
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
 """Results of libraries' operations for operands of some types: the same in every program."""
@@ -189,7 +189,7 @@ class Emission(Variables):
             return result
 
         try:
-            with noting.by(self._depends_on):
+            with pieces.by(self._depends_on):
                 result, is_checked = self.symbols.called(make)
             self._results: list[Any] = []
             template = Template("host", value=result) if is_manager else self.template(result, handed)
@@ -218,7 +218,7 @@ class Emission(Variables):
 
         return structure(template), shallow(tuple(hosts)), self.symbols.made_of(self._results, self._tried_on)
 
-    def _depends_on(self, state: noting.State) -> None:
+    def _depends_on(self, state: pieces.State) -> None:
         """The program depends on something that an operation reads, or a batched function that is one captures."""
         self.beside += getattr(getattr(state, "__self__", None), "captured", [])
         place = Place("computed", state, None, "a state")

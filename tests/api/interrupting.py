@@ -14,7 +14,7 @@ import pytest
 import pcbatch
 from pcbatch import Run, threads
 from pcbatch.runtime.machine import guarded
-from pcbatch.runtime.resume import slices
+from pcbatch.runtime.resume import checkpoint
 from tests.api import long_programs
 from tests.api.long_programs import BATCHES
 
@@ -42,11 +42,15 @@ def stopping(after: int | None, *, trips: int, by: Callable[[], None] = ctrl_c) 
         looks += 1
         if after is not None and looks == 2 * after + 1:
             by()
-        return (looks + 1) // 2 * slices.SLICE_SECONDS if looks % 2 == 0 else (looks - 1) // 2 * slices.SLICE_SECONDS
+        return (
+            (looks + 1) // 2 * checkpoint.SLICE_SECONDS
+            if looks % 2 == 0
+            else (looks - 1) // 2 * checkpoint.SLICE_SECONDS
+        )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "perf_counter", clock)
-        patch.setattr(slices, "FIRST_TRIPS", trips)
+        patch.setattr(checkpoint, "perf_counter", clock)
+        patch.setattr(checkpoint, "FIRST_TRIPS", trips)
         yield
 
 

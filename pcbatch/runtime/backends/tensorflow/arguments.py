@@ -12,7 +12,7 @@ import tensorflow as tf
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.dlpack import as_numpy, is_foreign, is_tracer, with_numpy
+from pcbatch.runtime.backends.interop import as_numpy, is_foreign, is_tracer, with_numpy
 from pcbatch.runtime.backends.tensorflow import private, structures
 from pcbatch.runtime.backends.tensorflow.weak import with_sign
 

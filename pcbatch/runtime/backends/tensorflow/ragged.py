@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
-from pcbatch.runtime.backends.dlpack import is_foreign, with_numpy
+from pcbatch.runtime.backends.interop import is_foreign, with_numpy
 
 LEAST_ROOM = 8
 """The room of short rows."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.control import Handlers, Lowering, Records, Spec, Surroundings, repeated
+from pcbatch.runtime.backends.protocol import Handlers, Lowering, Records, Spec, Surroundings, repeated
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
