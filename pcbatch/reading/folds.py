@@ -188,8 +188,7 @@ class Folds(Generators):
         slot, loop = self._slot(Host(is_all)), Loop(None, self.frame)
 
         def consume(item: Value) -> None:
-            holds = self.truth(item)
-            self.break_unless(holds if is_all else self.negated(holds), loop)
+            self.break_unless(self.truth(item) if is_all else self.negated(self.truth(item)), loop)
 
         self.spend(value)
         self.drive(value, consume, loop)

@@ -114,7 +114,7 @@ class Surroundings:
     """Those of one batched function.
 
     `plain_of(value)` is the plain function, and the receiver, of a value that is batched, None of any other; `empty`
-    gives what a `pcbatch.map` of no calls has (see `helpers.mapping`).
+    gives what a `pcbatch.map` of no calls has (see `substitutes.mapping`).
     """
 
     builtins: Mapping[str, Any] = _BUILTINS

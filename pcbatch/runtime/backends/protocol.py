@@ -1,9 +1,8 @@
-"""The interface to an array library: arrays and the user's values, pieces, and, here, control.
+"""The interface to an array library, in four parts: arrays, the user's values, pieces, and control.
 
-`arrays` and `control` are what the machine is made of, `pieces` what it does with a user's code, `host` how a user's
-values come in and go out.
-
-Control is conditionals, loops, compilation, and the caller's program around a run.
+`arrays` has what the machine's state is made of, and how a user's values come in and go out; `pieces` has what a
+library does with a user's code. Control is here: conditionals, loops, compilation, and the caller's program around a
+run.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class Records(Protocol):
 
 
 class Handlers(Protocol):
-    """Handlers, functions of machine code that a caller's program calls: see `call_frame`; and kernels of GPUs."""
+    """Handlers, functions of machine code that a caller's program calls: see `interop`; and kernels of GPUs."""
 
     def version(self) -> tuple[int, int] | None:
         """The version of the interface by which a caller's program calls handlers; None where it cannot."""

@@ -1,4 +1,4 @@
-"""What lanes say: their statuses and failures, each with its place in the user's source, and entries of `pcbatch.debug`."""
+"""Statuses of lanes, failures with their places in the user's source, and the entries of `pcbatch.debug`."""
 
 from __future__ import annotations
 
