@@ -16,12 +16,11 @@ from pcbatch.errors import UsageError
 from pcbatch.ir import values
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType, leaves
-from pcbatch.runtime.export import file, jax_calls
-from pcbatch.runtime.export.template import varies
+from pcbatch.runtime.export import file, stablehlo
+from pcbatch.runtime.export.stablehlo import varies
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import debug_entries
-from pcbatch.runtime.report.pickled_run import NUMPYS, StayedBehind
-from pcbatch.runtime.report.results import packed
+from pcbatch.runtime.report import faults
+from pcbatch.runtime.report.results import NUMPYS, StayedBehind, packed
 from pcbatch.runtime.report.run import Run
 
 __all__ = ["Exported", "load"]
@@ -63,7 +62,7 @@ class Exported:
         shown = [leaf for name in self._shown for leaf in leaves(program.types[name])]
         gives: list[tuple[str, tuple[int | None, ...]]] = [(leaf.returned, (None, *leaf.shape)) for leaf in results]
         gives += [("int32", (None,))] * 4 + [(leaf.dtype, (None, *leaf.shape)) for leaf in shown]
-        self._module = jax_calls.Module(program.name, contents.texts, contents.captured, gives)
+        self._module = stablehlo.Module(program.name, contents.texts, contents.captured, gives)
         self._results = len(results)
         self._grows = any(varies(text)[1] for text in contents.texts.values())
         self._depth = 0
@@ -93,14 +92,14 @@ class Exported:
         The number of lanes must be known there. Stacks have the size of the largest depth that the function allows (its
         option `max_depth`) at once, for they cannot grow there. Raises as a call does, but not for lanes.
         """
-        if self._module.is_wide and not jax_calls.is_wide_now():
+        if self._module.is_wide and not stablehlo.is_wide_now():
             raise UsageError(
                 "PCB581",
                 f"{self.__name__} gives numbers of 64 bits, which JAX has not here; say "
                 "jax.config.update('jax_enable_x64', True) first",
             )
         least, most = self._contents.lanes
-        with jax_calls.wide():
+        with stablehlo.wide():
             lanes, arrays = self._arrays(args, kwargs)
             if lanes > most:
                 raise UsageError(
@@ -110,16 +109,16 @@ class Exported:
         return packed(self._contents.program, found[: self._results]), found[self._results]
 
     def _ran(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
-        with jax_calls.wide():
+        with stablehlo.wide():
             lanes, arrays = self._arrays(args, kwargs)
-            if any(map(jax_calls.is_traced, arrays)):
+            if any(map(stablehlo.is_traced, arrays)):
                 raise UsageError(
                     "PCB581",
                     f"inside of a transformation of JAX {self.__name__} knows no statuses that it could raise for; "
                     f"{self.__name__}.call(..) gives them beside the values",
                 )
             outcome = self._outcome(self._by_lanes(arrays, lanes))
-        debug_entries.show(self._contents.program, outcome)
+        faults.show(self._contents.program, outcome)
         return Run.of(self._contents.program, outcome)
 
     def _by_lanes(self, arrays: Sequence[Any], lanes: int) -> list[Any]:
@@ -135,7 +134,7 @@ class Exported:
                 for array, each in zip(arrays, self._contents.inputs, strict=True)
             ]
             parts.append(self._grown(part, count, most))
-        return [jax_calls.jax().numpy.concatenate(each) for each in zip(*parts, strict=True)]
+        return [stablehlo.jax().numpy.concatenate(each) for each in zip(*parts, strict=True)]
 
     def _grown(self, arrays: Sequence[Any], lanes: int, room: int) -> list[Any]:
         """The same of one part: made again on larger stacks as long as a lane wants them and there are any."""
@@ -152,7 +151,7 @@ class Exported:
 
     def _whole(self, arrays: Sequence[Any], lanes: int, room: int, depth: int) -> list[Any]:
         """The same on stacks for so many live calls, in a program of so much room."""
-        numpy, present = jax_calls.jax().numpy, np.arange(room) < lanes
+        numpy, present = stablehlo.jax().numpy, np.arange(room) < lanes
         given = [present]
         for array, each in zip(arrays, self._contents.inputs, strict=True):
             array = numpy.asarray(array, each.dtype)
@@ -243,12 +242,12 @@ class Exported:
     def _array(self, name: str, value: Any, leaf: TensorType) -> Any:
         """Return one leaf as an array of its dtype, which Python's own numbers take and arrays must have."""
         if hasattr(value, "dtype") and hasattr(value, "shape") and not leaf.weak:
-            array = value if jax_calls.is_array(value) else np.asarray(value)
+            array = value if stablehlo.is_array(value) else np.asarray(value)
             if str(array.dtype) != leaf.dtype:
                 help = f"{name}.astype('{leaf.dtype}') is one that does"
                 raise self._unfit(name, f"an array of {array.dtype}", help)
             return array
-        if jax_calls.is_traced(value):
+        if stablehlo.is_traced(value):
             return value
         try:
             plain = np.asarray(value)

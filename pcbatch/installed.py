@@ -14,7 +14,7 @@ from pathlib import Path
 
 OWN = str(Path(__file__).resolve().parent)
 """The folder of pcbatch."""
-READ_FILES = ("", "arrays_", "containers_", "lists_", "numpy_", "stdlib_")
+READ_FILES = ("", "arrays_", "lists_", "numpy_", "stdlib_")
 IN_PYTHON = frozenset(str(Path(OWN) / "reading" / f"{name}in_python.py") for name in READ_FILES)
 """The files of pcbatch's own that are read as the user's are."""
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.tensorflow import private
-from pcbatch.runtime.export import file, template
+from pcbatch.runtime.export import file, stablehlo
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed: the extra `jax`")
 
@@ -43,7 +43,7 @@ def run_text(contents: file.Contents, leaves_given: list[Any], lanes: int, room:
     specs = [tf.TensorSpec([room, *leaf.shape], leaf.returned) for leaf in results]
     specs += [tf.TensorSpec([room], tf.int32)] * 4
     specs += [tf.TensorSpec([room, *leaf.shape], leaf.dtype) for n in shown for leaf in leaves(program.types[n])]
-    text = template.filled(contents.texts["cpu"], room, depth)
+    text = stablehlo.filled(contents.texts["cpu"], room, depth)
     inputs = [tf.constant(each) for each in (*arrays, *contents.captured["cpu"])]
     run = tf.function(lambda *given: private.call_module(text, given, specs), jit_compile=True, autograph=False)
     return [np.asarray(each)[:lanes] for each in run(*inputs)]

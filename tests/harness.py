@@ -31,8 +31,7 @@ import tensorflow as tf
 import tests.schedules
 from pcbatch import LaneStatus
 from pcbatch.errors import PcbatchError
-from pcbatch.ir.records import fields_of, made
-from pcbatch.ir.values import pack
+from pcbatch.ir.values import fields_of, made, pack
 from tests import kernels, mixed
 from tests.ir.evaluation import interpreter_callbacks
 from tests.ir.interpreter import Outcome, interpret

@@ -11,7 +11,7 @@ from pcbatch.function import executing
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.fitness import left_to_lockstep
+from pcbatch.runtime.costs.estimate import left_to_lockstep
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.machine.machine import Machine
 

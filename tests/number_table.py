@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from pcbatch.errors import PcbatchError
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.operators import print_expression
-from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import TensorType
-from pcbatch.lowering.codegen.translate import Translation
+from pcbatch.lowering.codegen.pieces import Translation
 from pcbatch.runtime.backends.tensorflow import ops, private
 from pcbatch.runtime.backends.tensorflow.structures import type_of, wrap
 

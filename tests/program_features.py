@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.callgraph import call_graph
+from pcbatch.ir.analysis.dataflow import call_graph
 from tests.harness import CORPUS, NAMES
 
 CONSTRUCTS: dict[type[ast.AST], str] = {

@@ -21,9 +21,9 @@ LEVELS = (
     ("caching", "device_loops", "exported", "saving", "api", "function", "trees"),
     ("reading",),
     ("single",),
-    ("frontend", "frontend.check", "frontend.source"),
+    ("frontend",),
     ("lowering", "lowering.codegen", "lowering.captures"),
-    ("options", "axes"),
+    ("options",),
     (
         "runtime.export",
         "runtime.resume",
@@ -37,8 +37,8 @@ LEVELS = (
     ("runtime.costs", "runtime.backends", "runtime"),
     ("optimize", "optimize.machine", "optimize.stack", "optimize.cfg"),
     ("runtime.store",),
-    ("ir.verify", "ir.rewrite", "ir.text", "ir.analysis", "ir"),
-    ("runtime.costs.device", "version", "installed", "interrupts", "notice", "once", "quiet", "syntax", "errors"),
+    ("ir.machine_verifier", "ir.machine_rules", "ir.verifier", "ir.rewrite", "ir.analysis", "ir"),
+    ("runtime.costs.device", "version", "installed", "notice", "quiet", "threads", "errors"),
 )
 ROOMS = [room for level in LEVELS for room in level]
 

@@ -20,7 +20,7 @@ from pcbatch import UsageError, installed
 from pcbatch.commands.cli import EXAMPLES, main
 from pcbatch.commands.loading import can_bind
 from pcbatch.commands.module_writer import compiled_module
-from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.printer import print_program
 from pcbatch.runtime.report.run import LEGEND
 
 ROOT = Path(__file__).parent.parent

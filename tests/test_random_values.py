@@ -6,9 +6,9 @@ import tensorflow as tf
 from scipy import stats
 
 from pcbatch import random
-from pcbatch.random import draws, rejection, units
-from pcbatch.random.checks import FRACTION
-from pcbatch.random.threefry import threefry2x32
+from pcbatch.random import draws, rejection
+from pcbatch.random.draws import FRACTION
+from pcbatch.random.keys import threefry2x32
 
 # From `kat_vectors` of Random123 (Salmon et al., SC 2011), threefry2x32, 20 rounds: counter, key, result.
 KNOWN_ANSWERS = [
@@ -237,7 +237,7 @@ def test_gradients_at_the_ends_of_a_range(monkeypatch):
 
 def test_the_least_and_the_largest_fraction_of_the_other_draws(monkeypatch):
     for fraction in (0.0, 1 - 2.0**-23, 1 - 2.0**-52):
-        for place in (draws, units):
+        for place in (draws, draws):
             monkeypatch.setattr(
                 place, "unit_draws", lambda key, shape, dtype, u=fraction: tf.fill(shape, tf.constant(u, dtype))
             )

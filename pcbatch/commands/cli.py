@@ -18,8 +18,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcbatch.commands.command_arguments import as_arguments, as_json, listed
-from pcbatch.commands.loading import entry_name, existing, file_and_name, loaded, stdout_to_stderr
+from pcbatch.commands.loading import (
+    as_arguments,
+    as_json,
+    entry_name,
+    existing,
+    file_and_name,
+    listed,
+    loaded,
+    stdout_to_stderr,
+)
 from pcbatch.errors import PcbatchError, UsageError
 from pcbatch.installed import tensorflow_version
 from pcbatch.ir import program as ir
@@ -280,7 +288,7 @@ def _static_program(path: Path, name: str, stage: str) -> ir.Program:
     """The program of a file that is parsed, not imported."""
     from pcbatch.lowering.calls import lower_calls
     from pcbatch.optimize.pipeline import optimize
-    from pcbatch.reading.static.module import read_file
+    from pcbatch.reading.static_module import read_file
 
     program = read_file(path, name).program
     if stage == "cfg":
@@ -290,7 +298,7 @@ def _static_program(path: Path, name: str, stage: str) -> ir.Program:
 
 
 def _printed(program: ir.Program) -> str:
-    from pcbatch.ir.text.printer import print_program
+    from pcbatch.ir.printer import print_program
 
     return print_program(program)
 
@@ -299,7 +307,7 @@ def _trees(path: Path, name: str) -> str:
     """The syntax trees, as gast has them, of a function and those that it calls, in the order of the IR."""
     import astunparse
 
-    from pcbatch.reading.static.module import read_file
+    from pcbatch.reading.static_module import read_file
 
     sources = read_file(path, name).sources
     return "\n".join(f"{source.span}: {source.qualname}\n{astunparse.dump(source.tree)}\n" for source in sources)
@@ -366,7 +374,7 @@ def _export(given: argparse.Namespace) -> int:
 def _help(given: argparse.Namespace) -> int:
     if given.topic is None or given.topic in EXAMPLES:
         return main([*([] if given.topic is None else [given.topic]), "--help"])
-    from pcbatch.commands.command_arguments import lesson
+    from pcbatch.commands.loading import lesson
 
     print(lesson(given.topic), end="")
     return 0

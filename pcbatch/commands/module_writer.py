@@ -18,8 +18,8 @@ from pcbatch.function.batched import Batched
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.types import Type, leaves, records
 from pcbatch.lowering.captures.guarded_paths import Place
-from pcbatch.lowering.codegen.tabletext import is_reserved
-from pcbatch.syntax import parse
+from pcbatch.lowering.codegen.emit import is_reserved
+from pcbatch.threads import parse
 from pcbatch.version import __version__
 
 LITERALS = (bool, int, float, str, bytes, type(None))

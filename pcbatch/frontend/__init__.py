@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pcbatch.frontend.check.syntax import CODES, read_function
 from pcbatch.frontend.module import ModuleSource, read_module
-from pcbatch.frontend.source.source import FunctionSource, Parameter
+from pcbatch.frontend.source import FunctionSource, Parameter
+from pcbatch.frontend.syntax import CODES, read_function
 
 __all__ = ["CODES", "FunctionSource", "ModuleSource", "Parameter", "read_function", "read_module"]

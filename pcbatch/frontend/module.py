@@ -13,13 +13,11 @@ from typing import Any
 import gast
 
 from pcbatch.errors import CompileError, Diagnostic, Span, raise_all
-from pcbatch.frontend.check import syntax
-from pcbatch.frontend.check.syntax import read_definition
-from pcbatch.frontend.source.hints import COST, is_cost
-from pcbatch.frontend.source.nodes import dotted, parse_lines
-from pcbatch.frontend.source.scope import Scope, StaticScope, module_level, static_scope
-from pcbatch.frontend.source.source import FunctionSource
-from pcbatch.frontend.source.source_capture import wrapped
+from pcbatch.frontend import syntax
+from pcbatch.frontend.nodes import dotted, parse_lines
+from pcbatch.frontend.scope import Scope, StaticScope, module_level, static_scope
+from pcbatch.frontend.source import COST, FunctionSource, is_cost, wrapped
+from pcbatch.frontend.syntax import read_definition
 
 METHODS = ("builtins.staticmethod", "builtins.classmethod")
 DECORATORS = ("pcbatch.autobatch", "pcbatch.api.autobatch")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.lowering.captures.fingerprints import static_key
-from pcbatch.runtime.backends.dlpack import as_numpy, is_foreign
+from pcbatch.lowering.captures.captured import static_key
+from pcbatch.runtime.backends.interop import as_numpy, is_foreign
 
 SpecOf = Callable[[Any], Hashable | None]
 """The dtype and shape of an array of the library; None of any other value."""

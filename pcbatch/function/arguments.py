@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
 from pcbatch.ir import values
 from pcbatch.ir.types import TensorType, Type, leaves, structs, with_leaves
-from pcbatch.lowering.captures.fingerprints import static_key
-from pcbatch.options import Options
+from pcbatch.lowering.captures.captured import static_key
+from pcbatch.options import Options, leaf_axes
 from pcbatch.runtime.backends.protocol import Backend
 
 

@@ -26,9 +26,9 @@ from pcbatch.function.reading_cache import untyped_program
 from pcbatch.function.stats import Stats
 from pcbatch.function.traceback_filter import without_internals
 from pcbatch.ir import machine
+from pcbatch.ir.machine_printer import print_machine
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program
-from pcbatch.ir.text.machine_printer import print_machine
-from pcbatch.ir.text.printer import print_program
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.notice import announcing
 from pcbatch.optimize.pipeline import optimize

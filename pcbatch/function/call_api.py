@@ -28,14 +28,14 @@ from pcbatch.function.reading_cache import ReadProgram
 from pcbatch.function.traceback_filter import OURS, not_for_autograph, without_internals
 from pcbatch.function.tracing_context import compiling, noting
 from pcbatch.ir.machine import Program
-from pcbatch.ir.records import fields_of
 from pcbatch.ir.types import Type
+from pcbatch.ir.values import fields_of
 from pcbatch.notice import announcing
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.dlpack import home_of, sent_home
+from pcbatch.runtime.backends.interop import home_of, sent_home
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import debug_entries
+from pcbatch.runtime.report import faults
 from pcbatch.runtime.report.results import as_numpy, require_numbers
 from pcbatch.runtime.report.run import LaneError, Run
 from pcbatch.single.running import as_tensor
@@ -208,7 +208,7 @@ class Calls(Linkable, Generic[P, R]):
                 pipeline, outcome = self.session.run_in_slices(args, kwargs, self._options)
             else:
                 pipeline, outcome = self.session.run_at_once(args, kwargs)
-        debug_entries.show(pipeline.outline, outcome)
+        faults.show(pipeline.outline, outcome)
         return pipeline, outcome
 
     def as_operation(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ from pcbatch.runtime.machine import gc_pause
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Statistics
 from pcbatch.runtime.machine.pool_sizing import FeedbackCache
-from pcbatch.runtime.report.debug_entries import sites
+from pcbatch.runtime.report.faults import sites
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.strategies.executable import made_rooms
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.axes import leaf_axes
 from pcbatch.errors import CompileError, Span, UsageError
 from pcbatch.ir import values
 from pcbatch.ir.types import Type
+from pcbatch.options import leaf_axes
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.backends.tensorflow.mapping import padded
 

@@ -25,7 +25,7 @@ from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.costs.device import CPU, device_of
-from pcbatch.runtime.costs.fitness import (
+from pcbatch.runtime.costs.estimate import (
     Obstacle,
     choice,
     is_of_numbers,

@@ -16,8 +16,7 @@ from pcbatch.function.batched import Batched
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.ir.machine import Block
 from pcbatch.options import OptionValues
-from pcbatch.runtime.costs.estimate import Prices, block_costs, line_costs
-from pcbatch.runtime.costs.fitness import obstacle
+from pcbatch.runtime.costs.estimate import Prices, block_costs, line_costs, obstacle
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.report.explanation import ExecutionCost, Expensive, Explanation, Figures, advised
 from pcbatch.runtime.report.profile import noted

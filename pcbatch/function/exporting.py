@@ -22,7 +22,7 @@ from pcbatch.ir.types import Type, leaves
 from pcbatch.lowering.captures.captured import Captured
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.export import file, template
+from pcbatch.runtime.export import file, stablehlo
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.state import FIRST_CAPACITY, GROWTH, Limits
 from pcbatch.runtime.resume.savefile import checked_path
@@ -69,7 +69,7 @@ def export(
         with backend.targeting(PLACES[platform]), explaining(pipeline.table, backend, jit=True):
             texts[platform] = _text(pipeline, given.lanes, PLACES[platform])
     limits = Limits.of(pipeline.options.max_depth, None)
-    grows = any(template.varies(each.text)[1] for each in texts.values())
+    grows = any(stablehlo.varies(each.text)[1] for each in texts.values())
     inputs, operands = _inputs(pipeline, given, captured)
     sizes = {n: repr(v) for n, v in given.defaults.items() if not pipeline.read.reading.parameters[n]}
     types = {name: type_ for name, type_ in given.types.items() if name not in sizes}
@@ -111,7 +111,7 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
             f"{program.name} cannot be exported: a piece of it calls `{called[0]}`, which is a run of its own; call "
             f"`{called[0]}` in {program.name} itself, or in a function that it calls by its name",
         )
-    samples: list[template.Sample] = []
+    samples: list[stablehlo.Sample] = []
     captured: list[np.ndarray] = []
 
     def sample(depth: int, numbers: Sequence[int]) -> None:
@@ -120,9 +120,9 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
         captured[:] = lowering.captured
         for number in numbers:
             shapes = [tuple(number if size is None else size for size in shape) for _, shape in specs]
-            text = template.plain(lowering.text(shapes, place))
+            text = stablehlo.plain(lowering.text(shapes, place))
             _refuse_calls(program, text)
-            samples.append(template.Sample(number, depth, text))
+            samples.append(stablehlo.Sample(number, depth, text))
 
     odd = depth % 2  # stacks have room for an even number of calls
     if depth < DEEP or not exportable(program, pipeline.options, depth).stack_entries:
@@ -131,7 +131,7 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
         sample(SHALLOW + odd, LANES)
         sample(DEEP + odd, LANES[1:3])
     for largest in reversed(LANES[FEWEST - 1 :]):
-        found = template.fitted([each for each in samples if each.lanes <= largest])
+        found = stablehlo.fitted([each for each in samples if each.lanes <= largest])
         if found is not None:
             return _Text(found, captured, (LANES[0], MOST_LANES))
     samples.clear()
@@ -141,7 +141,7 @@ def _text(pipeline: Pipeline, lanes: int, place: str) -> _Text:
 
 def _refuse_calls(program: Program, text: str) -> None:
     """Refuse calls into this process's code, which no other process has."""
-    foreign = [name for name in template.custom_calls(text) if not name.startswith(RUNNABLE)]
+    foreign = [name for name in stablehlo.custom_calls(text) if not name.startswith(RUNNABLE)]
     if foreign:
         raise UsageError(
             "PCB582",

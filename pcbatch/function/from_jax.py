@@ -13,7 +13,7 @@ from weakref import WeakSet
 from pcbatch.errors import UsageError
 from pcbatch.function.primitives import primitive
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.dlpack import home_of
+from pcbatch.runtime.backends.interop import home_of
 
 _results: WeakSet[Any] = WeakSet()
 _OF_JAX = ("jax", "jaxlib")

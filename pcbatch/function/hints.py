@@ -7,8 +7,8 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from pcbatch.errors import PieceRefusalError, UsageError
-from pcbatch.frontend.source.hints import COST_ATTRIBUTE, is_cost
-from pcbatch.runtime.report.debug_entries import filled
+from pcbatch.frontend.source import COST_ATTRIBUTE, is_cost
+from pcbatch.runtime.report.faults import filled
 
 F = TypeVar("F", bound=Callable[..., Any])
 

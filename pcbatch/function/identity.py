@@ -24,7 +24,7 @@ from pcbatch.installed import is_users_module
 from pcbatch.ir.expressions import Attribute, Name, path_of
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import StructType, TensorType
-from pcbatch.lowering.captures.fingerprints import Same, fingerprint, is_of_user, shallow
+from pcbatch.lowering.captures.captured import Same, fingerprint, is_of_user, shallow
 from pcbatch.lowering.codegen.environment import Environment
 
 LEFT_OUT = ("spans", "kept", "tapes", "steps")

@@ -9,11 +9,11 @@ from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.executing import arrays_of
 from pcbatch.function.tracing_context import pieces_of
-from pcbatch.interrupts import Interrupts
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.options import OptionValues
 from pcbatch.runtime.report import steps
 from pcbatch.runtime.strategies.reference import ReferenceMachine
+from pcbatch.threads import Interrupts
 
 REFERENCE = OptionValues(
     backend="reference", strategy="pc", schedule="switch", form="auto", jit=True, trace=0, progress=False

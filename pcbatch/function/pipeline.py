@@ -24,17 +24,15 @@ from pcbatch.function.sliced_runs import LongRun
 from pcbatch.ir import machine
 from pcbatch.ir.analysis.parallel_call_groups import first_join, groups
 from pcbatch.ir.machine import Piece
+from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.ir.program import Program
 from pcbatch.ir.types import StructType
-from pcbatch.ir.verify.machine import verify_machine
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.lowering.captures.captured import Captured, holds, kept
-from pcbatch.lowering.codegen.builtins import NO_ROOM
 from pcbatch.lowering.codegen.emit import Emitted, checked_sites, emit
-from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.environment import NO_ROOM, Environment
 from pcbatch.lowering.codegen.steps import Steps
 from pcbatch.lowering.machine import lower_stacks
-from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import Row
 from pcbatch.optimize.machine.deferral import pays
 from pcbatch.optimize.machine.forks import apart, loss
@@ -44,8 +42,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.adjoint.custom_gradient import run_watched
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, block_row
-from pcbatch.runtime.costs.fitness import signature_of, signature_of_step
+from pcbatch.runtime.costs.estimate import USUAL_LANES, Prices, block_costs, block_row, signature_of, signature_of_step
 from pcbatch.runtime.llvm.machine_code import Outline, StoredOutline
 from pcbatch.runtime.llvm.program import LlvmProgram
 from pcbatch.runtime.machine.machine import Machine
@@ -62,6 +59,7 @@ from pcbatch.runtime.strategies.executable import Executable, resumable
 from pcbatch.runtime.strategies.local import LocalMachine
 from pcbatch.runtime.strategies.on_the_fly import OnTheFly
 from pcbatch.runtime.strategies.straight_line import StraightLine
+from pcbatch.threads import once
 
 APART = "this call is not made at the same time as the one before it"
 IN_TURN = "this call and those behind it are made one after the other"

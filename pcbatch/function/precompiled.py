@@ -25,7 +25,7 @@ from pcbatch.options import Options
 from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import debug_entries
+from pcbatch.runtime.report import faults
 from pcbatch.runtime.report.results import require_numbers
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.resume.checkpoint import Saved
@@ -107,7 +107,7 @@ class Precompiled:
         operands = {n: values.flatten(self.program.shared_types[n], read()) for n, read in self.operands.items()}
         self._keep_current(operands)
         outcome = self._run(arguments, operands, saved)
-        debug_entries.show(self.program, outcome)
+        faults.show(self.program, outcome)
         return outcome
 
     def _run(self, arguments: Arguments, operands: Leaves, saved: Saved | None) -> Outcome:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.errors import Diagnostic, Span, raise_all
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.function.arguments import Arguments, flattened
 from pcbatch.function.callable_protocol import Linkable
 from pcbatch.ir import program as ir

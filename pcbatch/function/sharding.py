@@ -21,17 +21,16 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import cloudpickle
 import numpy as np
 
-from pcbatch.axes import leaf_axes
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.traceback_filter import without_internals
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
 from pcbatch.notice import silent
-from pcbatch.options import Options
+from pcbatch.options import Options, leaf_axes
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import pickled_run
+from pcbatch.runtime.report import results
 from pcbatch.runtime.report.results import packed
 from pcbatch.runtime.report.run import Run
 
@@ -170,7 +169,7 @@ class Sharded(Generic[P, R]):
         """The run of all lanes."""
         backend = backend_named("tensorflow")
         program = parts[0]["program"]
-        behind = pickled_run.StayedBehind(
+        behind = results.StayedBehind(
             self.__name__,
             origin=f"{len(parts)} parts",
             has="values, statuses, steps and errors",
@@ -185,7 +184,7 @@ class Sharded(Generic[P, R]):
             **ends,
             fault_values={},
             counting=behind,
-            backend=pickled_run.NUMPYS,
+            backend=results.NUMPYS,
             checkpoint=behind,
         )
         errors = tuple(
@@ -208,7 +207,7 @@ def _part(fn: Any, part: tuple[Mapping[str, Any], Mapping[str, int]]) -> dict[st
     run = fn.run(*bound.args, **bound.kwargs, **lanes)
     outcome = run.outcome
     return {
-        "program": pickled_run.program_of(run.program),
+        "program": results.program_of(run.program),
         "values": [np.asarray(leaf) for leaf in outcome.values],
         "errors": run.errors,
         **{name: np.asarray(getattr(outcome, name)) for name in _ENDS},

@@ -21,18 +21,17 @@ from pcbatch import version
 from pcbatch.errors import UsageError
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.executing import in_order
-from pcbatch.ir.records import is_record_class
 from pcbatch.ir.types import StructType, TensorType, Type, leaves, records
+from pcbatch.ir.values import is_record_class
 from pcbatch.options import Options
 from pcbatch.runtime.machine import generated
 from pcbatch.runtime.machine.forked import padded
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.machine.segments import Snapshot
-from pcbatch.runtime.resume import checkpoint, slices
-from pcbatch.runtime.resume.checkpoint import Checkpoint, Saved
+from pcbatch.runtime.resume import checkpoint
+from pcbatch.runtime.resume.checkpoint import Checkpoint, Saved, run_slices
 from pcbatch.runtime.resume.savefile import interpreting
-from pcbatch.runtime.resume.slices import run_slices
 from pcbatch.runtime.schedules import schedule_named
 
 FREE = ("in_axes", "static_argnames", "name", "backend", "form", "progress", "resume", "max_lanes", "output")
@@ -100,7 +99,7 @@ class LongRun:
             saved.check_captured(captured)
         every = {**shared, **captured}
         operands = in_order({name: every[name] for name in program.shared})
-        shown = slices.bar(program, int(snapshot.examples)) if self.options.progress else contextlib.nullcontext()
+        shown = checkpoint.bar(program, int(snapshot.examples)) if self.options.progress else contextlib.nullcontext()
         with shown as watch:
             standing = run_slices(self.machine, snapshot, operands, watch, self.guard)
         origin = {"program": self.digest, "options": compared(self.options), **_described(arguments)}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import UsageError
-from pcbatch.ir import records
-from pcbatch.runtime.backends.dlpack import is_foreign
+from pcbatch.ir import values
+from pcbatch.runtime.backends.interop import is_foreign
 
 
 class Blanks:
@@ -89,7 +89,7 @@ def _parts(value: Any) -> dict[Any, Any] | None:
         return value
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return dict(enumerate(value))
-    return records.fields_of(value)
+    return values.fields_of(value)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -113,4 +113,4 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
         return made
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(made.values())
-    return records.made(type(value), made)
+    return values.made(type(value), made)

@@ -22,7 +22,7 @@ under a predicate is not there for the lanes for which that does not hold.
 A piece is data until Python is generated for it: then it has a `function`, and its statements are needed no more.
 Generated source builds exactly these values (`f.source()` prints them), and the machine runs nothing else.
 
-`ir.text.machine_printer` writes such programs, `ir.verify.machine` has their rules, and an interpreter in `tests/ir/`
+`ir.machine_printer` writes such programs, `ir.machine_verifier` has their rules, and an interpreter in `tests/ir/`
 says what they mean. Spans take no part in comparisons.
 """
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -93,7 +93,7 @@ def _element(sequence: Any, position: int, count: int | None = None) -> Any:
 
 
 def _with_field(record: Any, value: Any, name: str) -> Any:
-    return records.made(type(record), {**(records.fields_of(record) or {}), name: value})
+    return values.made(type(record), {**(values.fields_of(record) or {}), name: value})
 
 
 def _with_item(whole: Any, value: Any, key: Any) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import definitely_assigned
 from pcbatch.ir.payload import Copy
-from pcbatch.ir.rewrite.mapping import relabel, renamed
+from pcbatch.ir.rewrite import relabel, renamed
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import free_roots, function_variables, ordered_variables
 

@@ -16,8 +16,7 @@ from pcbatch.ir.expressions import Input, call
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.payload import Compute, Copy
 from pcbatch.ir.types import TensorType, Type
-from pcbatch.lowering.codegen.builtins import OUT_OF_RANGE
-from pcbatch.lowering.codegen.environment import Environment
+from pcbatch.lowering.codegen.environment import OUT_OF_RANGE, Environment
 from pcbatch.lowering.codegen.pieces import write_piece
 from pcbatch.runtime.machine.state import DEFAULT_MAX_DEPTH
 

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from pcbatch.ir import machine
 from pcbatch.ir.program import Dialect, Program
-from pcbatch.ir.rewrite.mapping import relabel
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.rewrite import relabel
+from pcbatch.ir.verifier import verify
 from pcbatch.optimize.cfg.block_merging import merge_straight_lines
 from pcbatch.optimize.cfg.bool_simplification import branch_on_bools
 from pcbatch.optimize.cfg.coalescing import coalesce_copies

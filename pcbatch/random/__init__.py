@@ -13,7 +13,7 @@ calls, and be saved on stacks. Use a key for one draw, and `split` it to get mor
 
     walk(pcbatch.random.keys(42, lanes=64), tf.range(64))
 
-Bits come from Threefry-2x32 with 20 rounds (Salmon et al., SC 2011; see `threefry.py`). Counters are laid out as in
+Bits come from Threefry-2x32 with 20 rounds (Salmon et al., SC 2011; see `keys.py`). Counters are laid out as in
 `jax.random` since JAX 0.5 (`jax_threefry_partitionable`): keys, splits, bits, uniform and Bernoulli draws are equal
 to JAX's (but for uniform ones that JAX rounds up to `maxval`), normal and exponential draws and one categorical draw to
 rounding. `randint` differs, because JAX's is less

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.random.checks import as_tensor, float_dtype
-from pcbatch.random.draws import randint
+from pcbatch.random.draws import as_tensor, float_dtype, inverted, randint, scaled
 from pcbatch.random.keys import Shape, bits, static_shape, words
-from pcbatch.random.units import inverted, scaled
 
 _EXACT = 52
 """Number of bits behind the binary point to which a weight is rounded, the largest being 1."""

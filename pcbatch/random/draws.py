@@ -3,14 +3,119 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.random.checks import as_tensor, bound, broadcasting, float_dtype, integer_bound, is_number
-from pcbatch.random.keys import Shape, static_shape, words
-from pcbatch.random.units import inverted, scaled, unit_draws
+from pcbatch.random.keys import Shape, bits, static_shape, words
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+# Dtypes, shapes and bounds, checked.
+
+
+FRACTION = {tf.float16: 10, tf.bfloat16: 7, tf.float32: 23, tf.float64: 52}
+"""Bits behind the binary point of a uniform draw, which fill the significand of a number in [1, 2)."""
+
+
+def float_dtype(dtype: Any, what: str = "random floats") -> tf.DType:
+    """The dtype, if it is a float's."""
+    found = tf.as_dtype(dtype)
+    if found not in FRACTION:
+        raise TypeError(f"{what} are {', '.join(each.name for each in FRACTION)}, not {found.name}")
+    return found
+
+
+def is_number(value: Any, number: int) -> bool:
+    """Return whether `value` is Python's `number`."""
+    return isinstance(value, (int, float)) and value == number
+
+
+def as_tensor(value: Any, name: str, dtype: tf.DType) -> tf.Tensor:
+    """`value` as a tensor of exactly `dtype`; numbers convert, tensors of another dtype are refused."""
+    given = getattr(value, "dtype", dtype)
+    if isinstance(value, tf.Tensor) and given != dtype:
+        raise TypeError(f"{name} is {given.name} where {dtype.name} is needed; write tf.cast({name}, tf.{dtype.name})")
+    return tf.convert_to_tensor(value, dtype)
+
+
+def broadcasting(tensor: tf.Tensor, name: str, shape: tuple[int, ...]) -> tf.Tensor:
+    """`tensor`, which must broadcast to `shape` without enlarging it."""
+    try:
+        fits = tf.broadcast_static_shape(tensor.shape, tf.TensorShape(shape)) == tf.TensorShape(shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} has shape {tensor.shape}, which does not broadcast to the shape {list(shape)} of the draw"
+        )
+    return tensor
+
+
+def bound(value: Any, name: str, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
+    """A parameter as a tensor of exactly `dtype` that broadcasts to `shape`."""
+    return broadcasting(as_tensor(value, name, dtype), name, shape)
+
+
+def integer_bound(value: Any, name: str, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
+    """A bound as int64, in which both bounds of every int32 range can be written."""
+    if isinstance(value, (int, np.integer)):
+        if not dtype.min <= value <= min(int(dtype.max) + 1, 2**63 - 1):
+            raise ValueError(f"{name} {value} is out of range for {dtype.name}")
+        return tf.constant(int(value), tf.int64)
+    tensor = tf.convert_to_tensor(value)
+    if not tensor.dtype.is_integer or tensor.dtype == tf.uint64:
+        raise TypeError(
+            f"{name} must be an integer that fits in int64, not {tensor.dtype.name}; write tf.cast({name}, tf.int64)"
+        )
+    return broadcasting(tf.cast(tensor, tf.int64), name, shape)
+
+
+# -- uniform draws -----------------------------------------------------------------------------------------------------
+# Numbers are made of them in the same way in every mode.
+
+
+def unit_draws(key: Any, shape: tuple[int, ...], dtype: tf.DType) -> tf.Tensor:
+    """Uniform draws on [0, 1): the top bits of a word as a fraction. Exact, hence the same bits in every mode."""
+    word = tf.uint64 if dtype == tf.float64 else tf.uint32
+    fraction = FRACTION[dtype]
+    top = tf.bitwise.right_shift(bits(key, shape, word), tf.constant(word.size * 8 - fraction, word))
+    number, one = tf.cast(top, dtype), tf.constant(2.0**fraction, dtype)
+    # Divided by `one`, which is the larger. XLA would make a product of a plain quotient and then compute all rounds of
+    # Threefry anew for each operation that reads the draw; a division by what it does not know it does once.
+    return number / tf.maximum(number, one)
+
+
+def inverted(key: Any, shape: Shape, dtype: Any, transform: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """`transform(u)` for uniform `u` on [0, 1), computed in float64 and rounded once to `dtype`.
+
+    Transcendental functions in float32 differ in the last bit by mode, and in graph mode by an element's place in the
+    array (vector body or remainder). In float64 they differ too, but after rounding to float32 no trace of it is
+    left: a test checks this for each transform on every one of the 2**23 values that `u` can take.
+    """
+    dtype, sizes = float_dtype(dtype), static_shape(shape)
+    unit = unit_draws(key, sizes, tf.float64 if dtype == tf.float64 else tf.float32)
+    # By one, but XLA does not know that: it would compute the transform, for a normal number some 300 operations, anew
+    # for each operation that reads the draw. The sampler's momenta were computed six times.
+    return tf.cast(transform(unit), dtype) / tf.maximum(tf.cast(unit, dtype), tf.constant(1, dtype))
+
+
+def scaled(random: list[tf.Tensor], span: tf.Tensor) -> tf.Tensor:
+    """`floor(r * span / 2**(32 * n))` for the n-word number r, its uint32 words given from low to high; all in uint64.
+
+    Word by word: `x = (x + word * span) >> 32`, the 96-bit product taken in two halves. x stays below span.
+    """
+    word32, mask = tf.constant(32, tf.uint64), tf.constant(0xFFFFFFFF, tf.uint64)
+    right, both = tf.bitwise.right_shift, tf.bitwise.bitwise_and
+    span_high, span_low = right(span, word32), both(span, mask)
+    x = tf.constant(0, tf.uint64)
+    for word in (tf.cast(each, tf.uint64) for each in random):
+        x = word * span_high + right(x, word32) + right(word * span_low + both(x, mask), word32)
+    return x
+
+
+# -- distributions -----------------------------------------------------------------------------------------------------
 
 
 def uniform(key: Any, shape: Shape = (), dtype: Any = tf.float32, minval: Any = 0.0, maxval: Any = 1.0) -> tf.Tensor:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.random.checks import FRACTION
-from pcbatch.random.keys import halves
-from pcbatch.random.threefry import PARITY, ROTATIONS
+from pcbatch.random.draws import FRACTION
+from pcbatch.random.keys import PARITY, ROTATIONS, halves
 
 
 def key(seed: int) -> np.ndarray:
@@ -34,7 +33,7 @@ def uniforms(keys: np.ndarray, shape: tuple[int, ...], dtype: Any) -> np.ndarray
 
 
 def _words(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The two words of counters 0 to `size` - 1 under each key, uint32 `[.., size]`: `threefry.threefry2x32`."""
+    """The two words of counters 0 to `size` - 1 under each key, uint32 `[.., size]`: `keys.threefry2x32`."""
     keys = np.asarray(keys, np.uint32)
     key0, key1 = keys[..., :1], keys[..., 1:]
     schedule = (key0, key1, key0 ^ key1 ^ np.uint32(PARITY))

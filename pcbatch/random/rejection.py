@@ -14,11 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.random.checks import as_tensor, broadcasting, float_dtype
-from pcbatch.random.draws import standard_normal
-from pcbatch.random.keys import Shape, operands, split, static_shape
-from pcbatch.random.threefry import threefry2x32
-from pcbatch.random.units import unit_draws
+from pcbatch.random.draws import as_tensor, broadcasting, float_dtype, standard_normal, unit_draws
+from pcbatch.random.keys import Shape, operands, split, static_shape, threefry2x32
 from pcbatch.runtime.backends.tensorflow import private
 
 TURNS = 64

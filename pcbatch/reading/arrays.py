@@ -11,11 +11,10 @@ import gast
 import numpy as np
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.joins import ConflictError
 from pcbatch.ir.slices import length_of
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.core import NeedsConstantError, RefusedError
-from pcbatch.reading.forbidden_calls import forbidden_method
+from pcbatch.reading.opaque_calls import forbidden_method
 from pcbatch.reading.operations import BINARY, GETITEM, WindowOf, builtin, lanes_in, method
 from pcbatch.reading.values import Host, Item, Lane, Moved, OneOf, Part, Ref, Tuple, Value, View
 from pcbatch.reading.views import Index, Sliced, Views, parts_of

@@ -13,15 +13,15 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.hints import is_text_for
-from pcbatch.ir import records
+from pcbatch.frontend.source import is_text_for
+from pcbatch.ir import values
 from pcbatch.ir.debugging import ENTRY, number_of
 from pcbatch.ir.operators import COMPARISON
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.containers import MUTABLE
 from pcbatch.reading.core import NeedsConstantError
+from pcbatch.reading.folds import Folds
 from pcbatch.reading.in_python import CLASSES, power_modulo
-from pcbatch.reading.mapped import Mapped
 from pcbatch.reading.operations import builtin, library
 from pcbatch.reading.operators import ROWS
 from pcbatch.reading.values import (
@@ -39,7 +39,7 @@ from pcbatch.reading.values import (
     Value,
     is_one_value,
 )
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 SYNC = ("pcbatch.function.hints", "sync")
 DEBUG = ("pcbatch.function.hints", "debug")
@@ -55,7 +55,7 @@ def _path(value: Any) -> tuple[str, str]:
     return getattr(value, "__module__", "") or "", getattr(value, "__name__", "") or ""
 
 
-class Builtins(Mapped):
+class Builtins(Folds):
     """Python's built-in functions."""
 
     def builtin_of(self, function: Any) -> Callable[..., Value] | None:
@@ -308,9 +308,9 @@ class Builtins(Mapped):
             case set():
                 return self.new("set", dict.fromkeys(host, NONE))
         cls = type(host)
-        if not (records.is_simple_class(cls) or dataclasses.is_dataclass(cls)) or isinstance(host, type):
+        if not (values.is_simple_class(cls) or dataclasses.is_dataclass(cls)) or isinstance(host, type):
             return value
-        return self.new("object", {name: self.attribute(value, name) for name in records.fields_of(host) or ()}, cls)
+        return self.new("object", {name: self.attribute(value, name) for name in values.fields_of(host) or ()}, cls)
 
     def call_deepcopy(self, value: Value) -> Value:
         """`copy.deepcopy`."""

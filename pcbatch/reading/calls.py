@@ -11,14 +11,14 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nodes import unparse
+from pcbatch.frontend.nodes import unparse
 from pcbatch.installed import IN_PYTHON
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.reading import in_python
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.expressions import DEAD
-from pcbatch.reading.forbidden_calls import forbidden
 from pcbatch.reading.libraries import CALLABLE, Libraries
+from pcbatch.reading.opaque_calls import forbidden
 from pcbatch.reading.sources import cost_of, is_users
 from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, OneOf, Part, Ref, Super, Tuple, Value, View
 
@@ -163,7 +163,7 @@ class Calls(Libraries):
                 return self.call_user(known_function, arguments, keywords)
         if isinstance(value, type):
             return self._construct(function, value, arguments, keywords)
-        if records.is_simple_class(type(value)) or dataclasses.is_dataclass(type(value)):
+        if values.is_simple_class(type(value)) or dataclasses.is_dataclass(type(value)):
             found = self.of_class(function, type(value), "__call__")
             return self.call_value(found, arguments, keywords)
         return self.opaque(function, arguments, keywords)

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.functions import Functions
 from pcbatch.reading.sources import is_users
@@ -33,7 +33,7 @@ class Constructors(Functions):
             member = self._member(cls, arguments[0])
             if member is not None:
                 return member
-        is_own = dataclasses.is_dataclass(cls) or records.is_simple_class(cls)
+        is_own = dataclasses.is_dataclass(cls) or values.is_simple_class(cls)
         if not is_own:
             return self._made_elsewhere(function, cls, arguments, keywords)
         ref = self.new("object", {}, cls)

@@ -8,9 +8,9 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.source.nodes import assigned_in, span_of, walk
-from pcbatch.frontend.source.scope import LiveScope
-from pcbatch.frontend.source.source import FunctionSource, Parameter
+from pcbatch.frontend.nodes import assigned_in, span_of, walk
+from pcbatch.frontend.scope import LiveScope
+from pcbatch.frontend.source import FunctionSource, Parameter
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import dotted, resolved
 from pcbatch.ir.payload import Compute, Pattern

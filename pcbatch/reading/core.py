@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.errors import Diagnostic, Note, Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.installed import IN_PYTHON
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.lowering.captures.guarded_paths import Place

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.reading.core import A_LIST
 from pcbatch.reading.kinds import Kind, Specialisation
 from pcbatch.reading.methods import Gathered
+from pcbatch.reading.several import NUMBER, is_word
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell
 from pcbatch.reading.values import (
@@ -30,7 +31,6 @@ from pcbatch.reading.values import (
     Value,
     is_none,
 )
-from pcbatch.reading.words import NUMBER, is_word
 
 Stays = Callable[[Host], bool]
 """A predicate: whether a known number or array stays known behind a call."""
@@ -279,7 +279,7 @@ class Crossing(Gathered):
 def in_order(cell: Cell) -> dict[Any, Value]:
     """The parts of an object by key: fields of a dataclass as it declares them."""
     parts = dict(cell.parts())
-    known = (cell.cls and records.field_names(cell.cls)) or ()
+    known = (cell.cls and values.field_names(cell.cls)) or ()
     return {**{name: parts[name] for name in known if name in parts}, **parts}
 
 

@@ -16,14 +16,13 @@ from pcbatch.installed import OWN, is_installed
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Delayed, Expression, Name, call, constant_of, resolved
-from pcbatch.ir.joins import ConflictError, join
-from pcbatch.ir.records import fields_of
-from pcbatch.ir.types import TensorType, Type
-from pcbatch.lowering.captures.fingerprints import shallow
+from pcbatch.ir.types import ConflictError, TensorType, Type, join
+from pcbatch.ir.values import fields_of
+from pcbatch.lowering.captures.captured import shallow
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading.core import NeedsBlocksError, RefusedError
 from pcbatch.reading.emitter import Template, is_taken_apart, pattern_of, struct_of, why_not_kept
-from pcbatch.reading.handed import FUNCTION, Handed, is_function, leads
+from pcbatch.reading.opaque_calls import FUNCTION, Handed, is_function, leads
 from pcbatch.reading.operations import (
     Applied,
     Operation,
@@ -39,7 +38,7 @@ from pcbatch.reading.result_types import ResultTypes
 from pcbatch.reading.state import TURNED, laid_anyhow
 from pcbatch.reading.values import Host, Lane, Part, Tuple, Value, is_number, plain_number
 from pcbatch.reading.variables import Variables
-from pcbatch.runtime.backends import noting
+from pcbatch.runtime.backends import pieces
 
 _known_results: dict[Any, tuple[Template, bool]] = {}
 """Results of libraries' operations for operands of some types: the same in every program."""
@@ -190,7 +189,7 @@ class Emission(Variables):
             return result
 
         try:
-            with noting.by(self._depends_on):
+            with pieces.by(self._depends_on):
                 result, is_checked = self.symbols.called(make)
             self._results: list[Any] = []
             template = Template("host", value=result) if is_manager else self.template(result, handed)
@@ -219,7 +218,7 @@ class Emission(Variables):
 
         return structure(template), shallow(tuple(hosts)), self.symbols.made_of(self._results, self._tried_on)
 
-    def _depends_on(self, state: noting.State) -> None:
+    def _depends_on(self, state: pieces.State) -> None:
         """The program depends on something that an operation reads, or a batched function that is one captures."""
         self.beside += getattr(getattr(state, "__self__", None), "captured", [])
         place = Place("computed", state, None, "a state")

@@ -12,7 +12,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import program as ir
 from pcbatch.ir.payload import Pattern, Payload
 from pcbatch.ir.types import StructType, Type
-from pcbatch.lowering.codegen.builtins import BUILTINS
+from pcbatch.lowering.codegen.environment import BUILTINS
 from pcbatch.reading.values import Lane, Value, same_host
 
 RESERVED = frozenset({"_ops", "_pcb", "_at", "PROGRAM", "complex", "slice", *BUILTINS})

@@ -10,8 +10,7 @@ from typing import Any
 import gast
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.core import LostError, NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.crossing import always
 from pcbatch.reading.emitter import Emitter

@@ -19,12 +19,12 @@ from typing import Any
 import gast
 
 from pcbatch.reading.core import RefusedError
+from pcbatch.reading.counters import Loop
 from pcbatch.reading.expressions import DEAD
 from pcbatch.reading.kinds import Returning
 from pcbatch.reading.phis import NeedsTurnsError
 from pcbatch.reading.sequences import Sequences
 from pcbatch.reading.state import State
-from pcbatch.reading.turns import Loop
 from pcbatch.reading.values import (
     NONE,
     Frame,

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.nodes import span_of
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.frontend.nodes import span_of
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.counters import Counters
 from pcbatch.reading.meeting import ONE_LENGTH
 from pcbatch.reading.phis import (
@@ -33,7 +32,7 @@ from pcbatch.reading.phis import (
     put_at,
     value_at,
 )
-from pcbatch.reading.several import BOOL
+from pcbatch.reading.several import BOOL, NUMBER
 from pcbatch.reading.state import OWN, Cell, State, computes_again, inside, sites_of
 from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import (
@@ -56,7 +55,6 @@ from pcbatch.reading.values import (
     is_none,
     is_same,
 )
-from pcbatch.reading.words import NUMBER
 
 
 class Head:

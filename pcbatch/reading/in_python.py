@@ -22,8 +22,8 @@ import numpy as np
 
 from pcbatch.reading import arrays_in_python, numpy_in_python, stdlib_in_python
 from pcbatch.reading.arrays_in_python import RefusalError
-from pcbatch.reading.containers_in_python import Counter, DefaultDict, Deque
 from pcbatch.reading.lists_in_python import Dict, List, Set
+from pcbatch.reading.stdlib_in_python import Counter, DefaultDict, Deque
 
 # -- heapq -------------------------------------------------------------------------------------------------------------
 

@@ -13,14 +13,14 @@ import gast
 import numpy as np
 
 from pcbatch.errors import Note
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading import stdlib_in_python
 from pcbatch.reading.constructors import Constructors
 from pcbatch.reading.containers import MOST_ITEMS, MUTABLE, MUTATORS
 from pcbatch.reading.core import NeedsBlocksError, NeedsConstantError, RefusedError
 from pcbatch.reading.emitter import Template
-from pcbatch.reading.handed import FUNCTION, Handed, is_function
+from pcbatch.reading.opaque_calls import FUNCTION, Handed, is_function
 from pcbatch.reading.operations import CALL, Applied, Operation, key_of, lanes_in, library, unread
 from pcbatch.reading.sources import is_users, unreadable
 from pcbatch.reading.values import (

@@ -9,10 +9,9 @@ from typing import Any
 
 import gast
 
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.core import Here, NeedsBlocksError, NeedsConstantError, RefusedError
-from pcbatch.reading.counters import COUNTER, Counted
+from pcbatch.reading.counters import COUNTER, DIFFERS, TURNS, Counted, Loop, Turn, Turns, comes_later, is_counted
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.expressions import Ends
 from pcbatch.reading.heads import Head
@@ -33,7 +32,6 @@ from pcbatch.reading.phis import (
     value_at,
 )
 from pcbatch.reading.ragged_rows import RaggedRows
-from pcbatch.reading.turns import DIFFERS, TURNS, Loop, Turn, Turns, comes_later, is_counted
 from pcbatch.reading.values import NONE, Host, Lane, OneOf, Ref, Undefined, Value, View
 
 ROUNDS = 12

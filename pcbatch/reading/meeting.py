@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.emitter import OpenBlock, hint_of
 from pcbatch.reading.meeting_of_parts import PartsMeeting
-from pcbatch.reading.several import Several, refs_of
+from pcbatch.reading.several import NUMBER, Several, refs_of
 from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of, with_joined
 from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
@@ -32,7 +31,6 @@ from pcbatch.reading.values import (
     View,
     is_same,
 )
-from pcbatch.reading.words import NUMBER
 
 End = tuple[OpenBlock, State]
 """A block that has no terminator yet, and what is known at its end."""

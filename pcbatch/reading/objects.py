@@ -9,10 +9,10 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from pcbatch.errors import Note
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.installed import is_users_class
-from pcbatch.ir import records
-from pcbatch.ir.joins import METHODS
+from pcbatch.ir import values
+from pcbatch.ir.types import METHODS
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.loops import Loops
@@ -132,7 +132,7 @@ class Objects(Loops):
         if value.place is not None and value.place.kind == "held":
             return Bound(name, value)
         kind = type(host)
-        is_users_object = records.is_simple_class(kind) or dataclasses.is_dataclass(kind)
+        is_users_object = values.is_simple_class(kind) or dataclasses.is_dataclass(kind)
         is_own = name in getattr(host, "__dict__", {}) or name in ("__dict__", "__class__") or is_slot(kind, name)
         if is_users_object and not isinstance(host, type | ModuleType):
             self.world.guards.note(Place("attribute", host, "__class__", f"{kind.__name__}.__class__"), kind)
@@ -291,7 +291,7 @@ class Objects(Loops):
         if not isinstance(value, Host):
             return isinstance(value, Function)
         kind = type(value.value)
-        return callable(value.value) or records.is_simple_class(kind) or dataclasses.is_dataclass(kind)
+        return callable(value.value) or values.is_simple_class(kind) or dataclasses.is_dataclass(kind)
 
     # -- setting -------------------------------------------------------------------------------------------------------
 
@@ -396,7 +396,7 @@ class Objects(Loops):
             cls = self.state.cell(value).cls
         elif isinstance(value, Tuple):
             cls = value.cls
-        elif isinstance(value, Host) and records.is_simple_class(type(value.value)):
+        elif isinstance(value, Host) and values.is_simple_class(type(value.value)):
             cls = type(value.value)
         elif isinstance(value, Choice):
             classes = {type(self.word(number).value) for number in value.words}

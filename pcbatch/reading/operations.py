@@ -9,6 +9,7 @@ from typing import Any
 import gast
 
 from pcbatch.ir import operators
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -23,9 +24,8 @@ from pcbatch.ir.expressions import (
     operation,
 )
 from pcbatch.ir.operators import Row
-from pcbatch.ir.records import made
-from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.lowering.codegen.builtins import BUILTINS, CHECKED_BUILTINS, may_fail
+from pcbatch.ir.values import made
+from pcbatch.lowering.codegen.environment import BUILTINS, CHECKED_BUILTINS, may_fail
 from pcbatch.reading.values import Lane
 
 SITE = 0

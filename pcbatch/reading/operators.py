@@ -8,9 +8,8 @@ from typing import Any
 import gast
 import numpy as np
 
-from pcbatch.ir.joins import casts_into
 from pcbatch.ir.operators import BY_NODE, Row
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import TensorType, casts_into
 from pcbatch.reading.containers import Containers
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import BINARY, UNARY

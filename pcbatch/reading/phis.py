@@ -9,7 +9,7 @@ from typing import Any
 import gast
 
 from pcbatch.errors import Diagnostic, Note
-from pcbatch.frontend.source.nodes import walk
+from pcbatch.frontend.nodes import walk
 from pcbatch.ir.types import TensorType
 from pcbatch.reading.core import NeedsConstantError
 from pcbatch.reading.emitter import hint_of

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pcbatch.errors import Diagnostic, Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.ir import program as ir
-from pcbatch.ir.rewrite.mapping import relabel
+from pcbatch.ir.rewrite import relabel
 from pcbatch.ir.types import NONE, StructType, TensorType, Type
 from pcbatch.lowering.captures.captured import names_read, ordered_variables
 from pcbatch.lowering.captures.guards import Guards
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.core import LostError, NeedsConstantError, RefusedError
+from pcbatch.reading.counters import comes_later
 from pcbatch.reading.described import a
 from pcbatch.reading.emitter import LoopNote
 from pcbatch.reading.in_python import CLASSES
@@ -26,7 +27,6 @@ from pcbatch.reading.ragged_rows import is_ragged_class, kind_of_ragged
 from pcbatch.reading.recovery import Recovery, all_told
 from pcbatch.reading.rows import Elements, LengthenError, LoosenError
 from pcbatch.reading.state import Operand
-from pcbatch.reading.turns import comes_later
 from pcbatch.reading.values import Host, is_none
 from pcbatch.runtime.backends.protocol import Backend
 

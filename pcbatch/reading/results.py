@@ -8,8 +8,7 @@ from typing import Any
 
 from pcbatch.errors import Diagnostic, Note
 from pcbatch.ir import program as ir
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.crossing import in_order
 from pcbatch.reading.emitter import OpenBlock

@@ -14,9 +14,8 @@ from typing import Any
 import gast
 import numpy as np
 
-from pcbatch.ir.joins import ConflictError
-from pcbatch.ir.types import TensorType
-from pcbatch.lowering.codegen.builtins import EMPTY, FULL
+from pcbatch.ir.types import ConflictError, TensorType
+from pcbatch.lowering.codegen.environment import EMPTY, FULL
 from pcbatch.reading.crossing import Crossing
 from pcbatch.reading.kinds import Kind, Widths, is_alike, merged, sites_that_differ
 from pcbatch.reading.operations import GETITEM, builtin

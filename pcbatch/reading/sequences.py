@@ -8,8 +8,7 @@ from typing import Any
 
 import gast
 
-from pcbatch.ir.joins import meeting
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import TensorType, meeting
 from pcbatch.reading.calls import Calls
 from pcbatch.reading.containers import MOST_ITEMS
 from pcbatch.reading.core import FilteredError

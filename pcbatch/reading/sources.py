@@ -13,11 +13,9 @@ from weakref import ref
 
 import gast
 
-from pcbatch.frontend.check import syntax
-from pcbatch.frontend.source import source_capture
-from pcbatch.frontend.source.hints import COST_ATTRIBUTE
-from pcbatch.frontend.source.nodes import Refusal, children, parse_lines, walk
-from pcbatch.frontend.source.source import converted
+from pcbatch.frontend import source, syntax
+from pcbatch.frontend.nodes import Refusal, children, parse_lines, walk
+from pcbatch.frontend.source import COST_ATTRIBUTE, converted
 from pcbatch.installed import IN_PYTHON, OWN, is_installed
 
 SCOPES = (gast.FunctionDef, gast.Lambda, gast.AsyncFunctionDef, gast.ClassDef)
@@ -53,7 +51,7 @@ def tree_of(function: FunctionType) -> tuple[Any, str]:
         if code.co_name == "<lambda>":
             node, lines = _lambda(function)
         else:
-            node, lines = source_capture.found(function)
+            node, lines = source.found(function)
         tree = converted(node, lines)
         _mangle(tree, getattr(code, "co_qualname", function.__qualname__))
         _trees[key] = ref(code, lambda _: _trees.pop(key, None)), tree
@@ -90,7 +88,7 @@ def _lambdas(module: ast.Module) -> tuple[ast.Lambda, ...]:
 
 def _lambda(function: FunctionType) -> tuple[Any, tuple[str, ...]]:
     code = function.__code__
-    lines = source_capture.lines_of(function)
+    lines = source.lines_of(function)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = [
         node

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.reading.core import Core, RefusedError
 from pcbatch.reading.state import Cell, Name, State, are_alike
 from pcbatch.reading.values import Bound, Host, Part, Ref, Undefined, Value

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span
-from pcbatch.frontend.source.nodes import span_of
+from pcbatch.frontend.nodes import span_of
 from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.guarded_paths import Place
 
@@ -219,7 +219,7 @@ class Optional:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several words (see `words`): which one says a lane's number."""
+    """One of several words (see `several`): which one says a lane's number."""
 
     number: Lane
     words: tuple[int, ...]

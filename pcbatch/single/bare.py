@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import Span
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
 from pcbatch.single.boundaries import codes
@@ -233,7 +233,7 @@ def kind_of(value: Any) -> Any:
         return type(value), tuple(map(kind_of, value))
     if isinstance(value, dict):
         return tuple((key, kind_of(each)) for key, each in value.items())
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is not None:
         return type(value), kind_of(fields)
     hash(value)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.runtime.backends.tensorflow import bounded
 from pcbatch.single.values import Array
 
@@ -118,7 +118,7 @@ def _parts(value: Any) -> Any:
         return value
     kind = type(value)
     if hasattr(value, "__dict__") and (
-        OF in vars(kind) or records.is_record_class(kind) or isinstance(value, bounded.Bounded)
+        OF in vars(kind) or values.is_record_class(kind) or isinstance(value, bounded.Bounded)
     ):
         return vars(value)
     return None

@@ -19,9 +19,8 @@ import tensorflow as tf
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents, opaque, tensorflow_equivalents, traced_float
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
-from pcbatch.single.classes import AsPython
 from pcbatch.single.meeting import OPERATORS, is_pythons, together
-from pcbatch.single.operating import operate
+from pcbatch.single.operating import AsPython, operate
 from pcbatch.single.values import TENSORS, Array, Number, Value, Variable, Watched, known, operand, seen, tensor
 
 _EQUIVALENTS = {

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.joins import wider_integer
 from pcbatch.ir.operators import BINARY, COMPARISONS
+from pcbatch.ir.types import wider_integer
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 

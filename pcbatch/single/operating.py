@@ -1,4 +1,9 @@
-"""Python's operators on numbers and arrays; importing this module gives them to the classes of `values`."""
+"""The classes of numbers and arrays: Python's operators on them, and the classes that the user's code sees.
+
+Importing this module gives the operators to the classes of `values`.
+
+Numbers have the classes of a lane's numbers, for which there are stand-ins.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir.joins import casts_into
+from pcbatch.ir.types import casts_into
+from pcbatch.runtime.backends.tensorflow import traced_float
+from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.meeting import OPERATORS, Operator, apply, dtype_of, is_pythons
-from pcbatch.single.values import Array, Number, Variable, Watched, operand, seen
+from pcbatch.single.values import Array, Number, Value, Variable, Watched, operand, seen
 
 _new = object.__new__
 _FLOATS = {dtype: frozenset((dtype, float, int, bool)) for dtype in (np.float16, np.float32, np.float64)}
@@ -133,3 +140,82 @@ for _name, _op in OPERATORS.items():
         for _kind in (Number, Array, Variable):
             setattr(_kind, f"__r{_name}__", _reflected)
         setattr(Array, f"__i{_name}__", _in_place(_op))
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+def _scalar(value: Any) -> Any:
+    return operand(value) if isinstance(value, Value) else value
+
+
+def class_of(value: Any) -> type:
+    """The class of a value; of a number the one that it has in a lane."""
+    if isinstance(value, TracedFloat):
+        return float
+    if not isinstance(value, Number):
+        return type(value)
+    dtype = value.dtype
+    return bool if dtype.is_bool else int if dtype.is_integer else complex if dtype.is_complex else float
+
+
+def is_instance(value: Any, classes: Any) -> bool:
+    """`isinstance`, by which a number is of the class that it has in a lane."""
+    return issubclass(class_of(value), classes) if isinstance(value, Number) else isinstance(value, classes)
+
+
+class AsPython(type):
+    """The type of a class that stands for one of another library's, and has its instances."""
+
+    original: type
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        is_ours = isinstance(value, (Number, TracedFloat))
+        return issubclass(class_of(value), cls.original) if is_ours else isinstance(value, cls.original)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.original)
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __repr__(cls) -> str:
+        return repr(cls.original)
+
+
+class Float(float, metaclass=AsPython):
+    """`float`, whose results a tape follows."""
+
+    original = float
+
+    def __new__(cls, *given: Any) -> Any:
+        return traced_float.to_float(*map(_scalar, given)) if given else 0.0
+
+
+class Int(int, metaclass=AsPython):
+    """`int`, of which lanes' ints are instances."""
+
+    original = int
+
+    def __new__(cls, *given: Any, **base: Any) -> Any:
+        return int(*given, **base)
+
+
+class Type(type, metaclass=AsPython):
+    """`type`, by which a number has the class that it has in a lane; that is `Int` or `Float` here."""
+
+    original = type
+
+    def __new__(cls, *given: Any) -> Any:
+        if len(given) != 1:
+            return type(*given)
+        return STAND_INS.get(found := class_of(given[0]), found)
+
+
+STAND_INS: dict[type, type] = {float: Float, int: Int}
+"""Classes that have numbers of lanes as instances, by those that users name."""
+for _python, _own in STAND_INS.items():
+    _own.__name__ = _own.__qualname__ = _python.__name__

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import PcbatchError, Span
-from pcbatch.frontend.source.source_capture import found as definition_of
+from pcbatch.frontend.source import found as definition_of
 from pcbatch.ir.operators import BINARY, BY_NODE, COMPARISONS, UNARY
 from pcbatch.ir.slices import Window, length_of
 from pcbatch.single.boundaries import codes
 from pcbatch.single.calls import library, plain
 from pcbatch.single.values import Value, operand, seen
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 _FLAGS = {getattr(future, name).compiler_flag for name in future.all_feature_names}
 _INTS = tuple(np.dtype(code).type for code in "bhilqBHILQ")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.runtime.backends.tensorflow import traced_float
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.boundaries import OF
@@ -29,7 +29,7 @@ class Singly:
     ):
         self.around = surroundings(function, plain_of, empty)
         every = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        self._defaults = function if any(records.fields_of(e) or isinstance(e, (list, dict)) for e in every) else None
+        self._defaults = function if any(values.fields_of(e) or isinstance(e, (list, dict)) for e in every) else None
         """The function itself, if it may change what it has by default."""
 
     def __call__(
@@ -77,11 +77,11 @@ class Singly:
             return {key: self._taken(each) for key, each in value.items()}
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
             return tuple(self._taken(each) for each in value)
-        fields = records.fields_of(value)
+        fields = values.fields_of(value)
         if fields is None:
-            return self.around.substitute(value) if callable(value) or records.is_record_class(type(value)) else value
+            return self.around.substitute(value) if callable(value) or values.is_record_class(type(value)) else value
         kind = self.around.class_of(type(value))
-        return records.made(kind, {name: self._taken(each) for name, each in fields.items()})
+        return values.made(kind, {name: self._taken(each) for name, each in fields.items()})
 
 
 def result(value: Any, leaf: Callable[[Any], Any]) -> Any:
@@ -110,16 +110,16 @@ def result(value: Any, leaf: Callable[[Any], Any]) -> Any:
         if isinstance(each, tuple) and not hasattr(each, "_fields"):
             return tuple(part(one) for one in each)
         kind = vars(type(each)).get(OF) or type(each)
-        fields = records.fields_of(each) if kind is type(each) else _fields(each)
+        fields = values.fields_of(each) if kind is type(each) else _fields(each)
         if fields is None:
             return each
-        return records.made(kind, {name: part(one) for name, one in fields.items()})
+        return values.made(kind, {name: part(one) for name, one in fields.items()})
 
     return part(value)
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return records.fields_of(value) or dict(vars(value))
+    return values.fields_of(value) or dict(vars(value))
 
 
 def as_tensor(value: Any) -> tf.Tensor:

@@ -22,14 +22,14 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.installed import OWN, is_installed
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.runtime.backends.tensorflow import bounded as lanes
 from pcbatch.runtime.backends.tensorflow import mapping as maps
-from pcbatch.single import heaps, helpers
+from pcbatch.single import substitutes
 from pcbatch.single.boundaries import OF, codes, may_change, of_values
 from pcbatch.single.calls import case, library, number_type, power, sorted_numbers
-from pcbatch.single.classes import STAND_INS, Float, Int, Type, is_instance
-from pcbatch.single.tapes import Accumulator, Tape
+from pcbatch.single.operating import STAND_INS, Float, Int, Type, is_instance
+from pcbatch.single.substitutes import Accumulator, Tape
 from pcbatch.single.values import Array, Variable, seen
 
 _MISSING = object()
@@ -114,7 +114,7 @@ class Surroundings:
     """Those of one batched function.
 
     `plain_of(value)` is the plain function, and the receiver, of a value that is batched, None of any other; `empty`
-    gives what a `pcbatch.map` of no calls has (see `helpers.mapping`).
+    gives what a `pcbatch.map` of no calls has (see `substitutes.mapping`).
     """
 
     builtins: Mapping[str, Any] = _BUILTINS
@@ -132,7 +132,7 @@ class Surroundings:
         self._calls: dict[FunctionType, Callable[..., Any]] = {}
         self.changes = False
         """Tell whether anything that runs here may change an array, as far as is known."""
-        self._classes: dict[type, type] = {lanes.Bounded: helpers.Bounded}
+        self._classes: dict[type, type] = {lanes.Bounded: substitutes.Bounded}
         self._attributes: dict[type, dict[str, Any]] = {}
         """Attributes of the classes with replacements, when they were looked at."""
         self._shadows: dict[int, tuple[Any, Any]] = {}
@@ -143,7 +143,12 @@ class Surroundings:
     def special(self, empty: Callable[..., Any]) -> dict[Any, Any]:
         """Return the replacements of single functions and classes."""
         tapes = {tf.GradientTape: Tape, tf.autodiff.ForwardAccumulator: Accumulator, tf.case: case}
-        return {lanes.bounded: helpers.bounded, maps.map: helpers.mapping(empty), **heaps.SPECIAL, **tapes}
+        return {
+            lanes.bounded: substitutes.bounded,
+            maps.map: substitutes.mapping(empty),
+            **substitutes.SPECIAL,
+            **tapes,
+        }
 
     def refresh(self) -> None:
         """Let names mean what they mean now."""
@@ -261,7 +266,7 @@ class Surroundings:
         is_users = not is_installed(getattr(module, "__file__", None) or "<frozen")
         if is_users and not self.is_library(module):
             self._now_changes()  # nobody knows which of its functions are called
-        if module.__name__ in heaps.MODULES or self.is_library(module) or is_users:
+        if module.__name__ in substitutes.MODULES or self.is_library(module) or is_users:
             return Library(module, self)
         return module
 
@@ -270,7 +275,7 @@ class Surroundings:
             return STAND_INS[kind]
         if issubclass(kind, np.generic) and kind.__module__ == "numpy" and kind in _NUMBERS:
             return number_type(kind)  # type: ignore[arg-type]
-        return self.class_of(kind) if records.is_record_class(kind) else kind
+        return self.class_of(kind) if values.is_record_class(kind) else kind
 
     def class_of(self, kind: type) -> type:
         """The class below one of the user's, and below those of its bases, whose methods run in these surroundings."""
@@ -311,7 +316,7 @@ class Surroundings:
         file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
         if kind.__module__ == "builtins" or is_installed(file) or (file.startswith(OWN) and not self._is_in(file)):
             return False
-        return records.is_record_class(kind)
+        return values.is_record_class(kind)
 
     def _attribute(self, value: Any) -> Any:
         match value:
@@ -329,7 +334,7 @@ class Surroundings:
     def shadow(self, value: Any) -> Any:
         """An object of the user's as one of the class that stands for its own."""
         kind = type(value)
-        if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or not records.is_record_class(kind):
+        if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or not values.is_record_class(kind):
             return value
         made = self.class_of(kind)
         if made is kind or isinstance(value, tuple):

@@ -19,9 +19,8 @@ import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
+from pcbatch.single.indexing import Shape, is_basic, places, refuse_cut, resolved
 from pcbatch.single.meeting import PYTHONS, as_tensor, rounded, stored, within
-from pcbatch.single.shapes import Shape, is_basic, places, resolved
-from pcbatch.single.windows import refuse_cut
 
 TENSORS = (tf.Tensor, tf.Variable)
 

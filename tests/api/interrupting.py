@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch import Run, interrupts
+from pcbatch import Run, threads
 from pcbatch.runtime.machine import guarded
-from pcbatch.runtime.resume import slices
+from pcbatch.runtime.resume import checkpoint
 from tests.api import long_programs
 from tests.api.long_programs import BATCHES
 
@@ -42,11 +42,15 @@ def stopping(after: int | None, *, trips: int, by: Callable[[], None] = ctrl_c) 
         looks += 1
         if after is not None and looks == 2 * after + 1:
             by()
-        return (looks + 1) // 2 * slices.SLICE_SECONDS if looks % 2 == 0 else (looks - 1) // 2 * slices.SLICE_SECONDS
+        return (
+            (looks + 1) // 2 * checkpoint.SLICE_SECONDS
+            if looks % 2 == 0
+            else (looks - 1) // 2 * checkpoint.SLICE_SECONDS
+        )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "perf_counter", clock)
-        patch.setattr(slices, "FIRST_TRIPS", trips)
+        patch.setattr(checkpoint, "perf_counter", clock)
+        patch.setattr(checkpoint, "FIRST_TRIPS", trips)
         yield
 
 
@@ -79,7 +83,7 @@ def few_turns(monkeypatch: pytest.MonkeyPatch, no_collector: None) -> None:
     And a slice that has begun ends, however long it has to be compiled.
     """
     monkeypatch.setattr(guarded, "MOST_TURNS", 1)
-    monkeypatch.setattr(interrupts, "PATIENCE", 10**6)
+    monkeypatch.setattr(threads, "PATIENCE", 10**6)
 
 
 def made(name: str, **options: Any) -> pcbatch.Batched:

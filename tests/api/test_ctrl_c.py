@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import interrupts
+from pcbatch import threads
 from pcbatch.runtime.backends.tensorflow import prompt
 
 SOON = 2.0
@@ -32,7 +32,7 @@ def interrupted(call, after=0.4):
 
 def still_at_work():
     """The number of threads that do what nobody waits for any more."""
-    return sum(each.name == "pcbatch-waited" for each in threading.enumerate()) - len(interrupts._idle)
+    return sum(each.name == "pcbatch-waited" for each in threading.enumerate()) - len(threads._idle)
 
 
 def loop(**options):
@@ -215,18 +215,18 @@ def test_waiting_is_for_the_main_thread():
     assert seen == [waits]
     assert prompt.off_thread(threading.current_thread).name == "pcbatch-waited"
     with pytest.raises(ZeroDivisionError):
-        interrupts.waited(lambda: 1 / 0, lambda: None)
+        threads.waited(lambda: 1 / 0, lambda: None)
 
 
 def test_noted_interrupts_stop_what_is_waited_for():
     """What is told to stop has come as far as it has; what does not stop is left."""
     stop = threading.Event()
-    with interrupts.Interrupts() as noted:
+    with threads.Interrupts() as noted:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        assert interrupts.waited(lambda: stop.wait(20.0), stop.set)
+        assert threads.waited(lambda: stop.wait(20.0), stop.set)
         assert noted.pending
-    with interrupts.Interrupts():
-        assert interrupted(lambda: interrupts.waited(lambda: time.sleep(3.0), lambda: None), 0.1) < SOON
+    with threads.Interrupts():
+        assert interrupted(lambda: threads.waited(lambda: time.sleep(3.0), lambda: None), 0.1) < SOON
 
 
 @pytest.mark.parametrize("options", [{}, {"progress": True}], ids=str)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.commands.cli import main
-from pcbatch.ir.text.machine_printer import print_machine
+from pcbatch.ir.machine_printer import print_machine
 from tests.ir.machine_parser import parse_machine
 
 

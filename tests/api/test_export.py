@@ -18,8 +18,8 @@ from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.function.exporting import _depths
 from pcbatch.ir.machine import LaneStatus
-from pcbatch.runtime.export import file, template
-from pcbatch.runtime.export.template import Sample
+from pcbatch.runtime.export import file, stablehlo
+from pcbatch.runtime.export.stablehlo import Sample
 from pcbatch.runtime.machine.state import Limits
 from tests.exporting import run_text
 
@@ -225,11 +225,11 @@ def _samples(line):
 
 
 def test_sizes_are_found():
-    text = template.fitted(_samples(lambda n, d: f"tensor<{n}x{d + 1}xi32> [0:{n * (d + 1)}] -> {7 * n - 3}"))
-    assert template.varies(text) == (True, True)
-    assert template.filled(text, 1000, 8) == "tensor<1000x9xi32> [0:9000] -> 6997\n"
-    constant = template.fitted(_samples(lambda n, d: "tensor<3xi32>"))
-    assert (constant, template.varies(constant)) == ("tensor<3xi32>\n", (False, False))
+    text = stablehlo.fitted(_samples(lambda n, d: f"tensor<{n}x{d + 1}xi32> [0:{n * (d + 1)}] -> {7 * n - 3}"))
+    assert stablehlo.varies(text) == (True, True)
+    assert stablehlo.filled(text, 1000, 8) == "tensor<1000x9xi32> [0:9000] -> 6997\n"
+    constant = stablehlo.fitted(_samples(lambda n, d: "tensor<3xi32>"))
+    assert (constant, stablehlo.varies(constant)) == ("tensor<3xi32>\n", (False, False))
 
 
 def test_other_sizes_are_not():
@@ -239,7 +239,7 @@ def test_other_sizes_are_not():
         lambda n, d: "\n".join(["x"] * n),
         lambda n, d: f"{'a' if n > 5 else 'b'} {n}",
     ):
-        assert template.fitted(_samples(line)) is None
+        assert stablehlo.fitted(_samples(line)) is None
 
 
 def test_counts_that_are_written_out_become_operations():
@@ -248,12 +248,12 @@ def test_counts_that_are_written_out_become_operations():
         words = f'"0x{numbers.tobytes().hex().upper()}"' if n > 50 else f"[{', '.join(map(str, numbers))}]"
         return f"  %c_1 = stablehlo.constant dense<{words}> : tensor<{n}xi32>"
 
-    text = template.fitted(_samples(line))
+    text = stablehlo.fitted(_samples(line))
     assert text is not None
-    assert "stablehlo.iota dim = 0 : tensor<9xi32>" in template.filled(text, 9, 1)
+    assert "stablehlo.iota dim = 0 : tensor<9xi32>" in stablehlo.filled(text, 9, 1)
     assert "%c_1 = stablehlo.add" in text
     squares = lambda n, d: line(n, d).replace("[5, 8", "[5, 9")  # noqa: E731
-    assert template.fitted(_samples(squares)) is None
+    assert stablehlo.fitted(_samples(squares)) is None
 
 
 @pytest.mark.parametrize(
@@ -269,11 +269,11 @@ def test_rows_that_are_written_out_become_one(dtype, row):
         words = str(rows.tolist()).lower() if rows.size < 100 else f'"0x{content.tobytes().hex().upper()}"'
         return f"  %c_1 = stablehlo.constant dense<{words}> : tensor<{n}x{sizes}{dtype}>"
 
-    text = template.filled(template.fitted(_samples(line)), 9, 1)
+    text = stablehlo.filled(stablehlo.fitted(_samples(line)), 9, 1)
     assert f"dense<{str(row).lower()}> : tensor<{sizes}{dtype}>" in text
     assert f"-> tensor<9x{sizes}{dtype}>" in text
     differing = lambda n, d: line(n, d).replace("dense<[", "dense<[9" if dtype == "i64" else "dense<[[9], ")  # noqa: E731
-    assert template.fitted(_samples(differing)) is None
+    assert stablehlo.fitted(_samples(differing)) is None
 
 
 def test_names_and_places_do_not_count():
@@ -290,7 +290,7 @@ module @a_inference_12 attributes {mhlo.is_dynamic = false} {
 #loc = loc(unknown)
 """
     assert (
-        template.plain(text)
+        stablehlo.plain(text)
         == """module @pcbatch {
   func.func private @f0(%arg0: tensor<i32>) -> tensor<i32> {
     return %arg0 : tensor<i32>

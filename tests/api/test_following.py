@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 import pcbatch
-from pcbatch.once import once
+from pcbatch.threads import once
 from tests.threads import in_threads
 
 X = np.array([1.0, 3.0], np.float32)

@@ -9,7 +9,7 @@ import pytest
 import pcbatch
 from pcbatch.errors import Span, UsageError
 from pcbatch.function import eager_map
-from pcbatch.single import windows
+from pcbatch.single import indexing
 
 
 @pcbatch.autobatch
@@ -29,7 +29,7 @@ def of_any_length(a):
 
 @pytest.fixture
 def no_columns(monkeypatch):
-    monkeypatch.setattr(windows, "_at_place", windows._on_line)
+    monkeypatch.setattr(indexing, "_at_place", indexing._on_line)
 
 
 @pytest.mark.parametrize("function", [window, two_windows], ids=str)
@@ -46,7 +46,7 @@ def test_slices_that_python_cuts_short(no_columns):
 
 def test_the_line_of_a_frame():
     def here(a, b):
-        return windows._on_line(inspect.currentframe()), a[0], b[1:3]
+        return indexing._on_line(inspect.currentframe()), a[0], b[1:3]
 
     found = here([0], [1, 2, 3])[0]
     assert [ast.unparse(each) for each in found] == ["b[1:3]"]

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch import LaneStatus, RunInterruptedError, UsageError
-from pcbatch.runtime.resume import slices
+from pcbatch.runtime.resume import checkpoint
 from tests.api import long_programs
 from tests.api.interrupting import (
     as_new,
@@ -168,11 +168,11 @@ def test_slices_compile_nothing_but_the_leg():
 
 
 def test_budgets_follow_the_clock():
-    assert slices.next_budget(100, 0.25) == 100
-    assert slices.next_budget(100, 0.125) == 200
-    assert slices.next_budget(100, 0.0) == 400
-    assert slices.next_budget(100, 30.0) == 25
-    assert slices.next_budget(1, 30.0) == 1
+    assert checkpoint.next_budget(100, 0.25) == 100
+    assert checkpoint.next_budget(100, 0.125) == 200
+    assert checkpoint.next_budget(100, 0.0) == 400
+    assert checkpoint.next_budget(100, 30.0) == 25
+    assert checkpoint.next_budget(1, 30.0) == 1
 
 
 def test_what_a_run_without_end_needs_is_not_learnt():

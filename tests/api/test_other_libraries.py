@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneError, UsageError
-from pcbatch.runtime.backends.dlpack import NO_ARRAY, home_of
+from pcbatch.runtime.backends.interop import NO_ARRAY, home_of
 
 
 @pcbatch.autobatch

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.function import examples
-from pcbatch.ir.records import fields_of
+from pcbatch.ir.values import fields_of
 from tests.harness import NAMES, load
 from tests.harness import example as example_of
 

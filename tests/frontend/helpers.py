@@ -16,7 +16,7 @@ from pcbatch.function.hints import COST_ATTRIBUTE, cost
 from pcbatch.ir.program import Program
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.sources import tree_of
-from pcbatch.reading.static.module import read_file
+from pcbatch.reading.static_module import read_file
 from pcbatch.reading.untyped.program import UntypedProgram, read_untyped
 
 FOLDER = Path(__file__).parent

@@ -9,9 +9,9 @@ import pytest
 
 from pcbatch.errors import CompileError
 from pcbatch.frontend.module import ModuleSource, read_module
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program
-from pcbatch.ir.text.printer import print_program
-from pcbatch.reading.static.module import read_file
+from pcbatch.reading.static_module import read_file
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Function
-from pcbatch.ir.text.printer import print_program
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.verifier import verify
 from tests.frontend.helpers import FOLDER, fresh, load_live, program_of, program_of_live, programs
 from tests.goldens import check_golden
 from tests.ir.evaluation import copy_store, python_evaluate
@@ -104,7 +104,7 @@ def test_free_names_are_listed() -> None:
 def test_neither_tensorflow_nor_the_file_is_imported() -> None:
     path = FOLDER / "programs" / "fibonacci.py"
     script = (
-        "import sys; from pcbatch.reading.static.module import read_file\n"
+        "import sys; from pcbatch.reading.static_module import read_file\n"
         f"read_file({str(path)!r}, 'fibonacci')\n"
         "assert not {'tensorflow', 'fibonacci'} & set(sys.modules)"
     )

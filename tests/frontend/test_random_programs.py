@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pcbatch.ir.verify.verifier import verify
-from pcbatch.reading.static.module import read_file
+from pcbatch.ir.verifier import verify
+from pcbatch.reading.static_module import read_file
 from tests.frontend.helpers import load_live
 from tests.frontend.random_programs import Generator
 from tests.ir.evaluation import copy_store, python_evaluate

@@ -11,7 +11,7 @@ import pytest
 
 from pcbatch.errors import CompileError, Diagnostic, Span
 from pcbatch.frontend import CODES
-from pcbatch.frontend.check.syntax import REFUSED, check_syntax
+from pcbatch.frontend.syntax import REFUSED, check_syntax
 from tests.frontend.refused import refusals
 from tests.goldens import check_golden
 

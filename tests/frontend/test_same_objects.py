@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcbatch.errors import CompileError
-from pcbatch.reading.static.module import read_file
+from pcbatch.reading.static_module import read_file
 from tests.frontend.helpers import fresh, load_live
 from tests.ir.evaluation import copy_store, python_evaluate
 from tests.ir.interpreter import interpret

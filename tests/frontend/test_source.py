@@ -13,7 +13,7 @@ import pytest
 
 from pcbatch.errors import CompileError, Diagnostic, Span
 from pcbatch.frontend import read_function
-from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.printer import print_program
 from tests.frontend.helpers import program_of_live
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir import program as ir
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.ir.debugging import TYPE, WORDS
 from pcbatch.ir.machine import LaneStatus, Piece
 from pcbatch.ir.payload import BLANK, CAST, STRUCTURAL
@@ -36,9 +36,9 @@ def _cast(value: Any, types: Iterator[str]) -> Any:
         case tuple() | list():
             parts = [_cast(part, types) for part in value]
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is not None:
-        return records.made(type(value), _cast(fields, types))
+        return values.made(type(value), _cast(fields, types))
     return float(value) if "float" in next(types) and isinstance(value, int) else value
 
 
@@ -68,7 +68,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "__last__": _placed,
     "__next__": _placed,
     "__place__": _placed,
-    "__object__": lambda cls, names, *values: records.made(cls, dict(zip(names, values, strict=True))),
+    "__object__": lambda cls, names, *parts: values.made(cls, dict(zip(names, parts, strict=True))),
     "__record__": lambda number, text, *values: np.zeros(WORDS, np.int32),
     "__recorded__": lambda record: (1, 0, int(record[0, 0]) + 1),
     "__row__": lambda value, array: np.array(value) if isinstance(array, np.ndarray) else value,

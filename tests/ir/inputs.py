@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from pcbatch.ir import machine
-from pcbatch.ir.analysis.scope import scope_of_piece, variables_of_pieces
+from pcbatch.ir.analysis.dataflow import scope_of_piece, variables_of_pieces
 from pcbatch.ir.expressions import resolved
 from pcbatch.ir.machine import Block, Piece, Statement, Store
 from pcbatch.ir.payload import Compute

@@ -49,7 +49,7 @@ def interpret(
     max_depth: int | None = None,
     max_steps: int | None = None,
 ) -> Outcome:
-    """Run `program`, which must be well-formed (`pcbatch.ir.verify.verifier`), on one example.
+    """Run `program`, which must be well-formed (`pcbatch.ir.verifier`), on one example.
 
     `max_depth` limits the live calls that are not tail calls, `max_steps` loop turns and calls together; where one call
     exceeds both, the depth decides. TypeError if the number of arguments is wrong.

@@ -38,7 +38,7 @@ def interpret_machine(
     max_depth: int | None = None,
     max_steps: int | None = None,
 ) -> Outcome:
-    """Run `program`, which must be well-formed (`pcbatch.ir.verify.machine`), on one example.
+    """Run `program`, which must be well-formed (`pcbatch.ir.machine_verifier`), on one example.
 
     `shared` are the values of its shared operands. The limits are those of `interpret`. A fault has the status, the
     message and the span of its fault site; one that `evaluate` reports has its own. TypeError if the number of

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from pcbatch.ir.expression_parser import parse_type
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -35,7 +36,6 @@ from pcbatch.ir.machine import (
     Terminator,
     checked_sites,
 )
-from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import StructType, Type
 from tests.ir.inputs import with_inputs_of_pieces
 from tests.ir.parser import (

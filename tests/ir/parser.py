@@ -1,7 +1,7 @@
-"""Reads a program back from the text that `pcbatch.ir.text.printer` writes: `parse_program(print_program(p)) == p`.
+"""Reads a program back from the text that `pcbatch.ir.printer` writes: `parse_program(print_program(p)) == p`.
 
 Spans are not in the text. Nor is it which names in an expression are inputs: that follows from which are variables
-(`pcbatch.ir.analysis.scope`).
+(`pcbatch.ir.analysis.dataflow`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast, get_args
 
-from pcbatch.ir.analysis.scope import scope
+from pcbatch.ir.analysis.dataflow import scope
+from pcbatch.ir.expression_parser import expression_of, parse_type, parse_type_at
 from pcbatch.ir.payload import (
     Cast,
     Choose,
@@ -29,6 +30,7 @@ from pcbatch.ir.payload import (
     Truth,
     Unpack,
 )
+from pcbatch.ir.printer import INDENT, LINE_COMMENT
 from pcbatch.ir.program import (
     Block,
     Branch,
@@ -54,10 +56,8 @@ from pcbatch.ir.program import (
     Update,
     Variable,
 )
-from pcbatch.ir.text.expression_parser import expression_of, parse_type, parse_type_at
-from pcbatch.ir.text.printer import INDENT, LINE_COMMENT
 from pcbatch.ir.types import Type
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 from tests.ir.inputs import with_inputs
 
 NAME = r"[^\W\d]\w*"

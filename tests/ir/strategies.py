@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import scope
+from pcbatch.ir.analysis.dataflow import scope
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.expressions import (
     Apply,
     Attribute,
@@ -24,7 +25,6 @@ from pcbatch.ir.expressions import (
     operation,
 )
 from pcbatch.ir.operators import BINARY, UNARY
-from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import StructType, TensorType
 from tests.ir.inputs import with_inputs
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcbatch.ir.analysis.callgraph import call_graph, components, interprocedural_edges, return_sites
+from pcbatch.ir.analysis.dataflow import call_graph, components, interprocedural_edges, return_sites
 from tests.ir import programs
 from tests.ir.parser import parse_program
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
-from pcbatch.ir.text.expression_parser import parse_type
-from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.expression_parser import parse_type
+from pcbatch.ir.machine_verifier import verify_machine
 from tests.ir import machine_programs, programs
 from tests.ir.evaluation import copy_store, python_evaluate, zero
 from tests.ir.inputs import with_inputs_of_pieces

@@ -10,7 +10,7 @@ from pcbatch.errors import Span
 from pcbatch.ir import machine as table
 from pcbatch.ir import program as ir
 from pcbatch.ir.machine import LaneStatus
-from pcbatch.ir.text.machine_printer import print_machine
+from pcbatch.ir.machine_printer import print_machine
 from pcbatch.ir.types import StructType, TensorType
 from tests.ir import machine_programs
 from tests.ir.machine_parser import parse_machine

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from pcbatch.ir import machine as table
+from pcbatch.ir import machine_rules, machine_verifier
+from pcbatch.ir.machine_verifier import validate, verify_machine
 from pcbatch.ir.types import TensorType
-from pcbatch.ir.verify import machine_block_rules, machine_rules
-from pcbatch.ir.verify.machine import validate, verify_machine
-from pcbatch.ir.verify.verifier import IRError
+from pcbatch.ir.verifier import IRError
 from tests.ir import machine_programs
 from tests.ir.machine_parser import parse_machine
 from tests.ir.machine_programs import CHECKED, CONVERTED, DEFERRED, EVERYTHING, FIBONACCI, FORKED, GCD, SQUARES
@@ -332,13 +332,13 @@ def test_a_broken_rule_is_found(name):
     program = parse_machine(text.replace(passage, instead, 1))
     found = violations(program)
     assert any(complaint in violation for violation in found), found
-    own = next(getattr(module, rule) for module in (machine_rules, machine_block_rules) if hasattr(module, rule))
+    own = next(getattr(module, rule) for module in (machine_rules, machine_verifier) if hasattr(module, rule))
     assert set(own(program)) <= set(found), "it is another rule that finds this"
     assert any(complaint in violation for violation in own(program))
 
 
 def test_every_rule_is_broken_by_some_program():
-    stated = (machine_rules, machine_block_rules)
+    stated = (machine_rules, machine_verifier)
     rules = {f.__name__ for module in stated for f in vars(module).values() if is_rule(f, module)}
     assert rules - {"generated", "steps"} == {rule for rule, *_ in BROKEN.values()}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest, nest_with_calls
+from pcbatch.ir.analysis.effects import Loop, blocks_of, nest, nest_with_calls
 from pcbatch.ir.machine import Block, Branch, Jump, Program, PushJump, Return, targets
 from tests.ir import machine_programs
 from tests.ir.machine_parser import parse_machine

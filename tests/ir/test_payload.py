@@ -4,13 +4,13 @@ import pytest
 
 from pcbatch.ir import payload
 from pcbatch.ir import program as ir
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.expressions import resolved
 from pcbatch.ir.payload import Cast, Choose, Compute, Constant, Copy, Field, Index, Pack, Replace, Truth, Unpack
-from pcbatch.ir.rewrite.mapping import renamed
-from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.rewrite import renamed
 from pcbatch.ir.types import StructType, TensorType
-from pcbatch.ir.verify.verifier import IRError, verify
+from pcbatch.ir.verifier import IRError, verify
 from tests.ir.evaluation import MEANINGS, copy_store, python_evaluate
 from tests.ir.interpreter import interpret
 from tests.ir.ops import op_of

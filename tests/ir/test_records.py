@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.ir.values import flatten, pack
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, type_of
 
@@ -85,22 +85,22 @@ NO_RECORDS = [
 
 def test_an_object_that_is_called_is_a_record_a_function_is_none():
     called = own(__call__=lambda self: self.x)
-    assert records.fields_of(called) == {"x": 1}
-    assert records.is_called(called)
-    assert not records.is_called(own())
-    assert not records.is_called(len)
+    assert values.fields_of(called) == {"x": 1}
+    assert values.is_called(called)
+    assert not values.is_called(own())
+    assert not values.is_called(len)
 
 
 @pytest.mark.parametrize("value", NO_RECORDS)
 def test_what_is_no_record(value):
-    assert records.fields_of(value) is None
+    assert values.fields_of(value) is None
 
 
 def test_a_gradient_tape_is_no_record():
     import tensorflow as tf
 
     tape = tf.GradientTape()
-    assert records.fields_of(tape) is None
+    assert values.fields_of(tape) is None
     with pytest.raises(NotATensorError):
         type_of(tape)
     with pytest.raises(NotATensorError, match="a Plain"):
@@ -112,13 +112,13 @@ def test_a_gradient_tape_is_no_record():
 )
 def test_a_record_is_made_of_its_fields(record):
     count = len(MADE)
-    fields = records.fields_of(record)
-    again = records.made(type(record), fields)
+    fields = values.fields_of(record)
+    again = values.made(type(record), fields)
     assert type(again) is type(record)
-    assert records.fields_of(again) == fields
+    assert values.fields_of(again) == fields
     type_ = type_of(record)
-    assert records.fields_of(pack(type_, flatten(type_, record))) == fields
+    assert values.fields_of(pack(type_, flatten(type_, record))) == fields
     assert type_.keys == tuple(fields)
     assert len(MADE) == count, "nothing is made a second time"
-    assert records.is_record_class(type(record))
-    assert records.field_names(type(record)) == (None if isinstance(record, Plain) else tuple(fields))
+    assert values.is_record_class(type(record))
+    assert values.field_names(type(record)) == (None if isinstance(record, Plain) else tuple(fields))

@@ -5,7 +5,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.verifier import verify
 from tests.ir.evaluation import copy_store, python_evaluate
 from tests.ir.interpreter import interpret
 from tests.ir.parser import parse_program

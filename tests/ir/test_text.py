@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
+from pcbatch.ir.expression_parser import parse_type
 from pcbatch.ir.expressions import Apply, Attribute, Constant, Input, Items, Name, Operator, Written
 from pcbatch.ir.payload import Compute
-from pcbatch.ir.text.expression_parser import parse_type
-from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.types import StructType, TensorType
 from tests.ir import programs
 from tests.ir.parser import IRSyntaxError, parse_program

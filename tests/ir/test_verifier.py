@@ -7,7 +7,7 @@ import pytest
 from pcbatch.ir import program as ir
 from pcbatch.ir.expressions import Input, Name, operation
 from pcbatch.ir.payload import Compute
-from pcbatch.ir.verify.verifier import IRError, verify
+from pcbatch.ir.verifier import IRError, verify
 from tests.ir import programs
 from tests.ir.parser import parse_program
 

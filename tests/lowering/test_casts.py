@@ -10,7 +10,7 @@ import tensorflow as tf
 import pcbatch
 from pcbatch.ir import program as ir
 from pcbatch.ir.payload import Cast, Copy
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.verifier import verify
 from pcbatch.optimize.cfg.block_merging import merge_straight_lines
 from pcbatch.optimize.pipeline import optimize
 from tests.ir.evaluation import interpreter_callbacks

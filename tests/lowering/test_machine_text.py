@@ -9,7 +9,7 @@ import pcbatch
 from pcbatch import UsageError
 from pcbatch.function.executing import arrays_of, make_executable
 from pcbatch.ir.machine import Piece, with_kept
-from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.lowering.codegen.emit import emit
 from tests.harness import NAMES, load
 from tests.ir.machine_parser import parse_machine

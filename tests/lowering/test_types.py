@@ -17,8 +17,8 @@ import pytest
 
 import pcbatch
 from pcbatch.errors import CompileError, Diagnostic
-from pcbatch.ir.text.printer import print_program
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.verifier import verify
 from tests.frontend.refused import refusals
 from tests.goldens import check_golden
 from tests.ir.parser import parse_program

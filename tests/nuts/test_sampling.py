@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import UsageError, interrupts, nuts
+from pcbatch import UsageError, nuts, threads
 from pcbatch.nuts import api
 from pcbatch.nuts.results import diagnostics
 from pcbatch.nuts.running import sampling_run
@@ -196,7 +196,7 @@ def test_pooled_chains_share_step_size_and_metric(warmed):
 @pytest.mark.usefixtures("no_collector")
 def test_ctrl_c_gives_back_what_is_there(monkeypatch, tmp_path):
     advance, calls = sampling_run.SamplingRun.advance, []
-    monkeypatch.setattr(interrupts, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for
+    monkeypatch.setattr(threads, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for
 
     def interrupted(course, *args, **kwargs):
         calls.append(course.done)

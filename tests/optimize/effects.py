@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program
-from pcbatch.ir.rewrite.mapping import pushed, variables
-from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.rewrite import pushed, variables
 from pcbatch.lowering.calls import lower_calls
 from pcbatch.optimize.pipeline import CFG_PASSES, PASSES, STACK_PASSES, optimize
 from tests.harness import BATCH, NAMES, load

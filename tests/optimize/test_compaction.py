@@ -5,7 +5,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.machine import Chunks
-from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.machine_verifier import verify_machine
 from tests.ir.machine_parser import parse_machine
 
 W = tf.ones([600, 600]) / 600

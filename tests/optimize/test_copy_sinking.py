@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program, writes
-from pcbatch.ir.text.printer import print_program
-from pcbatch.ir.verify.verifier import verify
+from pcbatch.ir.verifier import verify
 from pcbatch.optimize.stack.copy_sinking import sink_copies
 from pcbatch.optimize.stack.temporaries import find_temporaries
 from tests.ir.evaluation import copy_store, python_evaluate

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.function import pipeline
-from pcbatch.ir.text.machine_printer import print_machine
-from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.machine_printer import print_machine
+from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.optimize.machine import deferral
 from tests.ir.evaluation import interpreter_callbacks
 from tests.ir.machine_interpreter import interpret_machine

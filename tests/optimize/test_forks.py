@@ -12,9 +12,9 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.ir.analysis.parallel_call_groups import groups, without_forks
-from pcbatch.ir.text.machine_printer import print_machine
-from pcbatch.ir.verify.machine import verify_machine
-from pcbatch.ir.verify.verifier import IRError
+from pcbatch.ir.machine_printer import print_machine
+from pcbatch.ir.machine_verifier import verify_machine
+from pcbatch.ir.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.optimize.machine import call_groups
 from pcbatch.optimize.machine.call_groups import WAITS

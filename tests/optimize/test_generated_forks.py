@@ -14,7 +14,7 @@ import tensorflow as tf
 from pcbatch.errors import CompileError
 from pcbatch.ir.analysis.activity import activity
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups
-from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.lowering.codegen.emit import checked_sites
 from pcbatch.optimize.machine import call_groups
 from pcbatch.optimize.machine.forks import find_forks

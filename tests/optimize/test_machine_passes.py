@@ -14,9 +14,9 @@ import pcbatch
 from pcbatch import LaneStatus
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Block, Branch, Jump, Program
-from pcbatch.ir.text.machine_printer import print_machine
-from pcbatch.ir.verify.machine import verify_machine
-from pcbatch.ir.verify.verifier import IRError
+from pcbatch.ir.machine_printer import print_machine
+from pcbatch.ir.machine_verifier import verify_machine
+from pcbatch.ir.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites, emit
 from pcbatch.optimize.machine import (
     block_order,

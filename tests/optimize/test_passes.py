@@ -13,21 +13,14 @@ import pytest
 import pcbatch
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Facts, Interference
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Program, PushJump
-from pcbatch.ir.rewrite.mapping import pushed
-from pcbatch.ir.text.printer import print_program
-from pcbatch.ir.verify.verifier import IRError, verify
+from pcbatch.ir.rewrite import pushed
+from pcbatch.ir.verifier import IRError, verify
 from pcbatch.lowering import calls
 from pcbatch.optimize.cfg import block_merging, dead_code, if_conversion, jump_threading, melding
 from pcbatch.optimize.pipeline import CFG_PASSES, STACK_PASSES, optimize
-from pcbatch.optimize.stack import (
-    caller_saves,
-    copy_propagation,
-    copy_sinking,
-    invariants,
-    pop_push,
-    temporaries,
-)
+from pcbatch.optimize.stack import caller_saves, copy_propagation, copy_sinking, invariants, pop_push, temporaries
 from tests.goldens import check_golden
 from tests.ir.evaluation import interpreter_callbacks
 from tests.ir.interpreter import interpret

@@ -9,7 +9,7 @@ import pytest
 import pcbatch
 from pcbatch.ir import program as ir
 from pcbatch.ir.payload import Compute
-from pcbatch.ir.text.printer import print_program
+from pcbatch.ir.printer import print_program
 from tests.ir.parser import parse_program
 
 X = np.array([0.5, -1.5], np.float32)

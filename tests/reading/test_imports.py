@@ -10,7 +10,7 @@ import pytest
 
 import pcbatch
 from pcbatch.errors import CompileError
-from pcbatch.reading.static.module import read_file
+from pcbatch.reading.static_module import read_file
 
 MODEL = """
 import pcbatch

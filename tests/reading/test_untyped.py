@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pcbatch.errors import CompileError
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.program import Branch, Program
-from pcbatch.ir.text.printer import print_program
-from pcbatch.ir.verify.verifier import verify
-from pcbatch.reading.static.module import read_file
+from pcbatch.ir.verifier import verify
+from pcbatch.reading.static_module import read_file
 from tests.frontend.helpers import fresh, load_live
 from tests.ir.evaluation import copy_store, python_evaluate
 from tests.ir.interpreter import interpret

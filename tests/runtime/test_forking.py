@@ -22,7 +22,7 @@ from pcbatch.ir.machine import (
     PushJump,
     Return,
 )
-from pcbatch.ir.verify.machine import verify_machine
+from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.runtime.machine.forked import ForkedMachine
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool

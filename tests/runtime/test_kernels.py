@@ -20,7 +20,7 @@ from benchmarks.nuts.targets import TARGETS
 from pcbatch import LaneError, nuts
 from pcbatch.errors import UsageError
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.control import Launch
+from pcbatch.runtime.backends.protocol import Launch
 from pcbatch.runtime.backends.tensorflow import graphs, handlers
 from pcbatch.runtime.llvm import compiler, ptx
 from pcbatch.runtime.llvm.interface import NAME

@@ -8,9 +8,9 @@ import pytest
 
 from pcbatch.ir.machine import Block, Branch, Jump, Program, Return
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.costs import fitness
+from pcbatch.runtime.costs import estimate
 from pcbatch.runtime.costs.device import CPU
-from pcbatch.runtime.costs.fitness import left_to_lockstep, mixture
+from pcbatch.runtime.costs.estimate import left_to_lockstep, mixture
 from pcbatch.runtime.llvm import native_blocks, region
 from pcbatch.runtime.llvm.mixed import MixedProgram
 from pcbatch.runtime.llvm.region_handler import with_tops_apart
@@ -171,7 +171,7 @@ def test_which_blocks_are_left_to_lockstep(library, monkeypatch):
     assert chosen(1, 1, 1, 1e5, 1) == {3}
     assert chosen(1, 1, 1e5, 1e5, 1) == {2, 3}
     assert chosen(1, 1, 1, 1e8, 1) is None
-    monkeypatch.setattr(fitness, "CPU", dataclasses.replace(fitness.CPU, native_among=1e9))
+    monkeypatch.setattr(estimate, "CPU", dataclasses.replace(estimate.CPU, native_among=1e9))
     assert chosen(1, 1, 1, 1e8, 1) == {3}
     assert chosen(*[1e5] * 5) is None
     assert chosen(1, 1, 1, of=tables.gcd(library.ops)) is None

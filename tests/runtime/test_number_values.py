@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.operators import print_expression
-from pcbatch.ir.text.expression_parser import parse_expression
-from pcbatch.lowering.codegen.translate import Translation
+from pcbatch.lowering.codegen.pieces import Translation
 from pcbatch.runtime.backends.tensorflow import equivalents, ops
 from pcbatch.runtime.backends.tensorflow.weak import Weak
 from tests.runtime.lanes import for_all_lanes

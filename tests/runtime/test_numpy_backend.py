@@ -9,13 +9,12 @@ import pytest
 
 from pcbatch import UsageError
 from pcbatch.ir import values
-from pcbatch.ir.joins import ConflictError, join
-from pcbatch.ir.types import StructType, TensorType
+from pcbatch.ir.types import ConflictError, StructType, TensorType, join
 from pcbatch.options import Options
 from pcbatch.runtime.backends import backend_named
-from pcbatch.runtime.backends.control import repeated
-from pcbatch.runtime.backends.host import OPERATIONS
+from pcbatch.runtime.backends.arrays import OPERATIONS
 from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.protocol import repeated
 from tests.runtime.libraries import ints, library_named
 from tests.runtime.numpy_backend.backend import numpy_backend
 from tests.runtime.tables import BOOL, FLOAT, INT, WEAK, piece

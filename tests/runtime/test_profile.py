@@ -19,7 +19,7 @@ from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.function.executing import arrays_of
 from pcbatch.function.lane_stepper import REFERENCE
-from pcbatch.runtime.report import picture
+from pcbatch.runtime.report import trace
 from tests.goldens import check_golden
 
 ROOT = Path(__file__).parent.parent.parent
@@ -371,17 +371,17 @@ def test_pictures_of_stacks_show_what_each_lane_holds(options, tmp_path):
     run = fibonacci.options(**options).run(given)
     ways, at = [way_of(given, lane) for lane in range(4)], [0] * 4
     for step in [*range(0, run.trips, 7), run.trips]:
-        rows = picture.columns_of(run._concrete.standing(step))
+        rows = trace.columns_of(run._concrete.standing(step))
         for lane, way in enumerate(ways):
-            counters = rows[picture.COUNTER][lane]
+            counters = rows[trace.COUNTER][lane]
             if counters != ["end"]:
                 at[lane] += way[at[lane] :].index((counters, rows["n"][lane]))
-        frames = rows.get(picture.FRAMES, [])
+        frames = rows.get(trace.FRAMES, [])
         assert all(len(column) == len(frames[0]) for column in frames)
-    assert rows[picture.COUNTER] == [["end"]] * 4
+    assert rows[trace.COUNTER] == [["end"]] * 4
     assert any(at)
     (axes,) = run.plot_stacks(run.trips // 2, tmp_path / "stacks.png").axes
-    rows = picture.columns_of(run._concrete.standing(run.trips // 2))
+    rows = trace.columns_of(run._concrete.standing(run.trips // 2))
     shown = sorted(text.get_text() for text in axes.texts)
     assert shown == sorted(text for columns in rows.values() for column in columns for text in column)
     assert (tmp_path / "stacks.png").stat().st_size > 1000
@@ -395,12 +395,12 @@ def halved(x, n):
 
 def test_pictures_of_stacks_of_arrays_failed_lanes_and_deep_calls():
     run = halved.run(np.ones([18, 2], np.float32), np.array([3, 1, *[0] * 16], np.int32))
-    rows = picture.columns_of(run._concrete.standing(run.trips))
-    assert rows[picture.COUNTER] == [["failed"], *[["end"]] * 15], "the first 16 lanes"
-    beginning = picture.columns_of(run._concrete.standing(0))
-    assert [*map(len, beginning[picture.COUNTER])] == [2] * 16
+    rows = trace.columns_of(run._concrete.standing(run.trips))
+    assert rows[trace.COUNTER] == [["failed"], *[["end"]] * 15], "the first 16 lanes"
+    beginning = trace.columns_of(run._concrete.standing(0))
+    assert [*map(len, beginning[trace.COUNTER])] == [2] * 16
     assert "n" in rows, "a message shows it, and so does the picture"
-    entries = [picture.columns_of(run._concrete.standing(step))["x"][1] for step in range(run.trips)]
+    entries = [trace.columns_of(run._concrete.standing(step))["x"][1] for step in range(run.trips)]
     assert ["[1. 1.]", "[0.5 0.5]"] in entries
 
 
@@ -412,9 +412,9 @@ def counted(n):
 def test_pictures_of_stacks_that_grow_in_the_run():
     """Of a deep recursion the newest calls are drawn."""
     run = counted.run(np.array([100, 1], np.int32))
-    rows = picture.columns_of(run._concrete.standing(90))
-    assert rows[picture.COUNTER][1] == ["end"] or rows["n"][1]
-    assert rows["n"][0][0] == picture.MORE
+    rows = trace.columns_of(run._concrete.standing(90))
+    assert rows[trace.COUNTER][1] == ["end"] or rows["n"][1]
+    assert rows["n"][0][0] == trace.MORE
     newest = [*map(int, rows["n"][0][1:])]
     assert newest == list(range(newest[0], newest[0] - len(newest), -1))
     assert int(run.value[0]) == 5050

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
-from pcbatch import LaneStatus, interrupts, random
+from pcbatch import LaneStatus, random, threads
 from pcbatch.ir import machine
 from tests.api.interrupting import stopping
 from tests.runtime.test_mixed_compiled import assert_singles
@@ -150,7 +150,7 @@ def test_a_fault_there_is_its_lanes_alone():
 @pytest.mark.parametrize("after", [0, 2])
 def test_a_run_that_is_stopped_and_goes_on_ends_as_one_that_is_not(after, tmp_path, monkeypatch):
     """The slices of both are in lockstep; statuses, faults, steps and draws are those of the mixed form."""
-    monkeypatch.setattr(interrupts, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for
+    monkeypatch.setattr(threads, "PATIENCE", 10**6)  # what takes long, as while it is compiled, is waited for
     turns = TURNS.copy()
     turns[2, 1], path = 9, tmp_path / "run.npz"
     function = program(kick)

@@ -10,7 +10,7 @@ import pcbatch
 from pcbatch import LaneStatus, UsageError
 from pcbatch.ir.machine import Block, Jump, Return
 from pcbatch.runtime.backends.tensorflow import graphs, rules
-from pcbatch.runtime.costs import fitness
+from pcbatch.runtime.costs import estimate
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.report.run import Run
@@ -384,7 +384,7 @@ def twice_convolved(image, kernel):
 
 
 def test_the_rule_reads_what_was_measured(monkeypatch):
-    monkeypatch.setattr(fitness, "CPU", dataclasses.replace(fitness.CPU, uncompiled=1e12))
+    monkeypatch.setattr(estimate, "CPU", dataclasses.replace(estimate.CPU, uncompiled=1e12))
     assert form_of(by_channel, LARGE, KERNEL).startswith(f"{XLA}nothing in it")
 
 

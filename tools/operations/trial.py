@@ -11,14 +11,13 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import CompileError, PieceRefusalError
+from pcbatch.ir.expression_parser import parse_expression
 from pcbatch.ir.expressions import free_names
 from pcbatch.ir.machine import Block, FaultSite, LaneStatus, Piece, Program, Return
 from pcbatch.ir.operators import print_expression
-from pcbatch.ir.text.expression_parser import parse_expression
 from pcbatch.ir.types import Type
-from pcbatch.lowering.codegen.builtins import OPS
-from pcbatch.lowering.codegen.pieces import execute
-from pcbatch.lowering.codegen.translate import Translation
+from pcbatch.lowering.codegen.environment import OPS
+from pcbatch.lowering.codegen.pieces import Translation, execute
 from pcbatch.runtime.backends.pieces import Signature
 from pcbatch.runtime.backends.tensorflow import ops, rules
 from pcbatch.runtime.backends.tensorflow.backend import TensorFlowBackend

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from pcbatch.ir.types import Type
-from pcbatch.lowering.captures.fingerprints import Same, shallow, without_identity
-from pcbatch.lowering.captures.guarded_paths import MISSING, GoneError, Place
-from pcbatch.lowering.captures.readers import Lead, leads, names_read
+from pcbatch.lowering.captures.captured import Same, shallow, without_identity
+from pcbatch.lowering.captures.guarded_paths import MISSING, GoneError, Lead, Place, leads, names_read
 
 CONSTANTS = (bool, int, float, complex, str, bytes, types.NoneType)
 """Objects of these classes never change."""

@@ -1,12 +1,18 @@
-"""Pieces: straight-line statements of the IR as the text of one pure Python function of one example."""
+"""Pieces: straight-line statements of the IR as the text of one pure Python function of one example.
+
+The user's operators become checked, batchable ones: `a // b` is `_ops.floordiv(a, b, site)`.
+
+Python's operators mean too little (`and` calls `bool` on a tensor) or too much (`a[i]` must fault, not abort the
+batch) for traced values. The rewriting is purely syntactic; `ops` decides by the operands' types at trace time.
+"""
 
 from __future__ import annotations
 
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import indent
 from types import FunctionType
@@ -14,11 +20,220 @@ from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir import program as ir
-from pcbatch.ir.expressions import renamed_free
+from pcbatch.ir.expressions import (
+    Apply,
+    Attribute,
+    Constant,
+    Delayed,
+    Expression,
+    Input,
+    Items,
+    Name,
+    Operator,
+    Slice,
+    call,
+    mapped,
+    path_of,
+    renamed_free,
+    walk,
+)
 from pcbatch.ir.machine import LaneStatus, Piece
-from pcbatch.ir.payload import Compute, pattern_of
-from pcbatch.lowering.codegen.environment import Environment
-from pcbatch.lowering.codegen.translate import Translation
+from pcbatch.ir.operators import BINARY, UNARY
+from pcbatch.ir.payload import Compute, Pattern, pattern_of
+from pcbatch.ir.types import MEMBERS
+from pcbatch.lowering.codegen.environment import (
+    BUILTINS,
+    CHECKED_BUILTINS,
+    DIVISION,
+    DOMAIN,
+    HELPER_DIVISION,
+    HELPER_INDEX,
+    NEGATIVE_POWER,
+    NEGATIVE_SHIFT,
+    NO_SITE,
+    NOT_IN_LIST,
+    OPS,
+    OUT_OF_RANGE,
+    SHORT_SLICE,
+    ZERO_DIVISION,
+    Environment,
+)
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+
+
+FAULTS = {
+    "/": DIVISION,
+    "//": ZERO_DIVISION,
+    "%": ZERO_DIVISION,
+    "**": NEGATIVE_POWER,
+    "<<": NEGATIVE_SHIFT,
+    ">>": NEGATIVE_SHIFT,
+}
+"""The faults of operators that may fail a lane."""
+WINDOW = Attribute(Name(OPS), "window")
+
+SiteOfCheck = Callable[[LaneStatus, str], int]
+EquivalentOf = Callable[[str], "str | None"]
+
+
+def no_equivalent(path: str) -> None:
+    """Return None, for code that calls none of `math`'s and NumPy's functions."""
+
+
+@dataclass
+class Translation:
+    """The replacement of an expression's operators and built-ins by calls of `ops`.
+
+    `site(status, message)` numbers a place that may fault. `operands` are the free names of captured arrays. Names in
+    `hidden` are no built-ins. `equivalent` says by its path (`np.sqrt`) what of `ops` stands for a function without
+    tensors, `may_fail` whether it is a helper in which operators may fail a lane. Operators and attributes are those of
+    NumPy's arrays, and indices that are constants are checked like all others.
+    """
+
+    site: SiteOfCheck
+    operands: Collection[str] = frozenset()
+    hidden: Collection[str] = frozenset()
+    equivalent: EquivalentOf = field(default=no_equivalent)
+    may_fail: Callable[[str], bool] = field(default=lambda path: False)
+
+    def of(self, node: Expression) -> Expression:
+        """The expression that stands for `node`."""
+        match node:
+            case Apply(Operator("[]"), (whole, index)):
+                return self._item(whole, index)
+            case Apply(Operator(symbol), arguments):
+                return self._operator(symbol, tuple(map(self.of, arguments)))
+            case Apply():
+                return self._call(node)
+            case Attribute(value, name):
+                found = self.of(value)
+                is_value = not (path := path_of(value)) or path.partition(".")[0] in self.operands
+                return _ops("member", found, Constant(name)) if name in MEMBERS and is_value else Attribute(found, name)
+        return mapped(node, self.of)
+
+    def taken_apart(self, value: Expression, pattern: Pattern) -> Expression:
+        """Return an expression of the targets' values: a tensor does not unpack itself while it is traced."""
+        is_flat = isinstance(value, Items) and value.kind == "tuple" and not any(pattern)
+        return self.of(value) if is_flat else _ops("unpacked", self.of(value), _pattern(pattern))
+
+    def _checked(self, name: str, fault: tuple[LaneStatus, str], *arguments: Expression) -> Apply:
+        return _ops(name, *arguments, Constant(self.site(*fault)))
+
+    def _operator(self, symbol: str, given: tuple[Expression, ...]) -> Expression:
+        match symbol, given:
+            case "if", (condition, true, false):
+                return _ops("select", condition, Delayed(true), Delayed(false))
+            case "and" | "or", (*others, found):
+                for value in reversed(others):
+                    found = _ops("both" if symbol == "and" else "either", value, Delayed(found))
+                return found
+            case _, (value,) if symbol in UNARY and UNARY[symbol].ops:
+                return _ops(UNARY[symbol].ops, value)
+            case _, (left, right) if symbol in FAULTS:
+                return self._checked(BINARY[symbol].ops, FAULTS[symbol], left, right)
+            case _, (left, right) if symbol in BINARY and BINARY[symbol].ops:
+                return _ops(BINARY[symbol].ops, left, right)
+        return Apply(Operator(symbol), given)
+
+    # -- indices -------------------------------------------------------------------------------------------------------
+
+    def _item(self, whole: Expression, index: Expression) -> Expression:
+        value, given = self.of(whole), self._index(index)
+        if _is_static(index) and not _has_position(index):
+            return Apply(Operator("[]"), (value, mapped(index, self.of)))
+        is_window = any(isinstance(each, Apply) and each.function == WINDOW for each in walk(given))
+        return self._checked("getitem", SHORT_SLICE if is_window else OUT_OF_RANGE, value, given)
+
+    def _index(self, index: Expression) -> Expression:
+        """An index as an argument: slices are calls of `slice`, or of `ops.window` if their length is fixed."""
+        match index:
+            case Slice(lower, upper, step):
+                parts = [Constant(None) if each is None else self.of(each) for each in (lower, upper, step)]
+                match upper:
+                    case Apply(Operator("+"), (start, Constant() as length)) if start == lower:
+                        return Apply(WINDOW, (*parts, length))
+                return call("slice", *parts)
+            case Items("tuple", elements):
+                return Items("tuple", tuple(map(self._index, elements)))
+        return self.of(index)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def _call(self, node: Apply) -> Expression:
+        match node:
+            case Apply(Attribute(whole, "index" | "count" as name), (given,), ()):
+                if name == "index":
+                    return self._checked("position", NOT_IN_LIST, self.of(whole), self.of(given))
+                return _ops("count", self.of(whole), self.of(given))
+        found = mapped(node, self.of)
+        assert isinstance(found, Apply)
+        path = path_of(node.function)
+        if path is None or path.partition(".")[0] in self.operands:
+            return found
+        if path in BUILTINS and path not in self.hidden:
+            return self._builtin(path, found)
+        return self._free(path, node, found)
+
+    def _builtin(self, name: str, found: Apply) -> Expression:
+        fault = CHECKED_BUILTINS.get(name)
+        return self._with_site(Apply(Attribute(Name(OPS), BUILTINS[name]), found.arguments, found.keywords), fault)
+
+    def _free(self, path: str, node: Apply, found: Apply) -> Expression:
+        """Return a call of a function of the world, or of the replacement of one that takes no tensors."""
+        name = None if path.partition(".")[0] in self.hidden else self.equivalent(path)
+        if name is None:
+            given = (node.function, *node.arguments, *(value for _, value in node.keywords))
+            if any(isinstance(each, Name | Attribute) and self._is_failing(each) for each in given):
+                sites = [self.site(*HELPER_DIVISION), self.site(*HELPER_INDEX)]
+                if any(site != NO_SITE for site in sites):
+                    checking = _ops("checking", found.function, *map(Constant, sites))  # type: ignore[arg-type]
+                    return Apply(checking, found.arguments, found.keywords)
+            return found
+        if name == "without_equivalent":
+            return Apply(_ops(name, found.function), found.arguments, found.keywords)  # type: ignore[arg-type]
+        module, _, function = name.partition(".")
+        fault = DOMAIN if module == "math" else OUT_OF_RANGE if name == "numpy.take" else None
+        stands_for = Attribute(Attribute(Name(OPS), module), function)
+        return self._with_site(Apply(stands_for, found.arguments, found.keywords), fault)
+
+    def _is_failing(self, node: Expression) -> bool:
+        """Return whether this is a helper that may fail a lane, to be called or handed on."""
+        path = path_of(node)
+        return path is not None and path.partition(".")[0] not in self.hidden and self.may_fail(path)
+
+    def _with_site(self, found: Apply, fault: tuple[LaneStatus, str] | None) -> Apply:
+        if fault is None:
+            return found
+        return Apply(found.function, found.arguments, (*found.keywords, ("site", Constant(self.site(*fault)))))
+
+
+def _ops(name: str, *arguments: Expression) -> Apply:
+    return Apply(Attribute(Name(OPS), name), arguments)
+
+
+def _pattern(pattern: Pattern) -> Expression:
+    """Return the form of targets: None for a name, a tuple of forms for a part that is taken apart again."""
+    return Items("tuple", tuple(Constant(None) if part is None else _pattern(part) for part in pattern))
+
+
+def _is_static(index: Expression) -> bool:
+    """Return whether an index is made of constants alone, so that Python's own indexing serves."""
+    match index:
+        case Constant() | Slice() | Items("tuple"):
+            return not any(isinstance(each, Input | Name | Apply | Attribute) for each in walk(index))
+    return False
+
+
+def _has_position(index: Expression) -> bool:
+    """Return whether a static index names a position, which may be out of range; slices and keys do not."""
+    if isinstance(index, Items):
+        return any(map(_has_position, index.items))
+    return isinstance(index, Constant) and type(index.value) is int
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
 
 SiteOf = Callable[[int, LaneStatus, str], int]
 """A function from a statement's number in its piece, a check's status and its message, to the fault site."""

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from pcbatch.interrupts import GRACE
 from pcbatch.nuts.running.chain import LANES
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.tensorflow import prompt
 from pcbatch.runtime.costs.device import GPU, Device, device_of
+from pcbatch.threads import GRACE
 
 Result = TypeVar("Result")
 

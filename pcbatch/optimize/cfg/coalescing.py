@@ -18,9 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.dataflow import Interference, copies, live_after_each_op
-from pcbatch.ir.analysis.scope import variables_of
-from pcbatch.ir.rewrite.mapping import renamed
+from pcbatch.ir.analysis.dataflow import Interference, copies, live_after_each_op, variables_of
+from pcbatch.ir.rewrite import renamed
 from pcbatch.optimize.cfg.control_flow import Graph
 
 

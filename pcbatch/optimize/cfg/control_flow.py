@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import count
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.dataflow import Facts, Variables, definitely_assigned, liveness
-from pcbatch.ir.analysis.scope import variables_of
+from pcbatch.ir.analysis.dataflow import Facts, Variables, definitely_assigned, liveness, variables_of
 from pcbatch.ir.payload import Cast
 from pcbatch.ir.types import TensorType, Type, leaves
 

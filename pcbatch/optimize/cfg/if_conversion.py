@@ -19,7 +19,7 @@ from math import prod
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.speculatable import is_cheap, work
 from pcbatch.ir.payload import Cast, Choose, Copy
-from pcbatch.ir.rewrite.mapping import renamed
+from pcbatch.ir.rewrite import renamed
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.cfg.control_flow import Graph
 

@@ -24,7 +24,7 @@ from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.speculatable import calls_opaque
 from pcbatch.ir.expressions import Constant, Expression, Items
 from pcbatch.ir.payload import Copy
-from pcbatch.ir.rewrite.mapping import renamed
+from pcbatch.ir.rewrite import renamed
 from pcbatch.optimize.cfg.control_flow import Graph, settled_at
 from pcbatch.optimize.cfg.if_conversion import Diamond, choices, diamond, selectable
 

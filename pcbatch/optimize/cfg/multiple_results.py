@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.scope import variables_of
+from pcbatch.ir.analysis.dataflow import variables_of
 from pcbatch.ir.expressions import Expression, Items, Starred
 from pcbatch.ir.payload import Cast, Copy, Payload, Unpack, explicit
 from pcbatch.ir.types import StructType, Type

@@ -29,7 +29,7 @@ from pcbatch.ir.machine import (
 )
 from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive, reads, writes
-from pcbatch.ir.rewrite.mapping import renamed
+from pcbatch.ir.rewrite import renamed
 from pcbatch.ir.types import TensorType
 from pcbatch.optimize.machine import hoist_saved_values
 from pcbatch.optimize.machine.forked_calls import CallGroup, End

@@ -31,8 +31,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.ir.analysis.effects import read
-from pcbatch.ir.analysis.nesting import Loop, blocks_of
+from pcbatch.ir.analysis.effects import Loop, blocks_of, read
 from pcbatch.ir.expressions import Constant as Literal
 from pcbatch.ir.expressions import Input, call, operation
 from pcbatch.ir.machine import (

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from pcbatch.ir.analysis.effects import written
-from pcbatch.ir.analysis.nesting import Loop, blocks_of, nest_with_calls
+from pcbatch.ir.analysis.effects import Loop, blocks_of, nest_with_calls, written
 from pcbatch.ir.expressions import Apply, Input, Operator
 from pcbatch.ir.expressions import Constant as Literal
 from pcbatch.ir.machine import Block, Branch, Fault, Piece, Program, PushJump, Return, Statement, Store, targets

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from pcbatch.ir.analysis.callgraph import components
+from pcbatch.ir.analysis.dataflow import components
 from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.analysis.parallel_call_groups import Group
 from pcbatch.ir.machine import Program

@@ -19,7 +19,7 @@ from pcbatch.ir.analysis.effects import read, read_at_end, written
 from pcbatch.ir.machine import Block, Item, Piece, Program, Return, Statement, Store
 from pcbatch.ir.payload import Copy
 from pcbatch.ir.program import Exit, Primitive, is_copy, reads, statement, writes
-from pcbatch.ir.rewrite.mapping import assembled, is_divisible, renamed
+from pcbatch.ir.rewrite import assembled, is_divisible, renamed
 from pcbatch.ir.types import Type, leaves
 
 

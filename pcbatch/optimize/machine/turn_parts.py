@@ -13,7 +13,7 @@ from pcbatch.ir.expressions import Input, operation
 from pcbatch.ir.machine import Block, Item, Piece, Program, Statement, Store, checked_sites
 from pcbatch.ir.payload import Compute, Copy
 from pcbatch.ir.program import Primitive, reads, writes
-from pcbatch.ir.rewrite.mapping import assembled, is_divisible, renamed
+from pcbatch.ir.rewrite import assembled, is_divisible, renamed
 from pcbatch.ir.types import TensorType, Type
 
 ELEMENT = Compute(operation("[]", Input(0), Input(1)))

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.callgraph import call_graph, components, owners
-from pcbatch.ir.analysis.dataflow import Analysis, solve
-from pcbatch.ir.rewrite.mapping import map_blocks, map_variables, popped, pushed, restore_storage, without_pops
+from pcbatch.ir.analysis.dataflow import Analysis, call_graph, components, owners, solve
+from pcbatch.ir.rewrite import map_blocks, map_variables, popped, pushed, restore_storage, without_pops
 
 
 def save_only_live(program: ir.Program) -> ir.Program:

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import Interference, copies, liveness
-from pcbatch.ir.rewrite.mapping import map_blocks, renamed, variables, without_unused
+from pcbatch.ir.rewrite import map_blocks, renamed, variables, without_unused
 from pcbatch.ir.types import TensorType
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.rewrite.mapping import map_blocks, nodes, renamed, without_unused
+from pcbatch.ir.rewrite import map_blocks, nodes, renamed, without_unused
 
 
 def propagate_copies(program: ir.Program) -> ir.Program:

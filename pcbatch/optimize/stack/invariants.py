@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.program import is_copy
-from pcbatch.ir.rewrite.mapping import map_blocks, map_variables, renamed, restore_storage, variables
+from pcbatch.ir.rewrite import map_blocks, map_variables, renamed, restore_storage, variables
 
 
 def share_invariants(program: ir.Program) -> ir.Program:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.analysis.callgraph import owners
-from pcbatch.ir.rewrite.mapping import map_blocks, popped, pushed, without_pops
+from pcbatch.ir.analysis.dataflow import owners
+from pcbatch.ir.rewrite import map_blocks, popped, pushed, without_pops
 
 
 def update_in_place(program: ir.Program) -> ir.Program:

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.analysis.dataflow import liveness
-from pcbatch.ir.rewrite.mapping import map_blocks, map_variables, renamed
-from pcbatch.optimize.stack.fresh_names import FreshNames
+from pcbatch.ir.rewrite import FreshNames, map_blocks, map_variables, renamed
 
 
 def find_temporaries(program: ir.Program) -> ir.Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.rewrite.mapping import map_variables
+from pcbatch.ir.rewrite import map_variables
 
 
 def cache_tops(program: ir.Program) -> ir.Program:

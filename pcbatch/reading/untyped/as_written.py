@@ -8,15 +8,15 @@ from typing import Any
 
 import gast
 
+from pcbatch.ir.expression_parser import expression_of as tree_expression
 from pcbatch.ir.expressions import Attribute, free_names
 from pcbatch.ir.operators import print_expression
-from pcbatch.ir.text.expression_parser import expression_of as tree_expression
 from pcbatch.reading.core import RefusedError
 from pcbatch.reading.operations import Named, Operation, Spelled, builtin, expression_of, lanes_in
 from pcbatch.reading.recovery import Recovery
 from pcbatch.reading.sources import COMPREHENSIONS, parameters_of, scope_of
 from pcbatch.reading.values import Bound, Function, Generator, Host, Lane, Value
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 CHANGED = builtin("__changed__")
 SCOPED = (*COMPREHENSIONS, gast.Lambda, gast.JoinedStr)

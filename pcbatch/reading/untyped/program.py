@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.ir import program as ir
-from pcbatch.ir.rewrite.mapping import relabel
+from pcbatch.ir.rewrite import relabel
 from pcbatch.lowering.captures.captured import names_read
 from pcbatch.reading.calls import BatchedFunction
 from pcbatch.reading.kinds import Kind, Specialisation, Widths

@@ -24,9 +24,8 @@ from pcbatch.reading.kinds import Kind, Returning, Specialisation
 from pcbatch.reading.operations import BINARY, Operation, call_of, expression_of, method
 from pcbatch.reading.sequences import VIEWS_OF_DICTS
 from pcbatch.reading.untyped.as_written import CHANGED
-from pcbatch.reading.untyped.joins import is_data
 from pcbatch.reading.untyped.parts import TAKING, Parts
-from pcbatch.reading.untyped.values import python
+from pcbatch.reading.untyped.values import is_data, python
 from pcbatch.reading.values import NONE, Function, Host, Lane, Lazy, Ref, Tuple, Value, is_none, is_number
 from pcbatch.runtime.backends.untyped import TRUTH, UNKNOWN, VARYING
 

@@ -19,9 +19,8 @@ from pcbatch.runtime.adjoint.block_vjp_info import Names, keys
 from pcbatch.runtime.adjoint.shared_operand_vjp import SharedOperandVjp
 from pcbatch.runtime.adjoint.sparse_gradients import Lookups
 from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
-from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
-from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.backends.protocol import Array, State, repeated
 from pcbatch.runtime.machine.loop import TRIPS
 from pcbatch.runtime.machine.values import Rows
 

@@ -17,8 +17,7 @@ from pcbatch.runtime.adjoint.reverse import Reverse
 from pcbatch.runtime.adjoint.tangent import is_float
 from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.adjoint.vjp import TapedRun
-from pcbatch.runtime.backends.control import Further, PullBack
-from pcbatch.runtime.backends.protocol import Array, Backend
+from pcbatch.runtime.backends.protocol import Array, Backend, Further, PullBack
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 

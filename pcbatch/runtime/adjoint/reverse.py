@@ -10,7 +10,6 @@ import numpy as np
 
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups, without_forks
 from pcbatch.ir.machine import LaneStatus, Program
-from pcbatch.once import once
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.adjoint.captured_operands import with_hidden
 from pcbatch.runtime.adjoint.external_block_tapes import ExternalBlockTapes
@@ -28,6 +27,7 @@ from pcbatch.runtime.machine.pool import BatchBuckets
 from pcbatch.runtime.machine.pool_sizing import ForkFeedback, Pools
 from pcbatch.runtime.machine.state import GROWTH, Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
+from pcbatch.threads import once
 
 FEW = 3
 """Number of segments beyond which the next run has tapes as long as they get."""

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pcbatch.ir.machine import Piece, Store
-from pcbatch.ir.text.printer import INDENT
+from pcbatch.ir.printer import INDENT
 from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.adjoint.block_vjp_info import Names
 from pcbatch.runtime.adjoint.shared_operand_vjp import SharedOperandVjp

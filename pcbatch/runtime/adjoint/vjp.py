@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from pcbatch.ir.machine import LaneStatus, Program
-from pcbatch.once import once
 from pcbatch.runtime.adjoint.backward_sweep import Replay
 from pcbatch.runtime.adjoint.checkpointing import Checkpoints
 from pcbatch.runtime.adjoint.flow import GradientFlow
@@ -29,6 +28,7 @@ from pcbatch.runtime.machine.outcome import Outcome, Statistics
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.store.cache_session import Name
+from pcbatch.threads import once
 
 POLICIES: dict[str, Callable[[Segments], ResidualStore]] = {"keep": KeepAll, "replay": Checkpoints}
 """The stores of segments, by the option `tape`."""

@@ -5,8 +5,10 @@ Only here does single-example code become batched code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -364,3 +366,30 @@ class Pieces(Protocol):
 
     def store_element(self, array: Any, indices: Any, value: Any) -> Any:
         """One example's `array` with `array[indices] = value`; IndexError where Python would raise it."""
+
+
+# -- notes -------------------------------------------------------------------------------------------------------------
+# Notes of the state that operations read while a program is made, beside the reads of the user's own code.
+
+
+State = Callable[[], tuple[Any, ...]]
+"""A function that returns a state's present value, to be compared."""
+
+_note: ContextVar[Callable[[State], None] | None] = ContextVar("note", default=None)
+
+
+@contextlib.contextmanager
+def by(note: Callable[[State], None]) -> Iterator[None]:
+    """Call `note` inside for each state on which the program depends."""
+    token = _note.set(note)
+    try:
+        yield
+    finally:
+        _note.reset(token)
+
+
+def note(state: State) -> None:
+    """Note that the trace depends on this state."""
+    told = _note.get()
+    if told is not None:
+        told(state)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import Span, UsageError
+from pcbatch.ir.expression_parser import parse_type
 from pcbatch.ir.machine import Block, FaultSite, Jump, LaneStatus, Program
-from pcbatch.ir.records import is_record_class
-from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import StructType, Type, records
+from pcbatch.ir.values import is_record_class
 from pcbatch.runtime.resume import savefile
 from pcbatch.version import __version__
 

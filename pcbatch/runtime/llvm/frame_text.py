@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pcbatch.runtime.backends import call_frame
+from pcbatch.runtime.backends import interop
 
 NAME = "handler"
 """The name of a handler in its module; it takes the address of a `%frame`."""
@@ -12,22 +12,22 @@ NAME = "handler"
 
 def about(version: tuple[int, int]) -> Iterator[str]:
     """Answer XLA's question about the handler; do nothing in other stages."""
-    yield load("extension", "ptr", "frame", call_frame.EXTENSION)
+    yield load("extension", "ptr", "frame", interop.EXTENSION)
     yield "%plain = icmp eq ptr %extension, null"
     yield "br i1 %plain, label %called, label %extended"
     yield "extended:"
-    yield load("kind", "i32", "extension", call_frame.KIND)
-    yield f"%asked = icmp eq i32 %kind, {call_frame.ABOUT}"
+    yield load("kind", "i32", "extension", interop.KIND)
+    yield f"%asked = icmp eq i32 %kind, {interop.ABOUT}"
     yield "br i1 %asked, label %about, label %called"
     yield "about:"
-    yield load("answer", "ptr", "extension", call_frame.METADATA)
-    yield store(f"i32 {version[0]}", "answer", call_frame.ABOUT_MAJOR)
-    yield store(f"i32 {version[1]}", "answer", call_frame.ABOUT_MINOR)
-    yield store("i32 0", "answer", call_frame.ABOUT_TRAITS)
+    yield load("answer", "ptr", "extension", interop.METADATA)
+    yield store(f"i32 {version[0]}", "answer", interop.ABOUT_MAJOR)
+    yield store(f"i32 {version[1]}", "answer", interop.ABOUT_MINOR)
+    yield store("i32 0", "answer", interop.ABOUT_TRAITS)
     yield "ret ptr null"
     yield "called:"
-    yield load("stage", "i32", "frame", call_frame.STAGE)
-    yield f"%now = icmp eq i32 %stage, {call_frame.EXECUTE}"
+    yield load("stage", "i32", "frame", interop.STAGE)
+    yield f"%now = icmp eq i32 %stage, {interop.EXECUTE}"
     yield "br i1 %now, label %run, label %fine"
     yield "fine:"
     yield "ret ptr null"
@@ -35,18 +35,18 @@ def about(version: tuple[int, int]) -> Iterator[str]:
 
 def buffers(reads: int, count: int) -> Iterator[str]:
     """Read the addresses of all arrays as `%array0`, `%array1`, ..: so many that are read, then those written."""
-    yield load("read", "ptr", "frame", call_frame.ARGUMENTS)
-    yield load("written", "ptr", "frame", call_frame.RESULTS)
+    yield load("read", "ptr", "frame", interop.ARGUMENTS)
+    yield load("written", "ptr", "frame", interop.RESULTS)
     for number in range(count):
         list_, place = ("read", number) if number < reads else ("written", number - reads)
         yield load(f"buffer{number}", "ptr", list_, 8 * place)
-        yield load(f"array{number}", "ptr", f"buffer{number}", call_frame.DATA)
+        yield load(f"array{number}", "ptr", f"buffer{number}", interop.DATA)
 
 
 def length(name: str, number: int, axis: int) -> str:
     """Read a length of an array."""
     sizes = f"{name}.sizes"
-    return f"{load(sizes, 'ptr', f'buffer{number}', call_frame.SIZES)}\n{load(name, 'i64', sizes, 8 * axis)}"
+    return f"{load(sizes, 'ptr', f'buffer{number}', interop.SIZES)}\n{load(name, 'i64', sizes, 8 * axis)}"
 
 
 def load(name: str, type_: str, base: str, offset: int) -> str:

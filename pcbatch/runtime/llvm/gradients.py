@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pcbatch.errors import PcbatchError
-from pcbatch.once import once
 from pcbatch.runtime.adjoint.vjp import TapedProgram
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.costs.device import CPU
@@ -23,6 +22,7 @@ from pcbatch.runtime.llvm.multithreading import LaneCost
 from pcbatch.runtime.llvm.program import NativeCode, TapeLengthError, Written
 from pcbatch.runtime.llvm.types import Number
 from pcbatch.runtime.store.cache_session import Name
+from pcbatch.threads import once
 
 SUMS = 1 << 26
 """Bytes of the sums of lanes that run together: beyond that some run after the others."""

@@ -2,7 +2,7 @@
 
     handler(frame)
 
-reads from XLA's call frame (`runtime.backends.call_frame`) where arguments and results lie, and calls the native
+reads from XLA's call frame (`runtime.backends.interop`) where arguments and results lie, and calls the native
 function there, without Python and its lock, in memory that lies ready in one of a few slots. What is seldom it leaves
 to Python's `rest`: larger stacks, more threads at a time than slots, and work that is worth several threads.
 """
@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from pcbatch.runtime.backends import call_frame
+from pcbatch.runtime.backends import interop
 from pcbatch.runtime.costs.device import CPU
 from pcbatch.runtime.llvm import compiler, frame_text, interface
 from pcbatch.runtime.llvm.frame_text import about, buffers, length, load, store
@@ -126,7 +126,7 @@ class _Text:
         yield f'@interrupted = private constant [{len(STOPPED) + 1} x i8] c"{STOPPED}\\00"'
         yield f"define ptr @{frame_text.NAME}(ptr %frame) {{"
         yield f"%words = alloca [{self._count + 2} x i64]"
-        for name, count in (("began", 2), ("ended", 2), ("error", call_frame.ERROR_BYTES // 8)):
+        for name, count in (("began", 2), ("ended", 2), ("error", interop.ERROR_BYTES // 8)):
             yield f"%{name} = alloca [{count} x i64], align 8"
         yield f"%desk = inttoptr i64 {self._desk} to ptr"
 
@@ -205,11 +205,11 @@ class _Text:
         yield "br label %failed"
         yield "failed:"
         yield "%message = phi ptr [ @interrupted, %stopped ], [ %said, %rest ]"
-        yield store(f"i64 {call_frame.ERROR_BYTES}", "error", 0)
+        yield store(f"i64 {interop.ERROR_BYTES}", "error", 0)
         yield store("i64 0", "error", 8)
-        yield store("ptr %message", "error", call_frame.ERROR_MESSAGE)
-        yield store(f"i32 {call_frame.INTERNAL}", "error", call_frame.ERROR_KIND)
-        yield load("api", "ptr", "frame", call_frame.API)
-        yield load("make", "ptr", "api", call_frame.API_ERROR)
+        yield store("ptr %message", "error", interop.ERROR_MESSAGE)
+        yield store(f"i32 {interop.INTERNAL}", "error", interop.ERROR_KIND)
+        yield load("api", "ptr", "frame", interop.API)
+        yield load("make", "ptr", "api", interop.API_ERROR)
         yield "%made = call ptr %make(ptr %error)"
         yield "ret ptr %made"

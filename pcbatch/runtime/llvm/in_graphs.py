@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from pcbatch.ir.machine import LaneStatus
-from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.llvm.handler import Handler
 from pcbatch.runtime.llvm.interface import Interface
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.segments import blanked
+from pcbatch.threads import once
 
 Version = tuple[int, int]
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from pcbatch.errors import Span
-from pcbatch.interrupts import is_main, waited
 from pcbatch.ir.machine import Block, Piece, Program
 from pcbatch.ir.types import StructType, Type, records
 from pcbatch.runtime.backends.protocol import Backend
@@ -19,6 +18,7 @@ from pcbatch.runtime.llvm.function import Function
 from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.store.cache_session import Name, Store
 from pcbatch.runtime.store.folder import Entry
+from pcbatch.threads import is_main, waited
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import numpy as np
 
 from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.ir.types import leaves
-from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.llvm.region_handler import NativeBlocks, native_blocks, with_tops_apart
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET
@@ -26,6 +25,7 @@ from pcbatch.runtime.machine.pool import BatchBuckets, Pool
 from pcbatch.runtime.machine.result_packing import Returned
 from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import GROWTH, Layout
+from pcbatch.threads import once
 
 SHOWN = 4
 """Maximal number of blocks in lockstep that are called by name."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import TensorType
-from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import ptx
 from pcbatch.runtime.llvm.in_graphs import InGraphs, Traced
@@ -21,6 +20,7 @@ from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
 from pcbatch.runtime.machine.state import GROWTH
+from pcbatch.threads import once
 
 BUDGET = 1 << 18
 """Steps of a lane, of 10 to 1,000 ns each, after which the host may handle Ctrl-C."""

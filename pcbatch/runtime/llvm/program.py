@@ -12,7 +12,6 @@ import numpy as np
 
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import LaneStatus, Program
-from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array
 from pcbatch.runtime.llvm import interface as native
 from pcbatch.runtime.llvm import multithreading
@@ -35,6 +34,7 @@ from pcbatch.runtime.machine.native_executable import MachineToBe, NativeExecuta
 from pcbatch.runtime.machine.outcome import CheckedRun, Counts, Finished, Outcome, Run
 from pcbatch.runtime.machine.pool import BatchBuckets
 from pcbatch.runtime.machine.segments import blanked
+from pcbatch.threads import once
 
 Ended = Callable[["Written", Sequence[Array], int], Outcome]
 """The outcome of a run by what it has written, of its arrays and number of lanes."""

@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.estimate import block_costs
-from pcbatch.runtime.costs.fitness import mixture
+from pcbatch.runtime.costs.estimate import block_costs, mixture
 from pcbatch.runtime.llvm.region_handler import native_blocks, with_tops_apart
 from pcbatch.runtime.machine.context import ExternalBlocks
 from pcbatch.runtime.machine.state import Layout, Limits

@@ -14,7 +14,7 @@ from pcbatch.ir.machine import Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.pieces import Hlo, Linear, Signature
 from pcbatch.runtime.backends.protocol import Backend
-from pcbatch.runtime.costs.fitness import parts_of
+from pcbatch.runtime.costs.estimate import parts_of
 from pcbatch.runtime.llvm import hlo
 from pcbatch.runtime.llvm.function import Function, build
 from pcbatch.runtime.llvm.hlo import UnsupportedError

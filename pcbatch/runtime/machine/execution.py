@@ -8,9 +8,8 @@ from functools import partial
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Branch, Fault, Jump, Piece, PushJump, Return, Store
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves, Signature
-from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.backends.protocol import Array, State, repeated
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.state import to_stored
 from pcbatch.runtime.machine.values import Rows, Values

@@ -9,8 +9,7 @@ from typing import Any
 
 from pcbatch.ir.analysis.parallel_call_groups import Group
 from pcbatch.ir.machine import Branch, Fork, ForkedCall, fork_of
-from pcbatch.runtime.backends.control import repeated
-from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.backends.protocol import Array, Backend, State, repeated
 from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.state import Layout
 from pcbatch.runtime.machine.worklists import LENGTHS, LISTS, Worklists

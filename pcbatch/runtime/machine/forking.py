@@ -27,9 +27,8 @@ from typing import Any
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Return
 from pcbatch.optimize.machine.compaction import Compaction, Row
-from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
-from pcbatch.runtime.backends.protocol import Array, State
+from pcbatch.runtime.backends.protocol import Array, State, repeated
 from pcbatch.runtime.costs.device import CPU, Device
 from pcbatch.runtime.costs.estimate import Prices, dear_pieces
 from pcbatch.runtime.machine.admission import given_by

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from pcbatch.errors import Span
+from pcbatch.ir.expression_parser import parse_type
 from pcbatch.ir.machine import (
     Block,
     Branch,
@@ -24,9 +25,8 @@ from pcbatch.ir.machine import (
     Return,
     Store,
 )
-from pcbatch.ir.records import field_names
-from pcbatch.ir.text.expression_parser import parse_type
 from pcbatch.ir.types import TensorType, Type
+from pcbatch.ir.values import field_names
 
 __all__ = [
     "Block",

@@ -9,9 +9,8 @@ from functools import partial
 from pcbatch.ir.analysis import effects
 from pcbatch.ir.machine import Chunks
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.backends.control import repeated
 from pcbatch.runtime.backends.pieces import Leaves
-from pcbatch.runtime.backends.protocol import Array, Backend, State
+from pcbatch.runtime.backends.protocol import Array, Backend, State, repeated
 from pcbatch.runtime.machine.blocks import BlockRunner
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.values import Rows

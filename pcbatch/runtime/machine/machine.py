@@ -21,8 +21,7 @@ from typing import Any
 
 from pcbatch.errors import Span, UsageError
 from pcbatch.ir.machine import Program
-from pcbatch.ir.verify.machine import validate
-from pcbatch.once import once
+from pcbatch.ir.machine_verifier import validate
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec
 from pcbatch.runtime.machine.compiled_programs import NO_BUDGET, Programs, Sizes
@@ -34,6 +33,7 @@ from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arra
 from pcbatch.runtime.machine.segments import Legs, SegmentResult, Snapshot
 from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
+from pcbatch.threads import once
 
 
 class Machine:

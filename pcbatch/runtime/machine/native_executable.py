@@ -10,7 +10,6 @@ from typing import Any
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import Program
-from pcbatch.once import once
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.error_translation import explaining
 from pcbatch.runtime.machine.machine import Machine
@@ -19,6 +18,7 @@ from pcbatch.runtime.machine.pool import BatchBuckets
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
 from pcbatch.runtime.machine.state import Limits
 from pcbatch.runtime.store.cache_session import Name
+from pcbatch.threads import once
 
 
 @dataclass(frozen=True)

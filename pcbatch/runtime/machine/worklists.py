@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pcbatch.ir.analysis.callgraph import components
+from pcbatch.ir.analysis.dataflow import components
 from pcbatch.ir.analysis.parallel_call_groups import Group, onward_forking
 from pcbatch.ir.machine import Program, PushJump, Return, fork_of
 from pcbatch.runtime.backends.protocol import Array, Backend, State

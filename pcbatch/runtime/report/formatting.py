@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir import records
-from pcbatch.syntax import parse
+from pcbatch.ir import values
+from pcbatch.threads import parse
 
 # -- display -----------------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ def written(value: Any, leaf: Callable[[Any], str] = _leaf) -> str:
             return f"[{', '.join(map(inner, value))}]"
         case Mapping():
             return "{" + ", ".join(f"{key!r}: {inner(item)}" for key, item in value.items()) + "}"
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is None:
         return leaf(value)
     return f"{type(value).__name__}({', '.join(f'{name}={inner(item)}' for name, item in fields.items())})"
@@ -157,7 +157,7 @@ def listed(value: Any) -> Any:
             return [listed(item) for item in value]
         case Mapping():
             return {str(key): listed(item) for key, item in value.items()}
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is not None:
         return {name: listed(item) for name, item in fields.items()}
     array = np.asarray(value)

@@ -17,13 +17,12 @@ from pcbatch.ir.machine import FaultSite, LaneStatus, Program
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.machine.outcome import Outcome
-from pcbatch.runtime.report import formatting, pickled_run
+from pcbatch.runtime.report import formatting, results
 from pcbatch.runtime.report.faults import SHOWN_LANES, Faults, LaneFault, Statuses, alike, drawn, lanes_of
 from pcbatch.runtime.report.formatting import listed, written
-from pcbatch.runtime.report.picture import picture, stacks_picture
 from pcbatch.runtime.report.profile import Profile
 from pcbatch.runtime.report.results import delivered, packed
-from pcbatch.runtime.report.trace import Trace, Utilization, not_recorded
+from pcbatch.runtime.report.trace import Trace, Utilization, not_recorded, picture, stacks_picture
 
 SHOWN_RESULTS = 20
 """The number of lanes whose results a report lists."""
@@ -136,7 +135,7 @@ class Run:
 
     def profile(self) -> Profile:
         """The executed work, line by line of the user's source; printed, the source with the figures beside it."""
-        if isinstance(self.outcome.checkpoint, pickled_run.StayedBehind):
+        if isinstance(self.outcome.checkpoint, results.StayedBehind):
             raise self.outcome.checkpoint.refused("profile()")
         took = [] if self.seconds is None else [f"{self.seconds:.3g} s"]
         return Profile.of(self.program, self._concrete, ", ".join([self._counts(), *took]))
@@ -269,7 +268,7 @@ class Run:
         if at_once:
             return f"{ended}, {'one after another' if at_once == 1 else f'{at_once} at a time'} in native code"
         behind = self._concrete.counting
-        if isinstance(behind, pickled_run.StayedBehind):
+        if isinstance(behind, results.StayedBehind):
             return f"{ended}, from {behind.origin}"
         ran = f"{self.trips} trips, {self.block_runs} block runs"
         return f"{ended}, {ran}, {self.utilization.overall:.0%} of the rows of use"
@@ -299,10 +298,10 @@ class Run:
         known: dict[str, Any] = {"seconds": self.seconds, "errors": self.errors}
         if outcome.trace is not None:
             known["trace"] = self.trace
-        kept = pickled_run.outcome_of(self.program, outcome, counts)
-        if not isinstance(kept["counting"], pickled_run.StayedBehind):
+        kept = results.outcome_of(self.program, outcome, counts)
+        if not isinstance(kept["counting"], results.StayedBehind):
             known["utilization"] = self.utilization
-        return _run, (self.value, pickled_run.program_of(self.program), kept, known)
+        return _run, (self.value, results.program_of(self.program), kept, known)
 
     def __repr__(self) -> str:
         backend = self.outcome.backend
@@ -368,7 +367,7 @@ def _shortened(text: str) -> str:
 
 def _failure(error: Any, run: Run | None) -> tuple[Any, ...]:
     """The parts of the pickle of an error that has ended a run."""
-    has_run = run is not None and pickled_run.has_names(run.program)
+    has_run = run is not None and results.has_names(run.program)
     return _failed, (type(error), str(error), run._reduced(counts=False)[1] if run is not None and has_run else None)
 
 
@@ -383,7 +382,7 @@ def _failed(kind: Any, message: str, run: tuple[Any, ...] | None) -> Any:
 
 def _run(value: Any, program: Program, outcome: Mapping[str, Any], known: Mapping[str, Any]) -> Run:
     """A run from another process."""
-    run = Run(value, program, pickled_run.outcome(outcome))
+    run = Run(value, program, results.outcome(outcome))
     vars(run).update(known)
     return run
 

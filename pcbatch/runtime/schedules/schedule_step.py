@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from pcbatch.ir.analysis.callgraph import components
+from pcbatch.ir.analysis.dataflow import components
 from pcbatch.ir.analysis.effects import successors
 from pcbatch.ir.machine import Program
 from pcbatch.runtime.backends.protocol import Array, Backend, State

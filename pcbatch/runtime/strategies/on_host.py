@@ -7,7 +7,7 @@ from typing import Any
 
 from pcbatch.errors import UsageError
 from pcbatch.ir.machine import Program
-from pcbatch.ir.verify.machine import validate
+from pcbatch.ir.machine_verifier import validate
 from pcbatch.runtime.backends.protocol import Array, Backend
 from pcbatch.runtime.machine.context import Context
 from pcbatch.runtime.machine.error_translation import explaining

@@ -14,8 +14,8 @@ import numpy as np
 from pcbatch.errors import Span
 from pcbatch.ir import values
 from pcbatch.ir.machine import LaneStatus, Program
+from pcbatch.ir.machine_verifier import validate
 from pcbatch.ir.types import TensorType, Type, leaves
-from pcbatch.ir.verify.machine import validate
 from pcbatch.runtime.backends.protocol import Backend
 from pcbatch.runtime.machine.outcome import Counts, Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.state import Limits

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.machine import Program
-from pcbatch.runtime.backends.control import (
+from pcbatch.runtime.backends.protocol import (
     Explanation,
     Handlers,
     Launch,

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.ir import records, values
-from pcbatch.ir.joins import is_inexact
-from pcbatch.ir.types import NONE, StructType, TensorType, Type
+from pcbatch.ir import values
+from pcbatch.ir.types import NONE, StructType, TensorType, Type, is_inexact
 from pcbatch.ir.types import leaves as leaf_types
 
 
@@ -31,7 +30,7 @@ def type_of(value: Any) -> Type:
             return StructType("list", tuple(map(type_of, value)))
         case tuple() if not hasattr(value, "_fields"):
             return StructType("tuple", tuple(map(type_of, value)))
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is not None:
         return StructType(type(value).__name__, tuple(map(type_of, fields.values())), tuple(fields), type(value))
     raise TypeError(f"not an array but a {type(value).__name__}")

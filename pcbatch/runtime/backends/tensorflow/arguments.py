@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir import records, values
+from pcbatch.ir import values
 from pcbatch.ir.types import Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.dlpack import as_numpy, is_foreign, is_tracer, with_numpy
+from pcbatch.runtime.backends.interop import as_numpy, is_foreign, is_tracer, with_numpy
 from pcbatch.runtime.backends.tensorflow import private, structures
 from pcbatch.runtime.backends.tensorflow.weak import with_sign
 
@@ -166,7 +166,7 @@ def _is_part(item: Any, rank: int) -> bool:
             return len(item.shape) >= rank
     if is_foreign(item):
         return len(item.shape) >= rank
-    return records.fields_of(item) is not None
+    return values.fields_of(item) is not None
 
 
 def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
@@ -184,7 +184,7 @@ def _map(function: Callable[[Any], Any], value: Any, rank: int = 0) -> Any:
             return {key: part(item) for key, item in value.items()}
         case None:
             return None
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is None:
         return function(value)
-    return records.made(type(value), {name: part(item) for name, item in fields.items()})
+    return values.made(type(value), {name: part(item) for name, item in fields.items()})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.joins import meeting
+from pcbatch.ir.types import meeting
 
 # -- promotion ---------------------------------------------------------------------------------------------------------
 # Numbers that meet: an int has the dtype of a float beside it, two ints or two floats the wider, a bool is an int.

@@ -21,7 +21,7 @@ from pcbatch.errors import (
     Span,
 )
 from pcbatch.installed import OWN, is_installed, is_rewritten
-from pcbatch.ir import records
+from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.error_messages import (
@@ -33,7 +33,7 @@ from pcbatch.runtime.backends.tensorflow.error_messages import (
     reason,
 )
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 _NO_RULE = (
     "write it with operations that TensorFlow can batch; or say how a whole batch is computed with "
@@ -111,7 +111,7 @@ def traced(piece: Piece, error: BaseException) -> PrimitiveError:
     help = help_for(why)
     if not help and NO_VALUE.search(why):
         code = None if helper is None else helper.tb_frame.f_code
-        is_constructor = code is not None and code.co_name in records.CONSTRUCTORS
+        is_constructor = code is not None and code.co_name in values.CONSTRUCTORS
         of_helper = _CONSTRUCTOR if is_constructor else _HELPER_OF_TENSORS
         help = _TENSORS if code is None else of_helper.format(code.co_name)
     line = _line_of_traceback(piece, error)

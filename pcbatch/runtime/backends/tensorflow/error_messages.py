@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 
-from pcbatch.ir.joins import MEMBERS
+from pcbatch.ir.types import MEMBERS
 from pcbatch.runtime.backends.tensorflow import operands
 from pcbatch.runtime.backends.tensorflow.weak import WeakTypeError
 

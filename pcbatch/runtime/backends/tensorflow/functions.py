@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.ir.debugging import DTYPES, FIRST, LAST, TYPE, WORDS
-from pcbatch.ir.text.expression_parser import parse_type
+from pcbatch.ir.expression_parser import parse_type
 from pcbatch.ir.types import TensorType, with_leaves
 from pcbatch.ir.values import pack
 from pcbatch.runtime.backends.tensorflow import arithmetic

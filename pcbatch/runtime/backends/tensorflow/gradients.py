@@ -16,8 +16,8 @@ from pcbatch.ir import values
 from pcbatch.ir.machine import Piece
 from pcbatch.ir.types import TensorType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends.control import Further, PullBack
 from pcbatch.runtime.backends.pieces import Signature
+from pcbatch.runtime.backends.protocol import Further, PullBack
 from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, private
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors
 from pcbatch.runtime.backends.tensorflow.weak import Weak

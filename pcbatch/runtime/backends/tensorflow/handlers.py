@@ -19,8 +19,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends import call_frame
-from pcbatch.runtime.backends.control import Launch, Spec
+from pcbatch.runtime.backends import interop
+from pcbatch.runtime.backends.protocol import Launch, Spec
 from pcbatch.runtime.backends.tensorflow import graphs, private, xla_cpu
 
 _MODULE = """module @pcbatch attributes {{jax.uses_shape_polymorphism = true}} {{
@@ -220,16 +220,16 @@ def are_called(name: str) -> bool:
 
     def handler(frame: int) -> None:
         """Add 1 to numbers."""
-        extension = _word(frame + call_frame.EXTENSION)
-        if extension and _number(extension + call_frame.KIND).value == call_frame.ABOUT:
-            about = _word(extension + call_frame.METADATA)
-            _number(about + call_frame.ABOUT_MAJOR).value = major
-            _number(about + call_frame.ABOUT_MINOR).value = minor
-        elif _number(frame + call_frame.STAGE).value == call_frame.EXECUTE:
-            given, found = (_word(_word(frame + each)) for each in (call_frame.ARGUMENTS, call_frame.RESULTS))
-            count = _word(_word(found + call_frame.SIZES))
-            numbers = (ctypes.c_int32 * count).from_address(_word(given + call_frame.DATA))
-            results = (ctypes.c_int32 * count).from_address(_word(found + call_frame.DATA))
+        extension = _word(frame + interop.EXTENSION)
+        if extension and _number(extension + interop.KIND).value == interop.ABOUT:
+            about = _word(extension + interop.METADATA)
+            _number(about + interop.ABOUT_MAJOR).value = major
+            _number(about + interop.ABOUT_MINOR).value = minor
+        elif _number(frame + interop.STAGE).value == interop.EXECUTE:
+            given, found = (_word(_word(frame + each)) for each in (interop.ARGUMENTS, interop.RESULTS))
+            count = _word(_word(found + interop.SIZES))
+            numbers = (ctypes.c_int32 * count).from_address(_word(given + interop.DATA))
+            results = (ctypes.c_int32 * count).from_address(_word(found + interop.DATA))
             results[:] = [number + 1 for number in numbers]
 
     made = _HANDLER(handler)

@@ -12,9 +12,8 @@ import tensorflow as tf
 
 from pcbatch.errors import SHARED_ARGUMENT, PieceRefusalError
 from pcbatch.ir import values
-from pcbatch.ir.joins import ConflictError, join
 from pcbatch.ir.slices import Window
-from pcbatch.ir.types import Type
+from pcbatch.ir.types import ConflictError, Type, join
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import NotATensorError, leaf_tensors, spelling, type_of, wrap
 from pcbatch.runtime.backends.tensorflow.weak import Weak, is_lane_value

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir.joins import wider_integer
+from pcbatch.ir.types import wider_integer
 from pcbatch.runtime.backends.tensorflow import arithmetic, operators
 from pcbatch.runtime.backends.tensorflow.arithmetic import is_bool
 from pcbatch.runtime.backends.tensorflow.weak import DOUBLE, Weak, carrier, is_committed, is_number, unify

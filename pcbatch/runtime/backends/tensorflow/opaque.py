@@ -111,7 +111,7 @@ _METHODS: dict[str, Callable[..., Any]] = {name: EQUIVALENTS[name] for name in _
     "transpose": _transpose,
 }
 MEMBERS_OF_LANES = frozenset({*_ATTRIBUTES, *_METHODS})
-"""The names of all, which are `pcbatch.ir.joins.MEMBERS`."""
+"""The names of all, which are `pcbatch.ir.types.MEMBERS`."""
 
 
 # -- opaque ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from types import CodeType, TracebackType
 
 from pcbatch.errors import Span
 from pcbatch.ir.operators import ARITHMETIC, COMPARISONS
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 # -- bytecode ----------------------------------------------------------------------------------------------------------
 # Finds the operator for a position in a line's bytecode on Python 3.10; later versions record it themselves.

@@ -7,7 +7,7 @@ Every function works on tensors, weak numbers and, as Python would, on static Py
 
 from __future__ import annotations
 
-from pcbatch.ir.records import object_of
+from pcbatch.ir.values import object_of
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
 from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow

@@ -1,4 +1,4 @@
-"""Programs called so that Ctrl-C comes through within a second; see `pcbatch.interrupts`.
+"""Programs called so that Ctrl-C comes through within a second; see `pcbatch.threads`.
 
 A loop that may go on for long reads a number before each turn, in an array that the program captures. XLA hands on the
 memory of an argument that a loop only reads, so what is written there is read in the next turn. The main thread's calls
@@ -20,8 +20,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.interrupts import Interrupts, Watcher, is_main, waited
 from pcbatch.runtime.backends.tensorflow import graphs, private
+from pcbatch.threads import Interrupts, Watcher, is_main, waited
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,8 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
-from pcbatch.ir import records
-from pcbatch.runtime.backends.dlpack import is_foreign, with_numpy
+from pcbatch.ir import values
+from pcbatch.runtime.backends.interop import is_foreign, with_numpy
 
 LEAST_ROOM = 8
 """The room of short rows."""
@@ -97,7 +97,7 @@ def _with_parts(value: Any, axes: Any) -> Any:
     elif isinstance(value, dict):
         named = value
     else:
-        found = records.fields_of(value)
+        found = values.fields_of(value)
         if found is None:
             return value
         named = found
@@ -110,7 +110,7 @@ def _with_parts(value: Any, axes: Any) -> Any:
         return type(value)(parts.values())
     if isinstance(value, tuple):
         return type(value)(*parts.values())
-    return records.made(type(value), parts)
+    return values.made(type(value), parts)
 
 
 def _axes_of(axes: Any, value: Any, key: Any) -> Any:
@@ -121,7 +121,7 @@ def _axes_of(axes: Any, value: Any, key: Any) -> Any:
         names = getattr(value, "_fields", None)
         place = names.index(key) if names is not None and key in names else key
         return axes[place] if isinstance(place, int) and place < len(axes) else None
-    fields = None if axes is None or isinstance(axes, int) else records.fields_of(axes)
+    fields = None if axes is None or isinstance(axes, int) else values.fields_of(axes)
     return fields.get(key) if fields is not None else axes
 
 

@@ -17,7 +17,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.ir import values
 from pcbatch.ir.types import StructType, Type
 from pcbatch.ir.types import leaves as leaf_types
-from pcbatch.runtime.backends import noting
+from pcbatch.runtime.backends import pieces
 from pcbatch.runtime.backends.tensorflow import custom_vectorised_ops, private
 from pcbatch.runtime.backends.tensorflow.opaque import Call
 from pcbatch.runtime.backends.tensorflow.recorder import can_fault, fault
@@ -93,7 +93,7 @@ def call_batched(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any
             f"`{name}` reads a value from around it that differs by lane, or by which a gradient is taken",
             "pass it as an argument",
         )
-    noting.note(program.state)
+    pieces.note(program.state)
     call.result = program.result_type
     results = [*leaf_types(call.result)]
 

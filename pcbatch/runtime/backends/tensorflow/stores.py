@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.ir.joins import ConflictError, casts_into, join
 from pcbatch.ir.slices import Window, mesh
-from pcbatch.ir.types import TensorType
+from pcbatch.ir.types import ConflictError, TensorType, casts_into, join
 from pcbatch.runtime.backends.tensorflow import raw_ops
 from pcbatch.runtime.backends.tensorflow.arithmetic import is_bool
 from pcbatch.runtime.backends.tensorflow.indexing import in_range, positions_in, replaced_at

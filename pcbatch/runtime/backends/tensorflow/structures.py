@@ -7,9 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.ir import records, values
-from pcbatch.ir.joins import ConflictError, casts_into, join
-from pcbatch.ir.types import NONE, StructType, TensorType, Type
+from pcbatch.ir import values
+from pcbatch.ir.types import NONE, ConflictError, StructType, TensorType, Type, casts_into, join
 from pcbatch.ir.types import leaves as leaf_types
 from pcbatch.runtime.backends.tensorflow.weak import Weak, commit, is_committed, is_number, weak, with_sign
 
@@ -85,7 +84,7 @@ def type_of(value: Any) -> Type:
             if not all(isinstance(key, str) for key in value):
                 raise NotATensorError("a dict whose keys are not all strings")
             return StructType("dict", tuple(type_of(item) for item in value.values()), tuple(value))
-    fields = records.fields_of(value)
+    fields = values.fields_of(value)
     if fields is None:
         raise NotATensorError(describe(value))
     return _record(value, fields)
@@ -101,7 +100,7 @@ def _record(value: Any, fields: dict[str, Any]) -> StructType:
     try:
         items = tuple(type_of(item) for item in fields.values())
     except NotATensorError:
-        if records.is_simple_class(type(value)):
+        if values.is_simple_class(type(value)):
             raise NotATensorError(describe(value)) from None
         raise
     return StructType(type(value).__name__, items, tuple(fields), type(value))

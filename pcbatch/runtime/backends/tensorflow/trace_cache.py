@@ -140,7 +140,7 @@ TEXT = "stablehlo"
 
 
 class Traced:
-    """A function traced for arrays of `specs`; see `control.Lowering`."""
+    """A function traced for arrays of `specs`; see `protocol.Lowering`."""
 
     def __init__(self, function: Callable[..., Any], specs: Sequence[tf.TensorSpec]):
         self._specs = specs

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pcbatch.runtime.backends.control import Handlers, Lowering, Records, Spec, Surroundings, repeated
+from pcbatch.runtime.backends.protocol import Handlers, Lowering, Records, Spec, Surroundings, repeated
 from pcbatch.runtime.backends.tensorflow import (
     branches,
     compiling,
@@ -26,7 +26,7 @@ from pcbatch.runtime.store.cache_session import Name
 
 
 class TensorFlowRecords:
-    """See `control.Records`."""
+    """See `protocol.Records`."""
 
     def none(self, specs: Sequence[Spec]) -> list[tf.Tensor]:
         return [empty(dtype) for dtype, _ in specs]
@@ -52,7 +52,7 @@ _SURROUNDINGS: dict[Surroundings, Callable[[], bool]] = {
 
 
 class TensorFlowControl:
-    """See `control.Control`."""
+    """See `protocol.Control`."""
 
     records: Records = TensorFlowRecords()
 

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.private import lookup
-from pcbatch.syntax import parse
+from pcbatch.threads import parse
 
 Converter = Callable[[Any], Any]
 """A function from an operation's inputs, in pfor's form, to its outputs, wrapped."""

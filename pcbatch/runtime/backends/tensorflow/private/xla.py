@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends import call_frame
+from pcbatch.runtime.backends import interop
 from pcbatch.runtime.backends.tensorflow.private import lookup
 from pcbatch.runtime.backends.tensorflow.private.graphs import add_function
 
@@ -52,7 +52,7 @@ def _table() -> int | None:
         return None
     function.restype = ctypes.c_void_p
     table: int = function()
-    return table if _number(table + call_frame.API_MAJOR) == call_frame.MAJOR else None
+    return table if _number(table + interop.API_MAJOR) == interop.MAJOR else None
 
 
 def _number(address: int) -> int:
@@ -64,7 +64,7 @@ def handler_version() -> tuple[int, int] | None:
     table = _table()
     if table is None:
         return None
-    return _number(table + call_frame.API_MAJOR), _number(table + call_frame.API_MINOR)
+    return _number(table + interop.API_MAJOR), _number(table + interop.API_MINOR)
 
 
 def register_handler(name: str, address: int) -> bool:
@@ -75,7 +75,7 @@ def register_handler(name: str, address: int) -> bool:
     size = _Registration.traits.offset + ctypes.sizeof(ctypes.c_uint32)
     told = _Registration(size, None, _Text.of(name), _Text.of("Host"), None, None, None, address, 0)
     register = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Registration))
-    place = ctypes.c_size_t.from_address(table + call_frame.API_REGISTER).value
+    place = ctypes.c_size_t.from_address(table + interop.API_REGISTER).value
     return not register(place)(ctypes.byref(told))
 
 

@@ -1,1 +1,0 @@
-"""The user's source: captured, its names, its hints."""

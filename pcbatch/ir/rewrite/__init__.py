@@ -1,1 +1,0 @@
-"""Helpers with which passes rebuild programs."""
