@@ -18,11 +18,9 @@ from pcbatch.ir.types import TensorType, leaves
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import BatchBuckets, Pool
-from pcbatch.runtime.machine.values import Rows
 
 ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
 """The end of every lane in a block that cannot fail, as in `Layout.outputs`. No step is made without a jump."""
@@ -205,13 +203,7 @@ class StraightLine:
         return self.backend.cond(lanes > 0, run, [blank[key] for key in self._computed])
 
     def _executed(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Array | int) -> list[Array]:
-        legs, backend, block = self.machine.legs, self.backend, self.program.blocks[0]
-        pool = Pool.of(lanes)
-        state = legs.begin(arguments, pool, 0).state
-        every = ~backend.zeros(lanes, TensorType("bool"))
-        with backend.scope(block.label):
-            execution = Execution(self.machine.context, 0, state, legs.operands(shared), Rows.everyone(backend, every))
-            execution.execute()
-            state = {**state, **execution.updates()}
-        _, outputs = admission.finish(backend, legs.layout, pool, state, {})
+        legs = self.machine.legs
+        state = legs.once(arguments, shared, lanes)
+        _, outputs = admission.finish(self.backend, legs.layout, Pool.of(lanes), state, {})
         return [outputs[key] for key in self._computed]
