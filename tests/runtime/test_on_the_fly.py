@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import LaneStatus
-from pcbatch.runtime.strategies.on_the_fly import by_agenda, by_depth
+from pcbatch.runtime.strategies.on_the_fly import POLICIES, batches
 
 STRATEGIES = ("depth", "agenda")
 both = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -54,26 +54,26 @@ def graph(text: str) -> list[Any]:
     return [*found.values()]
 
 
-def named(batches: Any) -> str:
-    return " ".join("".join(node.name for node in batch) for batch in batches)
+def named(nodes: list[Any], strategy: str) -> str:
+    return " ".join("".join(node.name for node in batch) for batch in batches(nodes, POLICIES[strategy]))
 
 
 def test_depth_runs_what_lies_equally_deep() -> None:
     nodes = graph("a=x b=x:a c=x:b d=x e=y:d f=y:c")
-    assert named(by_depth(nodes)) == "ad b e c f"
+    assert named(nodes, "depth") == "ad b e c f"
 
 
 def test_the_agenda_waits_for_the_signature_that_lies_less_deep() -> None:
     """Losses at three depths run at once, as in the paper's Figure 2."""
     nodes = graph("a=x b=x:a c=x:b d=y:a e=y:b f=y:c")
-    assert named(by_agenda(nodes)) == "a b c def"
-    assert named(by_depth(nodes)) == "a b d c e f"
+    assert named(nodes, "agenda") == "a b c def"
+    assert named(nodes, "depth") == "a b d c e f"
 
 
 def test_the_agenda_takes_the_cheap_one_of_two_at_one_depth() -> None:
-    assert named(by_agenda(graph("a=X b=y"))) == "b a"
-    assert named(by_agenda(graph("a=y b=X"))) == "a b"
-    assert named(by_agenda(graph("a=X b=Y"))) == "a b"
+    assert named(graph("a=X b=y"), "agenda") == "b a"
+    assert named(graph("a=y b=X"), "agenda") == "a b"
+    assert named(graph("a=X b=Y"), "agenda") == "a b"
 
 
 # -- launches ----------------------------------------------------------------------------------------------------------

@@ -263,6 +263,17 @@ class Legs:
         arrays = {**self.layout.outputs, **self.layout.inputs}
         return {key: (held.type.dtype, (examples, *held.type.shape)) for key, held in arrays.items()}
 
+    @property
+    def shared_specs(self) -> list[Spec]:
+        """The dtypes and shapes of the leaves of all shared operands."""
+        types = (self.program.shared_types[name] for name in self.program.shared)
+        return [(leaf.dtype, leaf.shape) for type_ in types for leaf in leaves(type_)]
+
+    def given_specs(self, examples: int | None) -> list[Spec]:
+        """The dtypes and shapes of the leaves of all arguments and shared operands."""
+        arrays = self.example_specs(examples)
+        return [*(arrays[key] for key in self.layout.inputs), *self.shared_specs]
+
     def pack(self, arrived: SegmentResult) -> list[Array]:
         """All arrays of `arrived` that a leg makes."""
         now = arrived.snapshot

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span
+from pcbatch.ir.analysis.effects import can_fault
 from pcbatch.ir.machine import Block, Branch, Piece, Program
 from pcbatch.ir.types import leaves
 from pcbatch.optimize.machine.nodes import Nodes, Use, of_components
@@ -42,13 +42,11 @@ from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.lane import Walker
 from pcbatch.runtime.strategies.on_host import OnHost
-from pcbatch.runtime.strategies.reference import outcome_of
+from pcbatch.runtime.strategies.reference import Examples, outcome_of
 
 AHEAD = 10_000
 """Number of checks whose outcome is not known before a lane waits for them: it might go on for ever."""
 
-Leaves = Sequence[Sequence[np.ndarray]]
-"""The rows of each leaf of a value."""
 Value = tuple["Node", int]
 """A result of a node, by its number among them."""
 
@@ -57,42 +55,22 @@ Value = tuple["Node", int]
 
 @dataclass(eq=False)
 class Node:
-    """A use of some code by one lane, at its `visit`th block; when it has run, `row` of `results` are its own.
-
-    `order` is that in which nodes are noted, `steps` those of the lane so far, `shown` what messages of faults show.
-    """
+    """A use of some code by one lane, in the order in which such are noted; `row` of the `results` are its own."""
 
     operands: Sequence[Value] = ()
+    signature: Any = None
+    heavy: bool = False
     use: Use = field(default_factory=Use)
-    lane: GraphLane | None = None
-    order: int = 0
+    lane: Any = None
     block: int = 0
-    visit: int = 0
-    steps: int = 0
-    shown: Mapping[str, Value] = field(default_factory=dict)
-    results: Sequence[Leaves] | None = None
+    order: int = 0
+    results: Sequence[Any] | None = None
     row: int = 0
-
-    @property
-    def signature(self) -> Any:
-        """A key of the nodes that can run together with it: they have the same."""
-        code = self.lane.batch.machine.codes[self.use.code]
-        return self if code.context.notes else code  # an operation with a note runs lane after lane
-
-    @property
-    def heavy(self) -> bool:
-        """Tell whether it costs more than some launches."""
-        return self.use.late and self.block in self.lane.batch.heavy
 
     @property
     def needs(self) -> list[Node]:
         """The nodes whose results it takes."""
         return [node for node, _ in self.operands]
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Tell whether its lane has failed before it came to this block."""
-        return self.lane is not None and self.lane.failed_at is not None and self.lane.failed_at[0] < self.visit
 
     def leaves(self, place: int) -> list[np.ndarray]:
         """The leaves of one of its results."""
@@ -103,19 +81,18 @@ class Node:
 class GraphLane(Walker):
     """A lane of a `batch`, whose values are results of nodes."""
 
-    failed_at: tuple[int, float] | None = None
-    """The visit at which the lane has failed, as far as is known, and the place among the checks of the block."""
-
     def __init__(self, batch: _Batch, inputs: Mapping[str, Value]):
         super().__init__(batch.machine.program, inputs, batch.machine.limits)
-        self.batch, self.visit = batch, 0
+        self.batch = batch
         self.branch: tuple[Value, Branch] | None = None
         self.unchecked: list[Node] = []
         """Nodes with checks that it has not waited for."""
+        self.is_faulty = False
+        """True if a check has failed, perhaps not the first that does: the lane is of no account any more."""
 
     def go_on(self) -> list[Node]:
         """Go on as far as it can: the nodes that it needs to go on further, none if it has ended."""
-        while True:
+        while not self.is_faulty:
             if self.branch is not None:
                 (node, place), branch = self.branch
                 if node.results is None:
@@ -124,9 +101,9 @@ class GraphLane(Walker):
             if len(self.unchecked) >= AHEAD:
                 waiting, self.unchecked = self.unchecked, []
                 return waiting
-            self.visit += 1
             if not self.run_next():
-                return []
+                break
+        return []
 
     def leaves(self, name: str) -> list[np.ndarray]:
         """The leaves of the top of `name`, when its node has run."""
@@ -135,14 +112,15 @@ class GraphLane(Walker):
 
     def body(self, block: Block, now: dict[str, Any]) -> None:
         """Note the nodes of a block."""
-        machine = self.batch.machine
-        nodes = machine.nodes.blocks[self.next]
+        batch, number = self.batch, self.next
+        nodes = batch.machine.nodes.blocks[number]
         for use in nodes.uses:
-            operands, at = [now[value] for value in use.reads], (self.next, self.visit, self.steps)
-            shown = {name: self.variables[name][-1] for name in machine.layout.shown} if use.sites else {}
-            node = Node(operands, use, self, next(self.batch.orders), *at, shown)
+            operands, code = [now[value] for value in use.reads], batch.machine.codes[use.code]
+            heavy = use.late and number in batch.heavy
+            signature = code if code.is_batched else object()  # what nothing else has
+            node = Node(operands, signature, heavy, use, self, number, next(batch.orders))
             now.update((value, (node, place)) for place, value in enumerate(use.writes))
-            self.unchecked += [node] if use.sites else []
+            self.unchecked += [node] if code.can_fail else []
         now.update({name: now[value] for name, value in nodes.end.items()})
 
     def target(self, target: int | Branch, now: Mapping[str, Any]) -> int:
@@ -152,64 +130,41 @@ class GraphLane(Walker):
             return self.next
         return target
 
-    def fail(self, place: int, site: int) -> None:
-        """Note that the lane fails when it leaves a block."""
-        super().fail(place, site)
-        self.failed_at = self.visit, np.inf
-
-    def fail_late(self, node: Node, code_site: int) -> None:
-        """Note that a check of a node has failed, unless the lane has failed before that."""
-        place, site = node.use.sites[code_site]
-        if self.failed_at is None or (node.visit, place) < self.failed_at:
-            super().fail(node.block, site)
-            self.failed_at, self.steps, self.branch = (node.visit, place), node.steps, None
-            self.variables |= {name: [value] for name, value in node.shown.items()}
-
 
 # -- the policies ------------------------------------------------------------------------------------------------------
 
-
-def by_depth(graph: Sequence[Node]) -> Iterator[list[Node]]:
-    """Nodes of one signature at one depth."""
-    together: dict[tuple[int, Any], list[Node]] = defaultdict(list)
-    for node, depth in _depths(graph).items():
-        together[depth, node.signature].append(node)
-    for depth, signature in sorted(together, key=lambda each: each[0]):
-        yield together[depth, signature]
+POLICIES: dict[str, Callable[[int, Any], Any]] = {
+    "depth": lambda depth, signature: (depth, signature),
+    "agenda": lambda depth, signature: signature,
+}
+"""By strategy a key of the nodes that run together as soon as their operands are known."""
 
 
-def by_agenda(graph: Sequence[Node]) -> Iterator[list[Node]]:
-    """All nodes of one signature whose operands are known; the signature of the least average depth."""
-    depths: dict[Any, list[int]] = defaultdict(list)
-    found, waits_for, needed_by = _depths(graph), dict.fromkeys(graph, 0), defaultdict(list)
-    for node, depth in found.items():
-        depths[node.signature].append(depth)
-        for source in {each for each in node.needs if each in found}:
-            waits_for[node] += 1
-            needed_by[source].append(node)
-    average = {signature: (fmean(each), number) for number, (signature, each) in enumerate(depths.items())}
-    ready: dict[Any, list[Node]] = defaultdict(list)
-    batch = [node for node in graph if not waits_for[node]]
-    while batch or ready:
-        for node in batch:
-            ready[node.signature].append(node)
-        best = min(ready, key=lambda each: (average[each][0], ready[each][0].heavy, average[each][1]))
-        yield (run := ready.pop(best))
-        batch = []
-        for reader in (reader for node in run for reader in needed_by[node]):
-            waits_for[reader] -= 1
-            batch += [] if waits_for[reader] else [reader]
-
-
-def _depths(graph: Sequence[Node]) -> dict[Node, int]:
-    """The depth of each node: how many nodes lie one behind the other below it."""
+def batches(graph: Sequence[Node], policy: Callable[[int, Any], Any]) -> Iterator[list[Node]]:
+    """Nodes of one key whose operands are known; the key of the least average depth, the cheap before the heavy."""
     depths: dict[Node, int] = {}
+    keys, by_key, readers = {}, defaultdict(list), defaultdict(list)
+    waits_for: dict[Node, int] = {}
     for node in graph:
-        depths[node] = max((depths[each] + 1 for each in node.needs if each in depths), default=0)
-    return depths
+        needs = {each for each in node.needs if each in depths}
+        waits_for[node], depths[node] = len(needs), max((depths[each] + 1 for each in needs), default=0)
+        keys[node] = policy(depths[node], node.signature)
+        by_key[keys[node]].append(depths[node])
+        for each in needs:
+            readers[each].append(node)
+    average, first = {key: fmean(each) for key, each in by_key.items()}, {key: n for n, key in enumerate(by_key)}
+    ready: dict[Any, list[Node]] = defaultdict(list)
+    known = [node for node in graph if not waits_for[node]]
+    while known or ready:
+        for node in known:
+            ready[keys[node]].append(node)
+        best = min(ready, key=lambda key: (average[key], ready[key][0].heavy, first[key]))
+        yield (batch := ready.pop(best))
+        known = []
+        for reader in (reader for node in batch for reader in readers[node]):
+            waits_for[reader] -= 1
+            known += [] if waits_for[reader] else [reader]
 
-
-POLICIES = {"depth": by_depth, "agenda": by_agenda}
 
 # -- the executor ------------------------------------------------------------------------------------------------------
 
@@ -218,20 +173,21 @@ class Code:
     """One code, traced for any number of rows; if it `is_flat`, rows are the components of all nodes' values."""
 
     def __init__(self, program: Program, backend: Backend, is_flat: bool):
-        self.program, self.backend, self.is_flat = program, backend, is_flat
-        self.context = Context(backend, Layout(program), Limits.of(None, None), True)
+        self.program, self.backend, self.is_flat = of_components(program) if is_flat else program, backend, is_flat
+        self.context = Context(backend, Layout(self.program), Limits.of(None, None), True)
         self.legs = Legs(self.context)
-        specs: list[Spec] = [(held.type.dtype, (None, *held.type.shape)) for held in self.legs.layout.inputs.values()]
-        shared = [leaf for name in program.shared for leaf in leaves(program.shared_types[name])]
-        self.specs = [*specs, *((leaf.dtype, leaf.shape) for leaf in shared), ("bool", (None,))]
+        self.specs: list[Spec] = [*self.legs.given_specs(None), ("bool", (None,))]
         self.launch = backend.compile(self._traced, False, self.specs)
         backend.lower(self.launch, self.specs, False)
+        self.can_fail = can_fault(program.blocks[0], None)
+        self.is_batched = not self.context.notes  # there is one on each operation that runs lane after lane
 
     def run(self, rows: Sequence[Sequence[np.ndarray]], shared: Sequence[Array], count: int) -> tuple[Any, np.ndarray]:
         """The rows of each result's leaves, from those of each operand's; and fault sites plus one, of `count` rows."""
-        given = [np.concatenate([*map(np.ravel, leaf)]) if self.is_flat else np.stack(leaf) for leaf in rows]
+        given: list[Any] = [np.concatenate([*map(np.ravel, leaf)]) if self.is_flat else np.stack(leaf) for leaf in rows]
         every = np.ones(len(given[0]) if self.is_flat else count, bool)
         arrays = [self.backend.array(each, dtype) for each, (dtype, _) in zip(given, self.specs, strict=False)]
+        found: list[Any]
         *found, faults = map(np.asarray, self.launch(*arrays, *shared, self.backend.array(every, "bool")))
         if self.is_flat:
             shapes, ends = [row.shape for row in rows[0]], np.cumsum([row.size for row in rows[0]])
@@ -262,27 +218,20 @@ class OnTheFly(OnHost):
     def codes(self) -> list[Code]:
         """The code that runs each of the nodes' codes: its own, or one for components of any shape. Traces all."""
         made: dict[Any, Code] = {}
-        keys = []
-        for number, (code, shapeless) in enumerate(zip(self.nodes.codes, self.nodes.shapeless, strict=True)):
-            is_flat = self.nodes.shapeless.count(shapeless) > 1 and _is_componentwise(code, self.backend)
-            keys.append(shapeless if is_flat else number)
-            if keys[-1] not in made:
+        keys = [
+            shapeless if _is_componentwise(code, self.backend) else number
+            for number, (code, shapeless) in enumerate(zip(self.nodes.codes, self.nodes.shapeless, strict=True))
+        ]
+        for key, code in zip(keys, self.nodes.codes, strict=True):
+            if key not in made:
                 with self.statistics.tracing(counts=True), explaining(self.program, self.backend, False):
-                    made[keys[-1]] = Code(of_components(code) if is_flat else code, self.backend, is_flat)
+                    made[key] = Code(code, self.backend, is_flat=isinstance(key, str))
+                self.context.notes.update(made[key].context.notes)
         return [made[key] for key in keys]
-
-    @property
-    def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """Findings about places in the source, made while the program was traced."""
-        return tuple(dict.fromkeys(note for code in self.codes for note in code.context.notes))
 
     def check(self, lanes: int) -> None:
         """Trace all code; raises what `run` would raise before it runs."""
         assert self.codes is not None
-
-    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
-        """Trace all code; no more is compiled."""
-        self.check(lanes)
 
     def launched(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: int) -> Outcome:
         """Build and run until all lanes have ended; what they leave behind."""
@@ -293,10 +242,10 @@ class OnTheFly(OnHost):
 def _is_componentwise(code: Program, backend: Backend) -> bool:
     """Tell whether code is one piece that does the same to every component of arrays of one shape."""
     (item, *more), types = code.blocks[0].body, code.types
-    if more or not isinstance(item, Piece) or item.shared or item.sites:
+    if more or not isinstance(item, Piece) or not item.reads or item.shared or item.sites:
         return False
-    reads = [types[name] for name in item.reads]
     shapes = {leaf.shape for name in (*item.reads, *item.writes) for leaf in leaves(types[name])}
+    reads = [types[name] for name in item.reads]
     return len(shapes) == 1 and backend.facts(item, reads, ()).together.componentwise
 
 
@@ -308,16 +257,12 @@ class _Batch:
         self.heavy = expensive_blocks(Prices(machine.costs, max(lanes, 1)), EXPENSIVE)
         self.orders, self.rounds, self.executing, self.scheduling = count(), 0, 0.0, 0.0
         self.executions, self.active = (np.zeros(len(program.blocks), np.int64) for _ in range(2))
-        given = iter(arguments)
-        inputs = [[np.asarray(next(given)) for _ in layout.leaves(name)] for name in program.parameters]
-        zeros = [[machine.backend.zeros(1, leaf) for leaf in layout.leaves(name)] for name in program.storage]
-        blank = Node(results=[[*map(np.asarray, each)] for each in zeros])
-        values: dict[str, Value] = {name: (blank, place) for place, name in enumerate(program.storage)}
-        self.lanes = []
-        for row in range(lanes):
-            entry = Node(results=inputs, row=row)
-            values |= {name: (entry, place) for place, name in enumerate(program.parameters)}
-            self.lanes.append(GraphLane(self, values))
+        self.singly = Examples(program, machine.backend, arguments, shared, machine.limits)
+        zeros = {name: [machine.backend.zeros(lanes, leaf) for leaf in layout.leaves(name)] for name in program.storage}
+        values = {**zeros, **self.singly.columns}
+        inputs = [[*map(np.asarray, each)] for each in values.values()]
+        entries = [Node(results=inputs, row=row) for row in range(lanes)]
+        self.lanes = [GraphLane(self, {name: (each, n) for n, name in enumerate(values)}) for each in entries]
 
     def outcome(self) -> Outcome:
         """Build and run until all lanes have ended; what they leave behind."""
@@ -326,11 +271,13 @@ class _Batch:
             waiting = [(lane, lane.go_on()) for lane in running]
             running = [lane for lane, nodes in waiting if nodes]
             self._execute([node for _, nodes in waiting for node in nodes])
-        self._execute([node for lane in self.lanes for node in lane.unchecked if not node.is_cancelled])
+        self._execute([node for lane in self.lanes for node in lane.unchecked])
         shown = self.machine.layout.shown
-        ends = [(lane, shown if lane.failed_at else (*wanted, *shown)) for lane in self.lanes]
+        ends = [(lane, shown if lane.status else (*wanted, *shown)) for lane in self.lanes if not lane.is_faulty]
         self._execute([lane.variables[name][-1][0] for lane, names in ends for name in names])
-        outcome = outcome_of(self.machine.program, self.machine.backend, self.lanes)
+        # The reference finds out which check is the first that fails.
+        lanes = [self.singly.ended(row) if lane.is_faulty else lane for row, lane in enumerate(self.lanes)]
+        outcome = outcome_of(self.machine.program, self.machine.backend, lanes)
         building = time.perf_counter() - started - self.executing - self.scheduling
         phases = {"building": building, "scheduling": self.scheduling, "executing": self.executing}
         counts = Counts(self.executions, self.active, rows=self.active, trips=np.int64(self.rounds))
@@ -345,8 +292,8 @@ class _Batch:
             if node.results is None and node not in graph:
                 graph.add(node)
                 waiting += node.needs
-        for batch in POLICIES[self.machine.form](sorted(graph, key=lambda node: node.order)):
-            going = [node for node in batch if not node.is_cancelled]
+        for batch in batches(sorted(graph, key=lambda node: node.order), POLICIES[self.machine.form]):
+            going = [node for node in batch if not node.lane.is_faulty]
             if going:
                 self._launch(going)
         self.rounds += bool(graph)
@@ -362,7 +309,7 @@ class _Batch:
         for row, node in enumerate(batch):
             node.results, node.row, node.operands = results, row, ()
         for row in np.flatnonzero(faults).tolist():
-            batch[row].lane.fail_late(batch[row], int(faults[row]) - 1)
+            batch[row].lane.is_faulty = True
         counted = Counter(node.block for node in batch if machine.nodes.blocks[node.block].uses[-1] is node.use)
         for number, active in counted.items():
             self.active[number] += active

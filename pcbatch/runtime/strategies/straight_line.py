@@ -14,7 +14,7 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import LaneStatus, Program, Return
-from pcbatch.ir.types import TensorType, leaves
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.error_translation import explaining
@@ -59,11 +59,8 @@ class StraightLine:
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        legs, room = self.machine.legs, self._room(lanes)
-        examples = legs.example_specs(room)
-        specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
+        room = self._room(lanes)
+        specs = self.machine.legs.given_specs(room)
         with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             self.backend.lower(self._whole(room), specs, self.machine.jit)
 
