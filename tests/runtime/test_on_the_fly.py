@@ -387,3 +387,27 @@ def test_names_with_several_values_in_a_block(strategy: Any) -> None:
     assert [str(fault) for fault in run.errors] == [str(fault) for fault in wanted.errors] != []
     for mine, other in zip(run.value, wanted.value, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-6)
+
+
+x0 = tf.constant([2.0, -1.0, 0.5])
+x1 = 3
+
+
+@pcbatch.autobatch
+def like_the_generated_names(a, n):
+    none, m = a[:0] * 1.0, n
+    for _ in range(n):
+        a = tf.tanh(a) + 1.0
+        none = tf.tanh(none) + 1.0
+        a = a * x0 + tf.map_fn(lambda x0: x0 * 0.5, a)
+        m = m * x1 + 1
+    return a, none, m
+
+
+@both
+def test_the_users_names_are_not_taken_for_generated_ones(strategy: Any) -> None:
+    """Globals and inner variables that are called as values in code are; and components of arrays without any."""
+    batch = (np.arange(6, dtype=np.float32).reshape(2, 3), np.array([2, 1]))
+    found = like_the_generated_names.options(strategy=strategy)(*batch)
+    for mine, other in zip(found, like_the_generated_names.options(backend="reference")(*batch), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-5)
