@@ -114,8 +114,12 @@ def unseen(function: Any) -> Callable[..., Any]:
         run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         with private.unrecorded():
             outputs = list(run())
-        # Of two tapes around a `tf.function` TensorFlow would derive what runs here, for nothing, or fail to.
-        return outputs if tf.executing_eagerly() else [*map(tf.stop_gradient, outputs)]
+        if tf.executing_eagerly():
+            return outputs
+        # TensorFlow would vectorise what runs here for a Jacobian around a `tf.function`, and derive it for a second
+        # tape there, for nothing: it knows how to do neither.
+        custom_vectorised_ops.let_repeat(outputs)
+        return [*map(tf.stop_gradient, outputs)]
 
     return call
 
