@@ -158,7 +158,7 @@ class Libraries(Constructors):
 
         None where the rows are few, or where it cannot be: it is one operation then.
         """
-        named = {name: each for name, each in (dict(zip(names, arguments, strict=False)) | keywords).items()}
+        named = {**dict(zip(names, arguments, strict=False)), **keywords}
         named = {name: each for name, each in named.items() if name not in _OF_SPEED and each != Host(None)}
         wanted = [named.pop(name) for name in ("dtype", "fn_output_signature") if name in named]
         rows = self.type_of(self.read(named.get("elems", Host(None))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -130,10 +132,13 @@ def test_inside_of_a_tf_function():
     close(inside(X, COUNTS), wanted)
 
 
+SCALE = tf.Variable(0.9, dtype=tf.float64)
+
+
 def powers(x, n):
     y = x
     for _ in range(n):
-        y = tf.sin(y) * x
+        y = tf.sin(y) * x * SCALE
     return y
 
 
@@ -156,12 +161,56 @@ def test_around_a_tf_function(persistent):
     close([curved(inside)], [curved(alone(batched))])
 
 
-def test_around_a_tf_function_that_tensorflow_cannot_derive():
-    """A function that reads a variable in a product is refused, with what to do."""
-    arguments, sources = (X, COUNTS), (X, W)
-    inside = tf.function(lambda *given: loop(*given), autograph=False)
-    with pytest.raises(pcbatch.GradientError, match=r"PCB604.*\n.*inside of the tf.function"):
-        product(inside, arguments, sources, directions(sources))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("cached", [False, True])
+def test_products_around_a_tf_function(name, cached, tmp_path):
+    """The gradient of the gradient is ours there, too, whether programs are on disk or not."""
+    function, arguments, sources = CASES[name]
+    along = directions(sources)
+    with pcbatch.cache(tmp_path) if cached else contextlib.nullcontext():
+        inside = tf.function(lambda *given: function.options(name=f"{name}_{cached}")(*given), autograph=False)
+        close(product(inside, arguments, sources, along), product(alone(function), arguments, sources, along))
+
+
+def jacobian(function, arguments, sources, by_row):
+    with tf.GradientTape(persistent=by_row) as tape:
+        tape.watch(sources)
+        y = function(*arguments)
+    return tape.jacobian(y, sources, experimental_use_pfor=not by_row)
+
+
+def test_a_jacobian_around_a_tf_function():
+    """TensorFlow vectorises the gradient that was traced with the function; one run of it is made after another."""
+
+    @pcbatch.autobatch
+    def scaled(x):
+        return W[0] * x * x
+
+    inside = tf.function(lambda x: scaled(x), autograph=False)
+    close(jacobian(inside, [X], [X, W], False), jacobian(alone(scaled), [X], [X, W], True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_jacobians_around_a_tf_function(name):
+    function, arguments, sources = CASES[name]
+    inside = tf.function(lambda *given: function(*given), autograph=False)
+    close(jacobian(inside, arguments, sources, False), jacobian(alone(function), arguments, sources, True))
+
+
+@pytest.mark.slow
+def test_a_batch_jacobian_around_a_tf_function():
+    batched = pcbatch.autobatch(powers)
+    inside = tf.function(lambda x: batched(x, COUNTS)[:, None], autograph=False)
+    x = X[:, :1]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = inside(x[:, 0])
+    found = tape.batch_jacobian(y, x)
+    np.testing.assert_allclose(
+        found[:, 0, 0], [jacobian(alone(batched), [x[:, 0], COUNTS], [x], True)[0][i, i, 0] for i in range(3)]
+    )
 
 
 @pytest.mark.slow
