@@ -237,6 +237,26 @@ def while_loop(
     return list(values) if isinstance(loop_vars, list) else values
 
 
+def map_fn(convert: Any, blank: Any, fn: Any, elems: Any) -> Any:
+    """`tf.map_fn` over the rows of one array, into the rows of one that is `blank`."""
+    for place in range(len(blank)):
+        blank[place] = convert(fn(elems[place]))
+    return blank
+
+
+def scan(convert: Any, blank: Any, fn: Any, elems: Any, initializer: Any = None, reverse: Any = False) -> Any:
+    """`tf.scan` over the rows of one array, into the rows of one that is `blank`."""
+    last = len(blank) - 1
+    state = elems[last if reverse else 0] if initializer is None else convert(initializer)
+    if initializer is None:
+        blank[last if reverse else 0] = state
+    for turn in range(1 if initializer is None else 0, len(blank)):
+        place = last - turn if reverse else turn
+        state = convert(fn(state, elems[place]))
+        blank[place] = state
+    return blank
+
+
 # -- collections -------------------------------------------------------------------------------------------------------
 
 
