@@ -14,7 +14,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.compilation_cache import Session
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.function.tracing_context import ordinary_code
+from pcbatch.function.user_code import ordinary_code
 from pcbatch.ir.analysis.effects import can_fault
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import Type

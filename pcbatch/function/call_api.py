@@ -19,14 +19,12 @@ from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.frontend import FunctionSource
 from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.batched_operation import BatchedOperation
-from pcbatch.function.callable_protocol import Linkable
 from pcbatch.function.compilation_cache import Session
-from pcbatch.function.eager_map import as_batch, asking, empty_map
-from pcbatch.function.examples import Examples, running
+from pcbatch.function.examples import Examples, as_batch, asking, empty_map, running
+from pcbatch.function.naming import Linkable
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.reading_cache import ReadProgram
-from pcbatch.function.traceback_filter import OURS, not_for_autograph, without_internals
-from pcbatch.function.tracing_context import compiling, noting
+from pcbatch.function.user_code import OURS, compiling, not_for_autograph, noting, without_internals
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import Type
 from pcbatch.ir.values import fields_of
