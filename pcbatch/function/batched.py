@@ -59,7 +59,7 @@ def _check_stage(stage: str, stages: Sequence[str]) -> None:
 class Batched(Calls[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
-    autograph_info__ = None  # see `traceback_filter.NOT_FOR_AUTOGRAPH`
+    autograph_info__ = None  # see `user_code.NOT_FOR_AUTOGRAPH`
     __name__: str
     __qualname__: str
     __wrapped__: Callable[P, R]
@@ -282,7 +282,7 @@ class Batched(Calls[P, R]):
         """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`.
 
         By the plain function of its namesake, too, where there are picklers that take such apart; see
-        `pickled_functions`. One that is bound is pickled with its object.
+        `naming`. One that is bound is pickled with its object.
         """
         bound = None if self.receiver is None else of_receiver(self, self.receiver)
         if bound is not None:

@@ -1,4 +1,4 @@
-"""A batched function as one operation of a piece that calls it: see `backends.tensorflow.runs`."""
+"""A batched function as one operation of a piece that calls it: see `backends.tensorflow.opaque`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pcbatch.lowering.captures.captured import Captured
 
 
 class BatchedOperation:
-    """The batched `function`, which runs for all lanes of a piece at once; see `runs.Callee`."""
+    """The batched `function`, which runs for all lanes of a piece at once; see `opaque.Callee`."""
 
     def __init__(self, function: Any):
         self.function = function
@@ -59,7 +59,7 @@ class BatchedOperation:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The program that `session` compiles for `arguments`; see `runs.Program`."""
+    """The program that `session` compiles for `arguments`; see `opaque.Program`."""
 
     session: Session
     arguments: Arguments

@@ -211,7 +211,7 @@ class Calls(Linkable, Generic[P, R]):
 
     def as_operation(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
         """Call as one operation of a piece; also return whether the lane has not failed there."""
-        from pcbatch.runtime.backends.tensorflow.runs import call_batched
+        from pcbatch.runtime.backends.tensorflow.opaque import call_batched
 
         return call_batched(BatchedOperation(self), args, kwargs)
 
@@ -220,7 +220,7 @@ class Calls(Linkable, Generic[P, R]):
         noted = noting()
         if noted is None or fields_of(self.receiver) is not None:
             self._refuse_inside_pieces()
-        from pcbatch.runtime.backends.tensorflow.runs import call_batched
+        from pcbatch.runtime.backends.tensorflow.opaque import call_batched
 
         value, fine = call_batched(BatchedOperation(self), args, kwargs)
         assert noted is not None
