@@ -56,9 +56,10 @@ LENGTHS = (BATCH, 3, BATCH, 1)
 FEATURES = program_features.of_corpus()
 COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3), AUTO: 2}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
-ALWAYS = (*REFERENCE, AUTO)
-IN_TURN = tuple(mode for mode in MODES if mode not in (*ALWAYS, *INTERPRETERS))
-OFTEN = 30
+ONE_BY_ONE = (*REFERENCE, *INTERPRETERS)
+"""What runs lanes one after another: programs take them in turn."""
+IN_TURN = tuple(mode for mode in MODES if mode not in (AUTO, *ONE_BY_ONE))
+OFTEN = 15
 """How many programs each of the other modes runs at least."""
 DEAREST = (
     "called_objects", "comprehensions", "forward_functions", "inheritance", "keyed_by_calls", "methods_of_classes",
@@ -90,18 +91,19 @@ FORKABLE = (*GRAPH, *XLA, *REFILL, *TAPED)
 """What calls that are made at the same time are crossed with."""
 TURNS = tuple(
     (name, replace(mode, forks=name in WITH_GROUPS and name not in (LONG_FORKED if mode in GRAPH else UNFORKED_XLA)))
-    for name, mode in (
-        (OTHERS[place % len(OTHERS)], IN_TURN[(place + place // len(OTHERS)) % len(IN_TURN)])
-        for place in range(max(len(OTHERS), OFTEN * len(IN_TURN)))
-    )
+    for name, mode in zip(OTHERS[::2], itertools.cycle(IN_TURN), strict=False)
 )
 """Calls that can be made at the same time are; under XLA in some programs only, as it takes long to compile others."""
-INTERPRETED = tuple(zip(NAMES, itertools.cycle(INTERPRETERS), strict=False))
-QUICK_RUNS = (*itertools.product(NAMES, ALWAYS), *INTERPRETED, *TURNS)
-"""Every program in the reference, as users run it and in one interpreter, all but the dearest in a further mode."""
-_QUICKLY = {*QUICK_RUNS, *((name, mode) for name, mode, lanes in SMALL_RUNS if lanes)}
-LONG_RUNS = sized([run for run in itertools.product(NAMES, MODES) if run not in _QUICKLY], LENGTHS)
-"""The other pairs of a program and a mode, each once, in a batch of some size."""
+QUICK_RUNS = (
+    *((name, AUTO) for name in NAMES),
+    *zip(NAMES, itertools.cycle(ONE_BY_ONE), strict=False),
+    *TURNS,
+)
+"""Every program as users run it and one lane after another, every second one but the dearest in a further mode."""
+_QUICKLY = (*((name, mode, BATCH) for name, mode in QUICK_RUNS), *SMALL_RUNS)
+QUICKLY = tuple((name, replace(mode, forks=False), lanes) for name, mode, lanes in _QUICKLY)
+LONG_RUNS = sized(covering(NAMES, MODES, FEATURES, [run[:2] for run in QUICKLY if run[2]]), LENGTHS)
+"""With the quick runs, each feature of programs meets each mode."""
 WITHOUT_NATIVE = frozenset(
     [
         "array_methods",
@@ -414,21 +416,13 @@ def test_small_batches_cover_all_pairs() -> None:
 
 
 FAMILIES = {
+    "modes": (NAMES, MACHINES, QUICKLY, LONG_RUNS),
     "other strategies": (NAMES, OTHER_STRATEGIES, STRATEGY_RUNS, LONG_STRATEGY_RUNS),
     "refilled": (NAMES, REFILL, REFILL_RUNS, LONG_REFILL_RUNS),
     "on a GPU": (NAMES, GPU_SETTINGS, GPU_RUNS[:-2], LONG_GPU_RUNS),
     "forked": (WITH_GROUPS, FORKED, QUICK_FORKED_RUNS, FORKED_RUNS),
 }
 """Programs, settings, quick runs and slow runs of each family of settings."""
-
-
-def test_every_program_meets_every_mode() -> None:
-    """In quick tests or in slow ones, in a batch that has lanes."""
-    runs = [*((name, mode, BATCH) for name, mode in QUICK_RUNS), *SMALL_RUNS, *LONG_RUNS]
-    met = Counter((name, replace(mode, forks=False)) for name, mode, lanes in runs if lanes)
-    assert {*met} == {*itertools.product(NAMES, MODES)}
-    sizes = {(replace(mode, forks=False), lanes) for _, mode, lanes in runs}
-    assert sizes >= {*itertools.product(MACHINES, (BATCH, *SIZES))}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -49,7 +49,7 @@ def judge(check: Callable[..., None], source: str, *how: Any) -> None:
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
 
-@settings(QUICK, max_examples=20)  # and 150 in `test_what_the_generator_covers`
+@settings(QUICK, max_examples=10)  # and 150 in `test_what_the_generator_covers`
 @given(programs())
 def test_interpreters(source: str) -> None:
     judge(check_interpreted, source)

@@ -356,8 +356,8 @@ class Pipeline:
     def nodes(self) -> Nodes:
         """The nodes of batching on the fly, with the Python of their code."""
         found = nodes_of(self.machine_program)
-        code = machine.with_kept(emit(found.code, self.environment).load(), self.environment.kept)
-        return replace(found, code=code)
+        codes = (emit(code, self.environment).load() for code in found.codes)
+        return replace(found, codes=tuple(machine.with_kept(code, self.environment.kept) for code in codes))
 
     @once
     def reverse(self) -> Reverse:

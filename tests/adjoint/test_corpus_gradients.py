@@ -50,9 +50,9 @@ RUNS = tuple(
     )
     for place, name in enumerate(FLOATS)
     for number, lanes in enumerate(SIZES)
-    if (number - place // len(SIZES)) % len(SIZES) in (0, 2)
+    if (number - place // len(SIZES)) % len(SIZES) == 0
 )
-"""Every program in batches of two sizes, the other options in turn."""
+"""Every program in a batch of one size, the other options in turn."""
 NATIVELY = ("adaptive_simpson", "nested_stores")
 """Programs whose gradients by native code are tried in a hurry, too."""
 QUICK = tuple(run for run in RUNS if run[1] == 3 and not run[-1])[:1]
@@ -170,7 +170,7 @@ def test_corpus_natively(name):
 
 
 @slow
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(120))
 def test_generated(seed, monkeypatch):
     if seed % 2:
         monkeypatch.setattr(tapes, "Sizes", lambda: TINY)

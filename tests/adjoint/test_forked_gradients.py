@@ -55,7 +55,7 @@ def test_on_from_the_first_segment(sizes):
     assert_alike(found, one_by_one(function, arguments, variables))
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=slow) for n in CASES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=slow) for n in ("twice", "fragile")])
 def test_compiled_in_many_segments(name, sizes):
     """The second run begins with the lanes that the first could have used."""
     sizes(TINY, SMALL)

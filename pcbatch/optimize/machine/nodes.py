@@ -1,46 +1,48 @@
 """The nodes of batching on the fly: each block's code in two parts, and which of these are the same code.
 
 Code of two blocks that does the same to values of the same types is the same code, as DyNet's signatures have it
-(Neubig, Goldberg, Dyer, NIPS 2017, appendix A). Every assignment gets a name of its own, and then
+(Neubig, Goldberg, Dyer, NIPS 2017, appendix A). Every assignment makes a value of its own, and then
 
     i = i + 1                       integers: what is made of integers alone
     h = tanh(matvec(W, h))    =>    the rest
     a = copy b                      no code: `a` is another name of the same value
 
 So a graph can go on along the integers that loops, calls and branches go by, before anything else is computed.
+Each part is a program of one block that names values in the order in which they come up, and has one fault site for
+all checks. The same code has the same text then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from pcbatch.ir.analysis.effects import read, read_at_end, written
 from pcbatch.ir.machine import Block, Item, Piece, Program, Return, Statement, Store
+from pcbatch.ir.machine_printer import print_machine
 from pcbatch.ir.payload import Copy
-from pcbatch.ir.program import Exit, Primitive, is_copy, reads, statement, writes
+from pcbatch.ir.program import Exit, Primitive, is_copy, reads, writes
 from pcbatch.ir.rewrite import assembled, is_divisible, renamed
-from pcbatch.ir.types import Type, leaves
+from pcbatch.ir.types import TensorType, Type, leaves, with_leaves
 
 
 @dataclass(frozen=True)
 class Use:
-    """A use of code number `code` in a block: what it `reads` there and `writes`.
+    """A use of code number `code` in a block: the values that it `reads` there and `writes`.
 
-    `sites` has the block's fault sites in place of the code's own, by these, each behind its place among the checks of
-    the block. `late` says whether it has to do with anything but integers.
+    `late` says whether it has to do with anything but integers.
     """
 
-    code: int
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    sites: Mapping[int, tuple[int, int]]
-    late: bool
+    code: int = 0
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    late: bool = False
 
 
 @dataclass(frozen=True)
 class BlockNodes:
-    """The nodes of one block, in order, and the names that its variables have at its `end` where these are others."""
+    """The nodes of one block, in order, and the values that its variables have at its `end` where these are others."""
 
     uses: tuple[Use, ...]
     end: Mapping[str, str]
@@ -48,75 +50,57 @@ class BlockNodes:
 
 @dataclass(frozen=True)
 class Nodes:
-    """The code of a program's blocks, each once, as blocks of `code`; and the nodes of each block.
+    """The code of a program's blocks, each once, as a program of one block; and the nodes of each block.
 
     `shapeless` has for every code what it has in common with the same code for values of other shapes.
     """
 
-    code: Program
+    codes: tuple[Program, ...]
     blocks: tuple[BlockNodes, ...]
-    shapeless: tuple[Hashable, ...]
-
-    def of_code(self, number: int) -> Program:
-        """Code number `number` as a program of one block: it takes what it reads, and gives its results."""
-        block = self.code.blocks[number]
-        parameters, results = _inputs(block), tuple(written(block))
-        storage = dict.fromkeys((*parameters, *results), "register")
-        return replace(self.code, parameters=parameters, results=results, storage=storage, blocks=(block,))
+    shapeless: tuple[str, ...]
 
 
 def nodes_of(program: Program) -> Nodes:
     """The nodes of all blocks of `program`."""
-    codes = _Codes(program)
-    blocks = tuple(_Parts(codes, block).nodes() for block in program.blocks)
-    empty = replace(program, parameters=(), results=(), storage={}, pointers={}, order=(), structure=None)
-    code = replace(empty, types={name: type_ for name, type_ in codes.types.items() if type_}, blocks=(*codes.blocks,))
-    return Nodes(code, blocks, tuple(codes.shapeless))
+    codes: dict[str, Program] = {}
+    blocks = tuple(_Splitting(program, block, codes).nodes() for block in program.blocks)
+    return Nodes(tuple(codes.values()), blocks, tuple(print_machine(of_components(code)) for code in codes.values()))
 
 
-class _Codes:
-    """The codes found so far, and the types of all names."""
+def of_components(code: Program) -> Program:
+    """The same code for values of no shape, such as single components of its own values."""
+
+    def shapeless(type_: Type) -> Type:
+        return with_leaves(type_, (TensorType(leaf.dtype) for leaf in leaves(type_)))
+
+    return replace(code, types={name: shapeless(type_) for name, type_ in code.types.items()})
+
+
+class _Part:
+    """One part of a block, as far as it has been taken: its items, its names of values."""
 
     def __init__(self, program: Program):
-        self.program = program
-        self.types: dict[str, Type | None] = dict(program.types)
-        externs = (name for names in program.externs.values() for name in names)
-        self.taken = {*program.types, *program.storage, *program.shared, *externs}
-        self.blocks: list[Block] = []
-        self.shapeless: list[Hashable] = []
-        self._known: dict[Hashable, int] = {}
+        self.items: list[Item] = []
+        self.names: dict[str, str] = {}
+        self.prefix, taken = "x", [*program.shared, *(name for names in program.externs.values() for name in names)]
+        while any(name.startswith(self.prefix) for name in taken):
+            self.prefix += "_"
 
-    def fresh(self, name: str) -> str:
-        """Another name for a value of a variable."""
-        found = f"{name}_{len(self.types)}"
-        while found in self.taken:
-            found += "_"
-        self.types[found] = self.program.types.get(name)
-        return found
-
-    def number(self, block: Block, late: bool) -> int:
-        """The number of the code of a block, which may be that of another block's part."""
-        texts, places = _by_place(block.body, self.program.shared)
-        types = tuple(self.types[name] for name in places)
-        key = (texts, types, tuple(places[name] for name in written(block)), block.cost if late else None)
-        if key not in self._known:
-            dtypes = tuple(tuple(leaf.dtype for leaf in leaves(type_)) for type_ in types if type_ is not None)
-            number = self._known[key] = len(self.blocks)
-            code = Block(f"n{number}", block.body, Return(), function=block.function, span=block.span)
-            self.blocks.append(replace(code, cost=block.cost if late else None))
-            self.shapeless.append((texts, dtypes))
-        return self._known[key]
+    def name(self, value: str) -> str:
+        """The name of a value."""
+        return self.names.setdefault(value, f"{self.prefix}{len(self.names)}")
 
 
-class _Parts:
-    """The body of one block, every name assigned once, in two parts: what is made of integers alone, and the rest."""
+class _Splitting:
+    """Takes the body of one block into two parts: what is made of integers alone, and the rest."""
 
-    def __init__(self, codes: _Codes, block: Block):
-        self.codes, self.program, self.block = codes, codes.program, block
-        self.now: dict[str, str] = {}
-        """The name that the value of a variable has at this place, where that is not the variable's."""
+    def __init__(self, program: Program, block: Block, codes: dict[str, Program]):
+        self.program, self.block, self.codes = program, block, codes
+        self.parts = _Part(program), _Part(program)
         self.late: set[str] = set()
-        self.parts: dict[bool, list[Item]] = {False: [], True: []}
+        self.now = {name: name for name in (*program.types, *program.shared)}
+        """The value that a variable has at this place; in the beginning it goes by the variable's name."""
+        self.numbers = count()
         for item in block.body:
             assert item.predicate is None, f"{block.label} has predicates"
             if isinstance(item, Store):
@@ -126,93 +110,73 @@ class _Parts:
 
     def nodes(self) -> BlockNodes:
         """The nodes of the block."""
-        wanted = {*self.program.storage, *read(self.block), *read_at_end(self.program, self.block)}
-        needed = {self.now.get(name, name) for name in wanted}
-        late = replace(self.block, body=assembled(self.parts[True], needed, self.program.shared))
-        needed |= {*_inputs(late)}
-        early = replace(self.block, body=assembled(self.parts[False], needed, self.program.shared))
-        uses = [self._use(part, part is late) for part in (early, late) if part.body]
-        return BlockNodes(tuple(uses), {name: self.now[name] for name in self.now if name in wanted})
+        ends = {*self.program.storage, *read(self.block), *read_at_end(self.program, self.block)}
+        end = {name: value for name, value in self.now.items() if name in ends and value != name}
+        late = self._uses(True, {*ends, *end.values()})
+        early = self._uses(False, {*ends, *end.values(), *(value for use in late for value in use.reads)})
+        return BlockNodes((*early, *late), end)
 
-    def _use(self, part: Block, late: bool) -> Use:
-        number, all_sites = self.codes.number(part, late), _sites(self.block.body)
-        pairs = zip(_sites(self.codes.blocks[number].body), _sites(part.body), strict=True)
-        sites = {own: (all_sites.index(site), site) for own, site in pairs}
-        return Use(number, _inputs(part), tuple(written(part)), sites, late)
+    def _uses(self, is_late: bool, wanted: set[str]) -> list[Use]:
+        """The use of one part's code, if it has some, which gives those of its values that are `wanted`."""
+        program, part = self.program, self.parts[is_late]
+        body = assembled(part.items, [part.name(value) for value in wanted & part.names.keys()], program.shared)
+        if not body:
+            return []
+        block = Block("node", body, Return())
+        results = tuple(written(block))
+        parameters = tuple(name for name in read(block) if name not in results)
+        values = {name: value for value, name in part.names.items()}
+        types = {name: type_ for name, value in values.items() if (type_ := self._type(value)) is not None}
+        storage = dict.fromkeys((*parameters, *results), "register")
+        code = Program("node", parameters, results, types, storage, (block,), shared=program.shared)
+        code = replace(code, shared_types=program.shared_types, externs=program.externs)
+        self.codes.setdefault(text := print_machine(code), code)
+        given, made = (tuple(values[name] for name in names) for names in (parameters, results))
+        return [Use([*self.codes].index(text), given, made, is_late)]
 
     def _store(self, store: Store) -> None:
         """Take a store, into another array of its own, which is one before the store."""
-        old, (value, *indices) = self._read(store.array), map(self._read, (store.value, *store.indices))
-        new = self.now[store.array] = self.codes.fresh(store.array)
+        values = [self.now[name] for name in (store.array, *store.indices, store.value)]
+        part = self._part([*values, store.array])
+        old, *indices, value = map(part.name, values)
+        new = self._assigned(store.array, part)
         copy = Piece(None, statements=(Statement(Primitive((new,), (old,), Copy())),))
-        store = replace(store, array=new, indices=tuple(indices), value=value)
-        self._take([copy, store], [old, value, *indices], [new])
+        part.items += [copy, Store(new, tuple(indices), value, None if store.site is None else 0)]
 
     def _piece(self, piece: Piece) -> None:
         """Take a piece, statement by statement, unless there is something in it that is not in any of them alone."""
-        statements = []
-        for each in piece.statements:
-            op = each.op
-            if is_copy(op) and is_divisible(piece):
-                self.now[writes(op)[0]] = self._read(reads(op)[0])
+        is_whole = not is_divisible(piece)
+        for group in [piece.statements] if is_whole else [(each,) for each in piece.statements]:
+            if not is_whole and is_copy(copy := group[0].op):
+                self.now[writes(copy)[0]] = self.now[reads(copy)[0]]
                 continue
-            if not isinstance(op, Exit):
-                known = {name: self._read(name) for name in reads(op)}
-                self.now |= {name: self.codes.fresh(name) for name in writes(op)}
-                op = renamed(op, known, self.now)
-            statements.append(replace(each, op=op))
-        groups = [(each,) for each in statements] if is_divisible(piece) else [tuple(statements)]
-        for group in groups:
             ops = [each.op for each in group if not isinstance(each.op, Exit)]
-            read, written = ([name for op in ops for name in names(op)] for names in (reads, writes))
-            self._take([replace(piece, statements=group, scope="")], read, written, late=not is_divisible(piece))
+            read, given = ([name for op in ops for name in names(op)] for names in (reads, writes))
+            part = self._part([*(self.now.get(name, name) for name in read), *given], is_whole)
+            statements = tuple(self._statement(each, part) for each in group)
+            part.items.append(replace(piece, statements=statements, scope=""))
 
-    def _read(self, name: str) -> str:
-        return self.now.get(name, name)
+    def _statement(self, statement: Statement, part: _Part) -> Statement:
+        """The statement in the names of a part."""
+        op = statement.op
+        if not isinstance(op, Exit):
+            known = {name: part.name(self.now[name]) for name in reads(op) if name not in self.program.shared}
+            op = renamed(op, known, {name: self._assigned(name, part) for name in writes(op)})
+        return Statement(op, tuple(None if site is None else 0 for site in statement.sites))
 
-    def _take(self, items: Sequence[Item], read: Sequence[str], written: Sequence[str], late: bool = False) -> None:
-        """Take items, which have to do with these names, into one of the parts."""
-        late = late or any(name in self.late or self._has_floats(name) for name in (*read, *written))
-        if late:
-            self.late.update(written)
-        self.parts[late] += items
+    def _part(self, values: Sequence[str], is_late: bool = False) -> _Part:
+        """The part of code that has to do with these values; those that it gives go by the names of variables."""
+        types = [leaf for value in values for leaf in leaves(self._type(value) or TensorType("float32"))]
+        has_floats = any(not leaf.dtype.startswith(("int", "uint", "bool")) for leaf in types)
+        return self.parts[is_late or has_floats or not self.late.isdisjoint(values)]
 
-    def _has_floats(self, name: str) -> bool:
-        type_ = self.program.shared_types.get(name, self.codes.types.get(name))
-        return type_ is None or any(not leaf.dtype.startswith(("int", "uint", "bool")) for leaf in leaves(type_))
+    def _type(self, value: str) -> Type | None:
+        """The type of a value, or of a shared operand."""
+        name = value.partition(" ")[0]
+        return self.program.shared_types.get(name, self.program.types.get(name))
 
-
-def _inputs(block: Block) -> tuple[str, ...]:
-    """The names that a body in which each is assigned once takes from outside."""
-    return tuple(name for name in read(Block("", block.body, Return())) if name not in written(block))
-
-
-def _sites(items: Sequence[Item]) -> tuple[int, ...]:
-    """The fault sites of some items, in order."""
-    every = (site for each in items for site in ((each.site,) if isinstance(each, Store) else each.sites))
-    return tuple(dict.fromkeys(site for site in every if site is not None))
-
-
-def _by_place(items: Sequence[Item], shared: Sequence[str]) -> tuple[Hashable, dict[str, int]]:
-    """Items with the place of each name in place of the name, and these places; by texts 1 and 1.0 are told apart."""
-    places: dict[str, int] = {}
-    sites = _sites(items)
-
-    def named(names: Sequence[str]) -> dict[str, str]:
-        return {name: f"x{places.setdefault(name, len(places))}" for name in names if name not in shared}
-
-    def texts() -> Iterator[Hashable]:
-        for item in items:
-            if isinstance(item, Store):
-                names = (item.array, *item.indices, item.value)
-                yield (*map(named(names).get, names), item.site if item.site is None else sites.index(item.site))
-            for each in item.statements if isinstance(item, Piece) else ():
-                own = tuple(None if site is None else sites.index(site) for site in each.sites)
-                op = (
-                    each.op
-                    if isinstance(each.op, Exit)
-                    else renamed(each.op, named(reads(each.op)), named(writes(each.op)))
-                )
-                yield op, "" if isinstance(op, Exit) else statement(op), own
-
-    return tuple(texts()), places
+    def _assigned(self, name: str, part: _Part) -> str:
+        """The name in a part of the value that a variable is given now."""
+        value = self.now[name] = f"{name} {next(self.numbers)}"
+        self.late.update([value] if part is self.parts[True] else [])
+        return part.name(value)

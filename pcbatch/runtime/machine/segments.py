@@ -30,6 +30,7 @@ from pcbatch.runtime.machine.loop import COUNTED, Counters, Loop
 from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.state import GROWTH
+from pcbatch.runtime.machine.values import Rows
 
 QUEUE: dict[str, Spec] = {"examples": ("int32", ()), "begun": ("int32", ())}
 """The arrays of a queue (`admission.first_queue`), in the order in which they are passed on."""
@@ -89,7 +90,7 @@ class Legs:
     """
 
     def __init__(self, context: Context, runner: MakeRunner = BlockRunner):
-        self.program, self.backend = context.program, context.backend
+        self.context, self.program, self.backend = context, context.program, context.backend
         self.layout, self.limits, self.notes = context.layout, context.limits, context.notes
         self.loop = Loop(context, runner)
 
@@ -107,6 +108,13 @@ class Legs:
         outputs = admission.blank_outputs(self.backend, self.layout, pool.examples)
         queue = admission.first_queue(self.backend, pool.examples if examples is None else examples)
         return Snapshot(pool, state, self.loop.start(), inputs, outputs, queue)
+
+    def once(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Any) -> State:
+        """The state after the first block has run, once, for all of `lanes` lanes that begin with it."""
+        state = self.begin(arguments, Pool.of(lanes), 0).state
+        every = Rows.everyone(self.backend, ~self.backend.zeros(lanes, TensorType("bool")))
+        changed, _ = BlockRunner(self.context, 0).run(state, self.operands(shared), every)
+        return {**state, **changed}
 
     def leg(self, snapshot: Snapshot, shared: Sequence[Array], until: Array) -> SegmentResult:
         """Go on from `snapshot`, until no lane can run or there have been `until` trips (an int64 scalar) in all."""
@@ -254,6 +262,17 @@ class Legs:
         """The dtypes and shapes of all arrays by example, outputs and inputs."""
         arrays = {**self.layout.outputs, **self.layout.inputs}
         return {key: (held.type.dtype, (examples, *held.type.shape)) for key, held in arrays.items()}
+
+    @property
+    def shared_specs(self) -> list[Spec]:
+        """The dtypes and shapes of the leaves of all shared operands."""
+        types = (self.program.shared_types[name] for name in self.program.shared)
+        return [(leaf.dtype, leaf.shape) for type_ in types for leaf in leaves(type_)]
+
+    def given_specs(self, examples: int | None) -> list[Spec]:
+        """The dtypes and shapes of the leaves of all arguments and shared operands."""
+        arrays = self.example_specs(examples)
+        return [*(arrays[key] for key in self.layout.inputs), *self.shared_specs]
 
     def pack(self, arrived: SegmentResult) -> list[Array]:
         """All arrays of `arrived` that a leg makes."""

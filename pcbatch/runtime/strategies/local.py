@@ -22,9 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.errors import Span
 from pcbatch.ir.machine import Program, PushJump, Return
-from pcbatch.ir.types import leaves
 from pcbatch.runtime.backends.protocol import Array, Backend, Spec, State
 from pcbatch.runtime.machine import admission, gc_pause, state
 from pcbatch.runtime.machine.blocks import BlockRunner
@@ -62,11 +60,6 @@ class LocalMachine(OnHost):
         """The blocks that XLA has compiled, by number, for so many lanes and stacks of such a capacity."""
         self.watch: Callable[[int, np.ndarray], None] = lambda number, lanes: None
         """Hears of each launch: the number of its block, and the lanes that it is for, bool `[lanes]`."""
-
-    @property
-    def notes(self) -> Sequence[tuple[Span | None, str]]:
-        """Findings about places in the source, made while the program was traced."""
-        return tuple(self.context.notes)
 
     @property
     def stack_entries(self) -> int:
@@ -172,9 +165,7 @@ class LocalMachine(OnHost):
 
     def _specs(self, lanes: int, capacity: int | None) -> list[Spec]:
         arrays = self.legs.lane_specs(lanes, capacity)
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs: list[Spec] = [arrays[key] for key in self.layout.carried]
-        return [*specs, *((leaf.dtype, leaf.shape) for leaf in shared), ("bool", (lanes,))]
+        return [*(arrays[key] for key in self.layout.carried), *self.legs.shared_specs, ("bool", (lanes,))]
 
     def _blocks(self, lanes: int) -> list[Launch]:
         """The launch of each block, traced once for so many lanes and stacks of any size.

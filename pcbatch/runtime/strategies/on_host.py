@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pcbatch.errors import UsageError
+from pcbatch.errors import Span, UsageError
 from pcbatch.ir.machine import Program
 from pcbatch.ir.machine_verifier import validate
 from pcbatch.runtime.backends.protocol import Array, Backend
@@ -41,9 +41,18 @@ class OnHost:
         """The program that is executed for `lanes` lanes."""
         return self.program
 
+    @property
+    def notes(self) -> Sequence[tuple[Span | None, str]]:
+        """Findings about places in the source, made while the program was traced."""
+        return tuple(self.context.notes)
+
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
         raise NotImplementedError
+
+    def compile(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: int) -> None:
+        """Compile all that a run of `lanes` lanes on such arrays takes; where nothing is compiled, trace it."""
+        self.check(lanes)
 
     def run(self, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any) -> Outcome:
         """Run `lanes` lanes; see `Machine.run`. UsageError PCB536 inside a graph, where no host decides what runs."""

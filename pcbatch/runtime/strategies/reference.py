@@ -46,8 +46,8 @@ class ReferenceMachine:
 
     def walk(self, arguments: Sequence[Any], shared: Sequence[Any], lane: int) -> Walk:
         """Run `lane` alone, block by block."""
-        batch = _Batch(self.program, self.backend, arguments, shared, Limits.of(self.max_depth, self.max_steps))
-        return Walk(batch.lane(lane), outcome_of)
+        examples = Examples(self.program, self.backend, arguments, shared, Limits.of(self.max_depth, self.max_steps))
+        return Walk(examples.lane(lane), outcome_of)
 
     def ready(self, arrays: Sequence[Any], lanes: int) -> Run:
         """A run of `lanes` lanes on arrays like these; there is nothing to make ready."""
@@ -75,14 +75,11 @@ def run_reference(
     max_steps: int | None = None,
 ) -> Outcome:
     """Run `program` for each of `lanes` lanes; see `Machine.run`. `trips` is 0: there is no loop over blocks."""
-    batch = _Batch(program, backend, arguments, shared, Limits.of(max_depth, max_steps))
-    finished = list(map(batch.lane, range(lanes)))
-    for lane in finished:
-        lane.run_to_the_end()
-    return outcome_of(program, backend, finished)
+    examples = Examples(program, backend, arguments, shared, Limits.of(max_depth, max_steps))
+    return outcome_of(program, backend, [*map(examples.ended, range(lanes))])
 
 
-class _Batch:
+class Examples:
     """The arguments of a run, from which its lanes are made."""
 
     def __init__(
@@ -104,6 +101,12 @@ class _Batch:
             name: values.pack(types[name], [leaf[number] for leaf in each]) for name, each in self.columns.items()
         }
         return Lane(self.program, self.backend, inputs, self.shared, self.limits)
+
+    def ended(self, number: int) -> Lane:
+        """The lane of this number, after its last block."""
+        lane = self.lane(number)
+        lane.run_to_the_end()
+        return lane
 
 
 def outcome_of(program: Program, backend: Backend, finished: Sequence[Any]) -> Outcome:

@@ -14,15 +14,13 @@ import numpy as np
 
 from pcbatch.errors import Span
 from pcbatch.ir.machine import LaneStatus, Program, Return
-from pcbatch.ir.types import TensorType, leaves
+from pcbatch.ir.types import TensorType
 from pcbatch.runtime.backends.protocol import Array, Spec, State
 from pcbatch.runtime.machine import admission
 from pcbatch.runtime.machine.error_translation import explaining
-from pcbatch.runtime.machine.execution import Execution
 from pcbatch.runtime.machine.machine import Machine
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run, Statistics
 from pcbatch.runtime.machine.pool import BatchBuckets, Pool
-from pcbatch.runtime.machine.values import Rows
 
 ENDS = {"status": int(LaneStatus.OK), "site": -1, "place": -1, "steps": 0}
 """The end of every lane in a block that cannot fail, as in `Layout.outputs`. No step is made without a jump."""
@@ -61,11 +59,8 @@ class StraightLine:
 
     def check(self, lanes: int) -> None:
         """Compile for `lanes` lanes without running; raises what `run` would raise before it runs."""
-        legs, room = self.machine.legs, self._room(lanes)
-        examples = legs.example_specs(room)
-        specs: list[Spec] = [examples[key] for key in legs.layout.inputs]
-        shared = [leaf for name in self.program.shared for leaf in leaves(self.program.shared_types[name])]
-        specs += [(leaf.dtype, leaf.shape) for leaf in shared]
+        room = self._room(lanes)
+        specs = self.machine.legs.given_specs(room)
         with self.machine.statistics.timed(), explaining(self.program, self.backend, self.machine.jit):
             self.backend.lower(self._whole(room), specs, self.machine.jit)
 
@@ -205,13 +200,7 @@ class StraightLine:
         return self.backend.cond(lanes > 0, run, [blank[key] for key in self._computed])
 
     def _executed(self, arguments: Sequence[Array], shared: Sequence[Array], lanes: Array | int) -> list[Array]:
-        legs, backend, block = self.machine.legs, self.backend, self.program.blocks[0]
-        pool = Pool.of(lanes)
-        state = legs.begin(arguments, pool, 0).state
-        every = ~backend.zeros(lanes, TensorType("bool"))
-        with backend.scope(block.label):
-            execution = Execution(self.machine.context, 0, state, legs.operands(shared), Rows.everyone(backend, every))
-            execution.execute()
-            state = {**state, **execution.updates()}
-        _, outputs = admission.finish(backend, legs.layout, pool, state, {})
+        legs = self.machine.legs
+        state = legs.once(arguments, shared, lanes)
+        _, outputs = admission.finish(self.backend, legs.layout, Pool.of(lanes), state, {})
         return [outputs[key] for key in self._computed]

@@ -113,7 +113,9 @@ def unseen(function: Any) -> Callable[..., Any]:
     def call(*arrays: tf.Tensor) -> list[tf.Tensor]:
         run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         with private.unrecorded():
-            return list(run())
+            outputs = list(run())
+        # Of two tapes around a `tf.function` TensorFlow would derive what runs here, for nothing, or fail to.
+        return outputs if tf.executing_eagerly() else [*map(tf.stop_gradient, outputs)]
 
     return call
 

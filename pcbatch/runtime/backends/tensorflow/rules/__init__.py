@@ -36,7 +36,6 @@ from pcbatch.runtime.backends.tensorflow.rules.family import Applies, Rule
 from pcbatch.runtime.backends.tensorflow.rules.lane_after_lane import RefusedError as RefusedError
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 from pcbatch.runtime.backends.tensorflow.xla_cpu import gathering, softplus
-from pcbatch.runtime.store import cache_session
 
 RULES: dict[str, Rule] = {
     **arrays.RULES,
@@ -202,11 +201,12 @@ class Conversion:
         read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
         done = {id(inner) for inner, _ in (*known, *same)}
         given = {*self.found, *(id(inner) for inner, _ in (*stacked, *same, *known, *read))}
-        captured = [each for each in private.captures(self.graph) if id(each[1]) not in done]
-        if cache_session.current() is not None:  # which keeps no program that has the handle of a variable
-            used = flop_estimate.needed(self.outputs, given)
-            captured = [each for each in captured if each[1].op.name in used]
-        captured = [(inner, private.capture(present, outer)) for outer, inner in captured]
+        used = flop_estimate.needed(self.outputs, given)  # no cache on disk keeps a program with a variable's handle
+        captured = [
+            (inner, private.capture(present, outer))
+            for outer, inner in private.captures(self.graph)
+            if id(inner) not in done and inner.op.name in used
+        ]
         for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
             for inner, outer in pairs:
                 self.give(inner, Converted(outer, is_stacked))
