@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from pcbatch.errors import CompileError, GradientError, PcbatchError, UsageError
     from pcbatch.function.batched import Batched
     from pcbatch.function.explaining import explain
-    from pcbatch.function.from_jax import from_jax
     from pcbatch.function.hints import cost, debug, sync
     from pcbatch.function.per_example import per_example_gradients
-    from pcbatch.function.primitives import fallback, primitive
+    from pcbatch.function.primitives import fallback, from_jax, primitive
     from pcbatch.function.sharding import Sharded, shard
     from pcbatch.ir.machine import LaneStatus
     from pcbatch.runtime.backends.tensorflow.bounded import Bounded, bounded
@@ -89,7 +88,7 @@ _HOMES = {
     "RunInterruptedError": "pcbatch.runtime.report.run",
     "LaneStatus": "pcbatch.ir.machine",
     "fallback": "pcbatch.function.primitives",
-    "from_jax": "pcbatch.function.from_jax",
+    "from_jax": "pcbatch.function.primitives",
     "gpu": "pcbatch.device_loops",
     "per_example_gradients": "pcbatch.function.per_example",
     "primitive": "pcbatch.function.primitives",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from pcbatch.function.batched import Batched
-from pcbatch.function.traceback_filter import without_internals
+from pcbatch.function.user_code import without_internals
 from pcbatch.options import Options, OptionValues
 
 if TYPE_CHECKING:

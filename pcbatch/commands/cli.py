@@ -381,7 +381,7 @@ def _help(given: argparse.Namespace) -> int:
 
 
 def _walk(given: argparse.Namespace) -> int:
-    from pcbatch.function.lane_stepper import show_walk
+    from pcbatch.function.explaining import show_walk
 
     if given.json:
         raise UsageError("PCB563", "--steps prints text for people: leave --json away")

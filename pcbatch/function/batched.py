@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from pcbatch.errors import UsageError
 from pcbatch.frontend import FunctionSource, read_function
-from pcbatch.function import methods, pickled_functions
+from pcbatch.function import methods, naming
 from pcbatch.function.cache import Cache
 from pcbatch.function.call_api import Calls, running_singly
 from pcbatch.function.compilation_cache import SIGNATURES, Session
@@ -24,7 +24,7 @@ from pcbatch.function.naming import by_name, of_receiver, restored, restored_met
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.reading_cache import untyped_program
 from pcbatch.function.stats import Stats
-from pcbatch.function.traceback_filter import without_internals
+from pcbatch.function.user_code import without_internals
 from pcbatch.ir import machine
 from pcbatch.ir.machine_printer import print_machine
 from pcbatch.ir.printer import print_program
@@ -59,7 +59,7 @@ def _check_stage(stage: str, stages: Sequence[str]) -> None:
 class Batched(Calls[P, R]):
     """A function of one example, batched: call it with a leading batch axis on its arguments. Made by `autobatch`."""
 
-    autograph_info__ = None  # see `traceback_filter.NOT_FOR_AUTOGRAPH`
+    autograph_info__ = None  # see `user_code.NOT_FOR_AUTOGRAPH`
     __name__: str
     __qualname__: str
     __wrapped__: Callable[P, R]
@@ -282,20 +282,20 @@ class Batched(Calls[P, R]):
         """Pickled by name, as plain functions are, with the options that its namesake has not; see `naming.by_name`.
 
         By the plain function of its namesake, too, where there are picklers that take such apart; see
-        `pickled_functions`. One that is bound is pickled with its object.
+        `naming`. One that is bound is pickled with its object.
         """
         bound = None if self.receiver is None else of_receiver(self, self.receiver)
         if bound is not None:
             return restored_method, (self.receiver, *bound)
         name, namesake, changes = by_name(self)
-        if not pickled_functions.is_by_value(self.function, self.__module__):
+        if not naming.is_by_value(self.function, self.__module__):
             return restored, (self.__module__, name, changes)
-        return _arrived, (pickled_functions.named(namesake.carried_function, name), namesake.changed_options(), changes)
+        return _arrived, (naming.named(namesake.carried_function, name), namesake.changed_options(), changes)
 
     @cached_property
     def carried_function(self) -> FunctionType:
         """A plain function like that of the user, which goes into pickles; found by name, it leads to this one."""
-        copy = pickled_functions.made(self.function, self.__module__, self.__wrapped__)
+        copy = naming.made(self.function, self.__module__, self.__wrapped__)
         _origins[copy] = weakref.ref(self)
         return copy
 
@@ -349,7 +349,7 @@ def _arrived(function: FunctionType, options: Mapping[str, Any], changes: Mappin
     def complete(it: Batched[..., Any], wrapped: Any) -> None:
         Batched.__init__(it, wrapped, Options(**options))
 
-    first: Batched[..., Any] = pickled_functions.arrived(function, "", Batched.__new__(Batched), complete)
+    first: Batched[..., Any] = naming.arrived(function, "", Batched.__new__(Batched), complete)
     if not changes:
         return first
 
@@ -357,4 +357,4 @@ def _arrived(function: FunctionType, options: Mapping[str, Any], changes: Mappin
         Batched.__init__(it, wrapped, first._options.changed(dict(changes)), first._source)
         it._joining(first)
 
-    return pickled_functions.arrived(function, repr(sorted(changes.items())), Batched.__new__(Batched), change)
+    return naming.arrived(function, repr(sorted(changes.items())), Batched.__new__(Batched), change)

@@ -1,4 +1,4 @@
-"""A batched function as one operation of a piece that calls it: see `backends.tensorflow.runs`."""
+"""A batched function as one operation of a piece that calls it: see `backends.tensorflow.opaque`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcbatch.errors import PieceRefusalError
 from pcbatch.function.arguments import Arguments
 from pcbatch.function.compilation_cache import Session
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.function.tracing_context import ordinary_code
+from pcbatch.function.user_code import ordinary_code
 from pcbatch.ir.analysis.effects import can_fault
 from pcbatch.ir.machine import LaneStatus
 from pcbatch.ir.types import Type
@@ -22,7 +22,7 @@ from pcbatch.lowering.captures.captured import Captured
 
 
 class BatchedOperation:
-    """The batched `function`, which runs for all lanes of a piece at once; see `runs.Callee`."""
+    """The batched `function`, which runs for all lanes of a piece at once; see `opaque.Callee`."""
 
     def __init__(self, function: Any):
         self.function = function
@@ -59,7 +59,7 @@ class BatchedOperation:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The program that `session` compiles for `arguments`; see `runs.Program`."""
+    """The program that `session` compiles for `arguments`; see `opaque.Program`."""
 
     session: Session
     arguments: Arguments

@@ -19,14 +19,12 @@ from pcbatch.errors import PieceRefusalError, Span
 from pcbatch.frontend import FunctionSource
 from pcbatch.function.arguments import floats_beside, one_example
 from pcbatch.function.batched_operation import BatchedOperation
-from pcbatch.function.callable_protocol import Linkable
 from pcbatch.function.compilation_cache import Session
-from pcbatch.function.eager_map import as_batch, asking, empty_map
-from pcbatch.function.examples import Examples, running
+from pcbatch.function.examples import Examples, as_batch, asking, empty_map, running
+from pcbatch.function.naming import Linkable
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.reading_cache import ReadProgram
-from pcbatch.function.traceback_filter import OURS, not_for_autograph, without_internals
-from pcbatch.function.tracing_context import compiling, noting
+from pcbatch.function.user_code import OURS, compiling, not_for_autograph, noting, without_internals
 from pcbatch.ir.machine import Program
 from pcbatch.ir.types import Type
 from pcbatch.ir.values import fields_of
@@ -213,7 +211,7 @@ class Calls(Linkable, Generic[P, R]):
 
     def as_operation(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
         """Call as one operation of a piece; also return whether the lane has not failed there."""
-        from pcbatch.runtime.backends.tensorflow.runs import call_batched
+        from pcbatch.runtime.backends.tensorflow.opaque import call_batched
 
         return call_batched(BatchedOperation(self), args, kwargs)
 
@@ -222,7 +220,7 @@ class Calls(Linkable, Generic[P, R]):
         noted = noting()
         if noted is None or fields_of(self.receiver) is not None:
             self._refuse_inside_pieces()
-        from pcbatch.runtime.backends.tensorflow.runs import call_batched
+        from pcbatch.runtime.backends.tensorflow.opaque import call_batched
 
         value, fine = call_batched(BatchedOperation(self), args, kwargs)
         assert noted is not None

@@ -1,11 +1,14 @@
-"""`pcbatch.explain`: one batch run in several ways, counted, and what follows from it."""
+"""`pcbatch.explain`: one batch run in several ways, counted, and what follows from it.
+
+One lane of a batch can be run by the reference block by block, to show what each block did to its variables.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +16,22 @@ import numpy as np
 
 from pcbatch.errors import Span, UsageError
 from pcbatch.function.batched import Batched
+from pcbatch.function.executing import arrays_of
 from pcbatch.function.pipeline import Pipeline
-from pcbatch.ir.machine import Block
+from pcbatch.function.user_code import pieces_of
+from pcbatch.ir.machine import Block, LaneStatus
 from pcbatch.options import OptionValues
 from pcbatch.runtime.costs.estimate import Prices, block_costs, line_costs, obstacle
 from pcbatch.runtime.machine.forked import ForkedMachine
+from pcbatch.runtime.report import steps
 from pcbatch.runtime.report.explanation import ExecutionCost, Expensive, Explanation, Figures, advised
 from pcbatch.runtime.report.profile import noted
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
 from pcbatch.runtime.strategies.local import LocalMachine
+from pcbatch.runtime.strategies.reference import ReferenceMachine
 from pcbatch.runtime.strategies.straight_line import is_straight
+from pcbatch.threads import Interrupts
 
 LOCAL = OptionValues(
     strategy="local", schedule="auto", form="auto", jit=True, trace=0, backend="tensorflow", fork=False, max_lanes=None
@@ -199,3 +207,49 @@ def _blocks(
 def _dearest(block: Block, spans: Mapping[Span, float]) -> Span | None:
     """The place of the most work of a block."""
     return max(spans, key=lambda each: spans[each], default=block.span)
+
+
+# -- one lane ----------------------------------------------------------------------------------------------------------
+
+
+REFERENCE = OptionValues(
+    backend="reference", strategy="pc", schedule="switch", form="auto", jit=True, trace=0, progress=False
+)
+"""The options of a walk: the program is that before any merging of blocks, as under "local", "hybrid" and "switch"."""
+
+
+def show_walk(
+    function: Batched[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    lane: int,
+    limit: int,
+    show: Callable[[str], None],
+) -> LaneStatus:
+    """Run one lane of a batch and show, as text, its first `limit` block runs and the last; return its outcome.
+
+    Ctrl-C ends the walk after the block that is running; the lane is UNFINISHED then. UsageError PCB562 where there is
+    no such lane.
+    """
+    arguments, pipeline, captured = function.options(**REFERENCE).session.pipeline(tuple(args), dict(kwargs))
+    program, machine, lanes = pipeline.table, pipeline.machine, arguments.lanes
+    assert isinstance(machine, ReferenceMachine)
+    if not 0 <= lane < lanes:
+        has = f"{lanes} lane{'s' * (lanes > 1)}, numbered from 0" if lanes else "no lanes"
+        raise UsageError("PCB562", f"there is no lane {lane}: this batch of {program.name} has {has}")
+    walk = machine.walk(*arrays_of(machine, pipeline.parameters(), arguments, captured.leaves), lane)
+    show(f"{steps.title(program, lane, lanes)}\n")
+    show(f"{steps.picture(program, walk.visit())}\n")
+    with pieces_of(function.__name__), Interrupts() as interrupts:
+        while not interrupts.pending and walk.go_on():
+            if walk.count <= limit:
+                show(f"{steps.picture(program, walk.visit())}\n")
+    last = walk.visit()
+    if walk.count > limit:
+        if walk.count > limit + 1:
+            show(f"{steps.left_out(walk.count - limit - 1)}\n")
+        show(f"{steps.picture(program, last)}\n")
+    outcome = walk.outcome()
+    show(steps.ending(program, outcome, lane, last))
+    return LaneStatus(int(outcome.status[0]))

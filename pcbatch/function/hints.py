@@ -49,7 +49,7 @@ def sync() -> None:
     places, those at one place go on, the place of the lane that has taken the fewest loop turns and calls. A hint:
     results do not depend on it, and one example alone (`f.single`) does nothing here.
     """
-    from pcbatch.function.tracing_context import compiling
+    from pcbatch.function.user_code import compiling
 
     if compiling() is not None:
         raise PieceRefusalError(
@@ -72,7 +72,7 @@ def debug(text: str, *values: Any) -> None:
     by lane, each with its number and its line, in its own order. So nothing is printed for a run in a `tf.function`.
     `f.single` prints at once. Programs without it cost nothing.
     """
-    from pcbatch.function.tracing_context import compiling
+    from pcbatch.function.user_code import compiling
 
     if compiling() is not None:
         raise PieceRefusalError(

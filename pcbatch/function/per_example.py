@@ -9,8 +9,7 @@ from typing import Any
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
 from pcbatch.function.executing import arrays_of
-from pcbatch.function.traceback_filter import without_internals
-from pcbatch.function.tracing_context import pieces_of
+from pcbatch.function.user_code import pieces_of, without_internals
 from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import leaves
 from pcbatch.lowering.captures.captured import objects

@@ -9,7 +9,7 @@ from typing import Any
 from pcbatch.errors import Diagnostic, Span, raise_all
 from pcbatch.frontend.nodes import span_of
 from pcbatch.function.arguments import Arguments, flattened
-from pcbatch.function.callable_protocol import Linkable
+from pcbatch.function.naming import Linkable
 from pcbatch.ir import program as ir
 from pcbatch.ir.types import Type
 from pcbatch.lowering.captures.captured import Captured, objects

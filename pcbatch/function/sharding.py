@@ -23,7 +23,7 @@ import numpy as np
 
 from pcbatch.errors import UsageError
 from pcbatch.function.batched import Batched
-from pcbatch.function.traceback_filter import without_internals
+from pcbatch.function.user_code import without_internals
 from pcbatch.ir import values
 from pcbatch.ir.types import Type, leaves
 from pcbatch.notice import silent

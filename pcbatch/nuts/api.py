@@ -14,7 +14,7 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from pcbatch.errors import CompileError, Diagnostic, UsageError
-from pcbatch.function.from_jax import from_jax, is_of_jax
+from pcbatch.function.primitives import from_jax, is_of_jax
 from pcbatch.nuts.parameters import models
 from pcbatch.nuts.parameters.parameters import cast, dtype_of, layout_of
 from pcbatch.nuts.parameters.transform import Transform

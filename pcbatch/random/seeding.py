@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pcbatch.random.draws import uniform
 from pcbatch.random.keys import fold_in
-from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents
+from pcbatch.runtime.backends.tensorflow import equivalents
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def seeded(key: Any) -> Iterator[None]:
     fold_in(key, 0)  # an error for what is no key belongs to this line
     keras = sys.modules.get("keras")
     scope = contextlib.nullcontext() if keras is None else _scope(keras, following)
-    with tensorflow_equivalents.drawing(drawn), scope:
+    with equivalents.drawing(drawn), scope:
         yield
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow import numpy_equivalents, opaque, tensorflow_equivalents, traced_float
+from pcbatch.runtime.backends.tensorflow import equivalents, numpy_equivalents, opaque, traced_float
 from pcbatch.runtime.backends.tensorflow.equivalents import named
 from pcbatch.runtime.backends.tensorflow.traced_float import TracedFloat
 from pcbatch.single.meeting import OPERATORS, is_pythons, together
@@ -28,7 +28,7 @@ _EQUIVALENTS = {
 }
 """NumPy's functions that a batch has, too."""
 _OF_TENSORFLOW = {
-    id(function): getattr(tensorflow_equivalents, name) for name, function in named(tf, tensorflow_equivalents.NAMES)
+    id(function): getattr(equivalents, name) for name, function in named(tf, equivalents.TENSORFLOW_NAMES)
 }
 """TensorFlow's functions that are others in a batch, which take tensors where those want known numbers."""
 _UFUNCS = {

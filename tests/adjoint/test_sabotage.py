@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from pcbatch.runtime.adjoint import backward_sweep, batched_pullback, block_vjp
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.backends.tensorflow import gradients, linearize
-from pcbatch.runtime.backends.tensorflow.parts import control
+from pcbatch.runtime.backends.tensorflow import control, gradients, linearize
 from pcbatch.runtime.machine.values import Rows
 from tests.adjoint.programs import CASES
 from tests.adjoint.test_refusals_of_gradients import HALVED_X, second

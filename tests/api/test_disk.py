@@ -23,8 +23,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import private
-from pcbatch.runtime.backends.tensorflow.definitions import portable
-from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
+from pcbatch.runtime.backends.tensorflow.invariants import moved_inside, portable
 from pcbatch.runtime.llvm import compiler
 from pcbatch.runtime.llvm.translation import Translation
 from pcbatch.runtime.store import cache_session

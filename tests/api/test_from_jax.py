@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import UsageError
-from pcbatch.function.from_jax import is_of_jax
+from pcbatch.function.primitives import is_of_jax
 
 
 def test_where_there_is_no_jax_it_says_so():

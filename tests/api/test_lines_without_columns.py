@@ -8,7 +8,7 @@ import pytest
 
 import pcbatch
 from pcbatch.errors import Span, UsageError
-from pcbatch.function import eager_map
+from pcbatch.function import examples
 from pcbatch.single import indexing
 
 
@@ -54,11 +54,11 @@ def test_the_line_of_a_frame():
 
 def test_maps_over_no_elements(monkeypatch):
     known = {Span("f.py", 3, 4, 4, 9): "float32", Span("f.py", 9, 4, 9, 9): "int32"}
-    with eager_map.asking(lambda: known):
-        assert eager_map._type(Span("f.py", 4, 0, 4, 0)) == "float32"
+    with examples.asking(lambda: known):
+        assert examples._type(Span("f.py", 4, 0, 4, 0)) == "float32"
         for place in (Span("f.py", 5, 0, 5, 0), Span("f.py", 4, 1, 4, 9), Span("g.py", 4, 0, 4, 0)):
             with pytest.raises(UsageError, match="PCB556"):
-                eager_map._type(place)
+                examples._type(place)
         known[Span("f.py", 4, 20, 4, 29)] = "int32"
         with pytest.raises(UsageError, match="PCB556"):
-            eager_map._type(Span("f.py", 4, 0, 4, 0))
+            examples._type(Span("f.py", 4, 0, 4, 0))

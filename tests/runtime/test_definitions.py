@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private
-from pcbatch.runtime.backends.tensorflow.definitions import portable
+from pcbatch.runtime.backends.tensorflow.invariants import portable
 
 X = tf.constant([1.0, -2.0, 0.5])
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.errors import UsageError
-from pcbatch.runtime.backends.tensorflow import private, purity, traces
+from pcbatch.runtime.backends.tensorflow import private, symbols, traces
 from pcbatch.runtime.backends.tensorflow.private import graphs, lookup
 from tests.pairwise import every_second
 from tests.runtime import probes
@@ -55,7 +55,7 @@ def test_probes_name_all():
 
 def forget():
     """Forget what was found when all was there."""
-    for known in (private.copy_of_pfor, purity._refused, purity._calls):
+    for known in (private.copy_of_pfor, symbols._refused, symbols._calls):
         known.cache_clear()
 
 

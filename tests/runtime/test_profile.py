@@ -18,7 +18,7 @@ from examples.fibonacci import fibonacci
 from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.function.executing import arrays_of
-from pcbatch.function.lane_stepper import REFERENCE
+from pcbatch.function.explaining import REFERENCE
 from pcbatch.runtime.report import trace
 from tests.goldens import check_golden
 

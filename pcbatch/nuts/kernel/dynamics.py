@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.errors import PlacedError, Span
-from pcbatch.function.tracing_context import calls_as_operations
+from pcbatch.function.user_code import calls_as_operations
 from pcbatch.nuts.kernel.metrics import velocity
 
 Tensor = Any  # TensorFlow carries no types; a tf.Tensor of one example

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow import private, prompt, raw_ops, trace_cache, xla_cpu
-from pcbatch.runtime.backends.tensorflow.definitions import is_compiled
+from pcbatch.runtime.backends.tensorflow.invariants import is_compiled
 from pcbatch.runtime.store.cache_session import Name
 
 

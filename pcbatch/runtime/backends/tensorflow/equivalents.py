@@ -2,13 +2,18 @@
 
 They are found by value, never by spelling: `import numpy as n`, `from math import sqrt as root` and a user's own
 function called `sqrt` all mean what they mean in Python.
+
+TensorFlow's are those that ask Python or NumPy about an argument, which is a tensor in a batch.
+Or is none there though it is one in eager code: in a graph some take no bool, and none the tensor of a constant.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -16,8 +21,90 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import PieceRefusalError
-from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents, tensorflow_equivalents
-from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
+from pcbatch.runtime.backends.tensorflow import math_equivalents, numpy_equivalents
+from pcbatch.runtime.backends.tensorflow.arithmetic import loses
+from pcbatch.runtime.backends.tensorflow.weak import Weak, WeakTypeError, commit, is_lane_value
+
+# -- TensorFlow's functions --------------------------------------------------------------------------------------------
+
+
+def _varies(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_varies(item) for item in value)
+    return is_lane_value(value)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> tf.Tensor:
+    """`tf.constant`; of a tensor, or a list of tensors, its value: of another dtype where it is the same number there.
+
+    A scalar fills the `shape`, as there.
+    """
+    if not _varies(value):
+        return tf.constant(value, dtype, shape, name)
+    wanted = None if dtype is None else tf.as_dtype(dtype)
+    found = tf.convert_to_tensor(value, wanted) if isinstance(value, Weak) else tf.convert_to_tensor(value)
+    if wanted is not None and wanted != found.dtype:
+        if loses(found.dtype, wanted):
+            raise WeakTypeError(
+                f"tf.constant of {found.dtype.name} is none of {wanted.name}, and nothing is cast by itself; "
+                f"write tf.cast(.., tf.{wanted.name})"
+            )
+        found = tf.cast(found, wanted)
+    if shape is None:
+        return tf.identity(found)
+    return tf.broadcast_to(found, shape) if found.shape.rank == 0 else tf.reshape(found, shape)
+
+
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """`tf.cond`; of a Python bool one of the functions, as in eager code: in a graph it is refused."""
+    if isinstance(pred, (bool, np.bool_)):
+        return true_fn() if pred else false_fn()
+    return tf.cond(pred, true_fn, false_fn, name)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+) -> tf.Tensor:
+    """`tf.pad`, which asks NumPy whether a number is 0."""
+    if isinstance(constant_values, Weak):
+        tensor = tf.convert_to_tensor(tensor)
+        constant_values = commit(constant_values, tensor.dtype)
+    return tf.pad(tensor, paddings, mode, constant_values, name)
+
+
+Sampler = Callable[[Any, tf.DType], tf.Tensor]
+"""A function of shape and dtype that draws uniform numbers."""
+
+_sampler: ContextVar[Sampler | None] = ContextVar("sampler", default=None)
+
+
+@contextlib.contextmanager
+def drawing(sampler: Sampler) -> Iterator[None]:
+    """Let `dropout` draw by this function inside."""
+    token = _sampler.set(sampler)
+    try:
+        yield
+    finally:
+        _sampler.reset(token)
+
+
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> tf.Tensor:
+    """`tf.nn.dropout`, which draws from hidden state; `drawing` says from where else, whatever the `seed`."""
+    sampler = _sampler.get()
+    if sampler is None:
+        return tf.nn.dropout(x, rate, noise_shape, seed, name)
+    x = tf.convert_to_tensor(x)
+    rate = commit(rate, x.dtype) if isinstance(rate, Weak) else rate
+    return tf.nn.experimental.general_dropout(x, rate, sampler, noise_shape, name)
+
+
+TENSORFLOWS: dict[str, Callable[..., Any]] = {"cond": cond, "constant": constant, "nn.dropout": dropout, "pad": pad}
+TENSORFLOW_NAMES = {path: function.__name__ for path, function in TENSORFLOWS.items()}
+"""Path in `tensorflow` to attribute of this module."""
+
+
+# -- all ---------------------------------------------------------------------------------------------------------------
+
 
 REPLACEMENTS: dict[str, str] = {
     "math.fsum": "write sum(xs) or tf.reduce_sum(xs)",
@@ -56,7 +143,7 @@ def _table() -> dict[int, str]:
     libraries = (
         ("math", math, math_equivalents.NAMES),
         ("numpy", np, numpy_equivalents.NAMES),
-        ("tensorflow", tf, tensorflow_equivalents.NAMES),
+        ("tensorflow", tf, TENSORFLOW_NAMES),
     )
     return {
         id(function): f"{path}.{name}" for path, library, names in libraries for name, function in named(library, names)
@@ -117,9 +204,3 @@ def without_equivalent(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*arguments, **options)
 
     return call
-
-
-def _varies(value: Any) -> bool:
-    if isinstance(value, (tuple, list)):
-        return any(_varies(item) for item in value)
-    return is_lane_value(value)

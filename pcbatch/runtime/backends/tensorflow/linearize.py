@@ -36,8 +36,7 @@ from pcbatch.runtime.backends.tensorflow import (
 from pcbatch.runtime.backends.tensorflow.function_inlining import CHOICES, Expansion
 from pcbatch.runtime.backends.tensorflow.lists import is_list
 from pcbatch.runtime.backends.tensorflow.shared_operand_gradients import Connected, Contributions, gradients_of
-from pcbatch.runtime.backends.tensorflow.trace_partition import Anatomy, SharedUse, makes_functions
-from pcbatch.runtime.backends.tensorflow.traces import Trace
+from pcbatch.runtime.backends.tensorflow.traces import Anatomy, SharedUse, Trace, makes_functions
 
 # -- elements ----------------------------------------------------------------------------------------------------------
 # Arrays of which a piece reads elements alone, `x = a[i]`: gradients come to these elements, and no array is made.

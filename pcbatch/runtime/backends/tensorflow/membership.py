@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.runtime.backends.tensorflow.indexing import joined, taken_at
-from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING
+from pcbatch.runtime.backends.tensorflow.numpy_arrays import SORTING
 from pcbatch.runtime.backends.tensorflow.operators import equal
 from pcbatch.runtime.backends.tensorflow.recorder import fault
 from pcbatch.runtime.backends.tensorflow.structures import leaf_tensors, type_of, wrap

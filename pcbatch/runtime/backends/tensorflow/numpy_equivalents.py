@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING, made
+from pcbatch.runtime.backends.tensorflow.numpy_arrays import ARRANGING, SORTING, made, take
 from pcbatch.runtime.backends.tensorflow.numpy_elementwise import ELEMENTWISE, Equivalent
-from pcbatch.runtime.backends.tensorflow.numpy_matrices import MATRICES
+from pcbatch.runtime.backends.tensorflow.numpy_matrices import MATRICES, SERIES, SIZED
 from pcbatch.runtime.backends.tensorflow.numpy_reductions import REDUCTIONS
-from pcbatch.runtime.backends.tensorflow.numpy_series import SERIES, SIZED
-from pcbatch.runtime.backends.tensorflow.numpy_sorting import SORTING, take
 from pcbatch.runtime.backends.tensorflow.weak import is_lane_value
 
 

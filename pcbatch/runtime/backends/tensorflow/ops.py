@@ -8,21 +8,10 @@ Every function works on tensors, weak numbers and, as Python would, on static Py
 from __future__ import annotations
 
 from pcbatch.ir.values import object_of
+from pcbatch.runtime.backends.tensorflow import equivalents as tensorflow
 from pcbatch.runtime.backends.tensorflow import math_equivalents as math
 from pcbatch.runtime.backends.tensorflow import numpy_equivalents as numpy
-from pcbatch.runtime.backends.tensorflow import tensorflow_equivalents as tensorflow
 from pcbatch.runtime.backends.tensorflow.bounded import Bounded
-from pcbatch.runtime.backends.tensorflow.checked import (
-    divide,
-    divmod_,
-    floordiv,
-    left_shift,
-    mod,
-    multiply,
-    positive,
-    power,
-    right_shift,
-)
 from pcbatch.runtime.backends.tensorflow.equivalents import without_equivalent
 from pcbatch.runtime.backends.tensorflow.functions import (
     absolute,
@@ -47,25 +36,33 @@ from pcbatch.runtime.backends.tensorflow.functions import (
 from pcbatch.runtime.backends.tensorflow.indexing import axis, getitem, window
 from pcbatch.runtime.backends.tensorflow.mapping import blank
 from pcbatch.runtime.backends.tensorflow.membership import contains, count, in_order, lacks, position
-from pcbatch.runtime.backends.tensorflow.opaque import member
+from pcbatch.runtime.backends.tensorflow.opaque import member, run
 from pcbatch.runtime.backends.tensorflow.operators import (
     add,
     bit_and,
     bit_or,
     bit_xor,
+    divide,
+    divmod_,
     equal,
+    floordiv,
     greater,
     greater_equal,
+    left_shift,
     less,
     less_equal,
     matrix_product,
+    mod,
+    multiply,
     negative,
     not_equal,
+    positive,
+    power,
+    right_shift,
     subtract,
 )
 from pcbatch.runtime.backends.tensorflow.ragged import Ragged
 from pcbatch.runtime.backends.tensorflow.recorder import Recorder, checking, recording
-from pcbatch.runtime.backends.tensorflow.runs import run
 from pcbatch.runtime.backends.tensorflow.selection import all_of, any_of, both, either, guarded, negate, select, to_bool
 from pcbatch.runtime.backends.tensorflow.stores import row, stored
 

@@ -16,8 +16,7 @@ from pcbatch.runtime.backends.tensorflow.function_inlining import Expansion
 from pcbatch.runtime.backends.tensorflow.lists import is_list
 from pcbatch.runtime.backends.tensorflow.rules.straight import Converted
 from pcbatch.runtime.backends.tensorflow.selection import is_choice
-from pcbatch.runtime.backends.tensorflow.trace_partition import SharedUse
-from pcbatch.runtime.backends.tensorflow.traces import Trace
+from pcbatch.runtime.backends.tensorflow.traces import SharedUse, Trace
 
 # -- shared operand gradients ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Traced programs on disk: how one is kept, found, and run again without being traced.
 
-A program that is kept, or found, runs under names that are digests of its functions (`definitions`), in the process
+A program that is kept, or found, runs under names that are digests of its functions (`invariants`), in the process
 that has traced it, too. So XLA is given the same text in every process, and finds what it has compiled before.
 
 Nothing depends on it: what cannot be kept runs as it was traced, and so does what fails, to fail with its own message.
@@ -33,16 +33,16 @@ from pcbatch.runtime.backends.tensorflow import (
     traces,
     xla_cpu,
 )
-from pcbatch.runtime.backends.tensorflow.definitions import (
+from pcbatch.runtime.backends.tensorflow.invariants import (
     PULLBACK,
     NotPortableError,
     check,
     content_names,
     is_compiled,
+    moved_inside,
     portable,
     rename,
 )
-from pcbatch.runtime.backends.tensorflow.invariants import moved_inside
 from pcbatch.runtime.backends.tensorflow.traces import Trace, trace
 from pcbatch.runtime.store import cache_session
 from pcbatch.runtime.store.cache_session import Name, Store

@@ -1,1 +1,0 @@
-"""The parts of the TensorFlow backend, cut as the protocol is."""
