@@ -1,5 +1,7 @@
 """`tf.while_loop` with turns by lane, `tf.map_fn` and `tf.scan`: loops of the program, in which lanes meet."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -91,9 +93,11 @@ def test_values_and_places(name):
     found = tf.nest.flatten(batched(*arguments))
     rows = [tf.nest.flatten(function(*(each[lane] for each in arguments))) for lane in range(3)]
     for one, wanted in zip(found, zip(*rows, strict=True), strict=True):
-        np.testing.assert_allclose(one, tf.stack(wanted), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(one, tf.stack(wanted), rtol=1e-5, atol=1e-5)
     assert not any("one after another" in note or "lane after lane" in note for note in batched.stats().notes)
-    assert not any(name in batched.ir("cfg", *arguments) for name in ("tf.while_loop", "tf.map_fn", "tf.scan"))
+    assert not re.search(r"= (while_loop|map_fn|scan)\w*\(", batched.ir("cfg", *arguments)), (
+        "they are calls of Python's"
+    )
 
 
 @pytest.mark.slow

@@ -90,8 +90,8 @@ def seal(function: Any, name: str | None = None) -> Callable[..., Any]:
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> Any:
-            found = refused(error, arrays)
-            return found if variables is None else (found, refused(error, variables))
+            found = refused(error, [*arrays, *(variables or ())])
+            return found if variables is None else (found[: len(arrays)], found[len(arrays) :])
 
         if tf.executing_eagerly() and private.has_tangents(arrays):  # it would follow what is traced now, too
             raise error
@@ -287,8 +287,8 @@ def _pulled_back(
 
         def second(*upstream: tf.Tensor, variables: Any = None) -> Any:
             if again is None or is_saved():
-                found = refused(error, given)
-                return found if variables is None else (found, refused(error, variables))
+                found = refused(error, [*given, *(variables or ())])
+                return found if variables is None else (found[: len(given)], found[len(given) :])
             flat, ways = iter(upstream), dict.fromkeys(range(count))
             ways.update((n, next(flat)) for n in range(count) if n not in missing and n not in slices)
             for n, each in slices.items():
