@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 from pcbatch.errors import UsageError
 from pcbatch.frontend import FunctionSource, read_function
 from pcbatch.function import methods, naming
-from pcbatch.function.cache import Cache
+from pcbatch.function.cache import Cache, Stats
 from pcbatch.function.call_api import Calls, running_singly
 from pcbatch.function.compilation_cache import SIGNATURES, Session
 from pcbatch.function.exporting import PLAIN, export
 from pcbatch.function.naming import by_name, of_receiver, restored, restored_method, short_signature
 from pcbatch.function.pipeline import Pipeline
 from pcbatch.function.reading_cache import untyped_program
-from pcbatch.function.stats import Stats
 from pcbatch.function.user_code import without_internals
 from pcbatch.ir import machine
 from pcbatch.ir.machine_printer import print_machine

@@ -41,7 +41,7 @@ from pcbatch.single.running import result as as_results
 from pcbatch.single.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from pcbatch.runtime.backends.tensorflow.types import Tensor
+    from pcbatch.runtime.backends.tensorflow.backend import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")

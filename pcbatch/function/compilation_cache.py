@@ -17,16 +17,14 @@ import numpy as np
 from pcbatch import notice
 from pcbatch.errors import CompileError, UsageError
 from pcbatch.function import sliced_runs
-from pcbatch.function.argument_specs import plain_leaf, plain_spec, specs_of
+from pcbatch.function.argument_specs import Blanks, plain_leaf, plain_spec, specs_of
 from pcbatch.function.arguments import Arguments, bind_arguments
-from pcbatch.function.cache import Cache
+from pcbatch.function.cache import Cache, Stats
 from pcbatch.function.fast_path import Plan
 from pcbatch.function.naming import Linkable
 from pcbatch.function.pipeline import Pipeline, beginning
 from pcbatch.function.reading_cache import ReadProgram, read_program
-from pcbatch.function.stats import Stats
 from pcbatch.function.user_code import pieces_of
-from pcbatch.function.zero_arguments import Blanks
 from pcbatch.ir import machine
 from pcbatch.ir.program import Program
 from pcbatch.lowering.captures.captured import Captured

@@ -1,5 +1,7 @@
 """Loops that count: their turns, and iterables that a counter goes over.
 
+The calls of several turns can be made at the same time if no turn needs what the calls of another give.
+
     for k in range(3):
         child = children[node, k]
         total += f(child)           # needs nothing of the turn before
@@ -7,9 +9,9 @@
             total += f(child - 1)
         state = f(state)            # needs what the turn before gave
 
-Then they are written out, so that the calls follow each other (`optimize.machine.forks` makes a group of these).
+Then the turns are written out, so that the calls follow each other (`optimize.machine.forks` makes a group of these).
 
-Those are ranges, arrays, and `zip`, `enumerate` and `reversed` of these.
+A counter goes over ranges, arrays, and `zip`, `enumerate` and `reversed` of these.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from pcbatch.reading.kinds import (
     sites_that_differ,
     size,
 )
+from pcbatch.reading.phis import advise
 from pcbatch.reading.results import Results
 from pcbatch.reading.sources import cost_of
 from pcbatch.reading.state import GIVEN, OWN, State, array_name, laid_anyhow
-from pcbatch.reading.unmet import advise
 from pcbatch.reading.values import NONE, Frame, Function, Host, Lane, Ref, Tuple, Value, View
 
 MOST = 64

@@ -30,11 +30,11 @@ from pcbatch.reading.phis import (
     is_known_better,
     outermost,
     put_at,
+    unassigned,
     value_at,
 )
 from pcbatch.reading.several import BOOL, NUMBER
 from pcbatch.reading.state import OWN, Cell, State, computes_again, inside, sites_of
-from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import (
     NONE,
     Bound,

@@ -9,9 +9,9 @@ from typing import Any
 from pcbatch.ir.types import ConflictError, TensorType
 from pcbatch.reading.emitter import OpenBlock, hint_of
 from pcbatch.reading.meeting_of_parts import PartsMeeting
+from pcbatch.reading.phis import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.several import NUMBER, Several, refs_of
 from pcbatch.reading.state import Cell, Home, State, are_alike, computes_again, joined_twins, sites_of, with_joined
-from pcbatch.reading.unmet import of_kinds, placed, quoted, unassigned, unlike
 from pcbatch.reading.values import (
     Bound,
     Choice,

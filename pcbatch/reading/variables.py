@@ -12,9 +12,9 @@ from typing import Any
 from pcbatch.installed import IN_PYTHON
 from pcbatch.lowering.captures.guarded_paths import MISSING, Place
 from pcbatch.reading.core import Core, NeedsConstantError, RefusedError
+from pcbatch.reading.phis import unassigned
 from pcbatch.reading.sources import scope_of
 from pcbatch.reading.state import Cell, CellKind
-from pcbatch.reading.unmet import unassigned
 from pcbatch.reading.values import Bound, Frame, Function, Generator, Host, Ref, Undefined, Value
 
 

@@ -2,7 +2,7 @@
 
 The functions in C of `heapq` and `bisect` ask for a list, which a bounded list is not.
 
-Gradient tapes watch the tensors of its values.
+Gradient tapes watch the tensors of the example's values.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def value(tensor):
 
 def test_equal_shapes_compile_nothing():
     halvings = fresh()
-    assert halvings.stats() == pcbatch.function.stats.Stats(0, 0, 0.0, 0.0)
+    assert halvings.stats() == pcbatch.function.cache.Stats(0, 0, 0.0, 0.0)
     assert value(halvings(BATCH)) == [1, 2, 2, 2]
     first = halvings.stats()
     assert (first.compilations, first.cache_entries) == (1, 1)

@@ -23,8 +23,8 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch import CompileError, LaneError, UsageError
+from pcbatch.function.cache import Stats
 from pcbatch.function.compilation_cache import SIGNATURES
-from pcbatch.function.stats import Stats
 from pcbatch.options import BACKENDS, STRATEGIES, Options, OptionValues, ScheduleName
 from pcbatch.runtime.schedules import SCHEDULES
 from tests.api.halvings import BATCH, fresh

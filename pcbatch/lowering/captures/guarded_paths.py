@@ -1,8 +1,8 @@
 """The places around a function where values were read, for a later call to read again and compare.
 
 The names that a function's byte code loads from around it, and attributes of what they denote, are such places.
-For functions of the user's that are called and not interpreted. What a property computes is followed into the property;
-installed packages are taken as they are.
+They matter for functions of the user's that are called and not interpreted. What a property computes is followed into
+the property; installed packages are taken as they are.
 """
 
 from __future__ import annotations

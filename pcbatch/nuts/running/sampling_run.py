@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
-from pcbatch.function.stats import Stats
+from pcbatch.function.cache import Stats
 from pcbatch.notice import silent
 from pcbatch.nuts.adaptation import adaptation, pooling
 from pcbatch.nuts.adaptation.adaptation import CLOSE, SEARCH, plan_of

@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from pcbatch.errors import UsageError
+from pcbatch.function.cache import Stats
 from pcbatch.function.sharding import gathered, workers_of
-from pcbatch.function.stats import Stats
 from pcbatch.nuts.results.draws import GROUPS, Cost, Origin
 from pcbatch.nuts.results.samples import Samples
 from pcbatch.nuts.running.chain import LANES

@@ -1,7 +1,7 @@
 """The cost of a row of each block, and the choice of a form that follows from it.
 
 By it schedules choose blocks, and expensive ones run on gathered lanes.
-A static estimate from each piece's traced graph, in multiply-adds for matrix products, convolutions, solves and
+It is a static estimate from each piece's traced graph, in multiply-adds for matrix products, convolutions, solves and
 factorisations, in elements for everything else: two units for one number, for both stand for the work of an
 instruction or less, and only ratios of some size decide anything.
 

@@ -1,7 +1,7 @@
 """The schedule of a run, step by step, as it was recorded (`runtime.machine.loop`).
 
 Pictures show which blocks ran for how many lanes, trip by trip, and all stacks after a step.
-Drawn with matplotlib, which is imported when it is asked for.
+They are drawn with matplotlib, which is imported when it is asked for.
 """
 
 from __future__ import annotations

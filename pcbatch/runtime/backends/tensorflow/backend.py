@@ -38,6 +38,10 @@ from pcbatch.runtime.backends.tensorflow.recorder import recording
 from pcbatch.runtime.backends.tensorflow.symbols import Symbols
 from pcbatch.runtime.backends.tensorflow.weak import SizeError
 
+Tensor = tf.Tensor
+"""TensorFlow's type of arrays, for annotations; type checkers without stubs for TensorFlow take it for `Any`."""
+
+
 # -- the user's values -------------------------------------------------------------------------------------------------
 
 

@@ -3,8 +3,8 @@
 They are found by value, never by spelling: `import numpy as n`, `from math import sqrt as root` and a user's own
 function called `sqrt` all mean what they mean in Python.
 
-TensorFlow's are those that ask Python or NumPy about an argument, which is a tensor in a batch.
-Or is none there though it is one in eager code: in a graph some take no bool, and none the tensor of a constant.
+TensorFlow's are those that ask Python or NumPy about an argument, which is a tensor in a batch; and those that take
+less in a graph than in eager code: some take no bool there, and none the tensor of a constant.
 """
 
 from __future__ import annotations

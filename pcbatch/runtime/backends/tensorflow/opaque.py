@@ -3,7 +3,7 @@
 While a piece is traced for one example, such a call becomes one graph operation, a function call that carries its own
 vectorisation rule; pfor finds the rule on the operation. Everywhere else the function simply runs.
 
-A call of a batched function is one operation of a piece, which all lanes run as one batch.
+A call of a batched function from code that is one piece is one operation there, which all lanes run as one batch.
 A density that `pcbatch.nuts` is handed is such code: its gradient is taken in the piece that calls it, so calls in it
 cannot be taken out of it. The trace for one example has an operation that only says what comes out; for all lanes its
 rule runs the callee, with the arguments that differ by lane as a batch. A gradient that is asked for inside the piece

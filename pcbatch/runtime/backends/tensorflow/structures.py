@@ -1,4 +1,4 @@
-"""Structures of values as pieces see them: their types, and their leaves as tensors."""
+"""Structures of values as pieces see them: their types and leaves, and a user's arguments as tensors."""
 
 from __future__ import annotations
 
