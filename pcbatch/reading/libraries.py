@@ -60,7 +60,7 @@ _OVER_ROWS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "tensorflow.python.ops.functional_ops.scan_v2": (stdlib_in_python.scan, ("fn", "elems", "initializer")),
 }
 """The functions behind `tf.map_fn` and `tf.scan`: the same in Python, and the names of the first arguments."""
-_OF_SPEED = frozenset({"parallel_iterations", "back_prop", "swap_memory", "infer_shape", "name"})
+_OF_SPEED = frozenset({"parallel_iterations", "swap_memory", "infer_shape", "name"})
 """Arguments of both that make no difference to the values."""
 FEW_ROWS = 8
 """A loop over no more rows stays one operation."""
@@ -130,7 +130,7 @@ class Libraries(Constructors):
         named = dict(zip(("cond", "body", "loop_vars"), arguments, strict=False)) | keywords
         if self.straight or self.contexts or len(arguments) > 3 or not {"cond", "body", "loop_vars"} <= named.keys():
             return None
-        if "shape_invariants" in named:
+        if named.keys() & {"shape_invariants", "back_prop"}:
             return None
         mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
         convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
