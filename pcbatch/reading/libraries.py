@@ -172,16 +172,21 @@ class Libraries(Constructors):
         assert function is not None
         try:
             row = self.item(named["elems"], Host(0))
-            start = self.call_value(convert, [named.get("initializer", row)], {})
+            first = named.get("initializer", row)
+            if self.type_of(self.read(first)) is None:  # a structure, of which each part is an array
+                raise NeedsBlocksError
+            start = self.call_value(convert, [first], {})
             given = [row] if in_python is stdlib_in_python.map_fn else [start, row]
-            found = self.type_of(self.read(self.call_value(convert, [self.call_value(named["fn"], given, {})], {})))
-            told = self.type_of(self.read(start)) if len(given) > 1 else TensorType(rows.dtype)
+            after = self.call_value(named["fn"], given, {})
+            if self.type_of(self.read(after)) is None:
+                raise NeedsBlocksError
+            found = self.type_of(self.read(self.call_value(convert, [after], {})))
+            told = self.type_of(self.read(start)) if len(given) > 1 else None
+            told = told or (found and replace(found, dtype=rows.dtype))
             for each in wanted:
-                told = replace(told, dtype=tensorflow.as_dtype(self.plain(each)).name)
+                told = told and replace(told, dtype=tensorflow.as_dtype(self.plain(each)).name)
             self.back_to(mark)
-            if found is None or told is None or found.weak or found.dtype != told.dtype:
-                return None
-            if len(given) > 1 and found != told:
+            if found is None or found.weak or found != told:
                 return None
             shape = Host((rows.shape[0], *found.shape))
             blank = self.call_value(self.host(tensorflow.zeros), [shape, Host(tensorflow.as_dtype(found.dtype))], {})
