@@ -14,7 +14,6 @@ import numpy as np
 
 from pcbatch.errors import Note
 from pcbatch.frontend.source.nodes import span_of
-from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading import stdlib_in_python
 from pcbatch.reading.constructors import Constructors
