@@ -14,7 +14,6 @@ import numpy as np
 
 from pcbatch.errors import Note
 from pcbatch.frontend.nodes import span_of
-from pcbatch.ir.types import TensorType
 from pcbatch.lowering.captures.guarded_paths import Place
 from pcbatch.reading import stdlib_in_python
 from pcbatch.reading.constructors import Constructors
@@ -60,7 +59,7 @@ _OVER_ROWS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "tensorflow.python.ops.functional_ops.scan_v2": (stdlib_in_python.scan, ("fn", "elems", "initializer")),
 }
 """The functions behind `tf.map_fn` and `tf.scan`: the same in Python, and the names of the first arguments."""
-_OF_SPEED = frozenset({"parallel_iterations", "back_prop", "swap_memory", "infer_shape", "name"})
+_OF_SPEED = frozenset({"parallel_iterations", "swap_memory", "infer_shape", "name"})
 """Arguments of both that make no difference to the values."""
 FEW_ROWS = 8
 """A loop over no more rows stays one operation."""
@@ -130,7 +129,7 @@ class Libraries(Constructors):
         named = dict(zip(("cond", "body", "loop_vars"), arguments, strict=False)) | keywords
         if self.straight or self.contexts or len(arguments) > 3 or not {"cond", "body", "loop_vars"} <= named.keys():
             return None
-        if "shape_invariants" in named:
+        if named.keys() & {"shape_invariants", "back_prop"}:
             return None
         mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
         convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
@@ -172,16 +171,21 @@ class Libraries(Constructors):
         assert function is not None
         try:
             row = self.item(named["elems"], Host(0))
-            start = self.call_value(convert, [named.get("initializer", row)], {})
+            first = named.get("initializer", row)
+            if self.type_of(self.read(first)) is None:  # a structure, of which each part is an array
+                raise NeedsBlocksError
+            start = self.call_value(convert, [first], {})
             given = [row] if in_python is stdlib_in_python.map_fn else [start, row]
-            found = self.type_of(self.read(self.call_value(convert, [self.call_value(named["fn"], given, {})], {})))
-            told = self.type_of(self.read(start)) if len(given) > 1 else TensorType(rows.dtype)
+            after = self.call_value(named["fn"], given, {})
+            if self.type_of(self.read(after)) is None:
+                raise NeedsBlocksError
+            found = self.type_of(self.read(self.call_value(convert, [after], {})))
+            told = self.type_of(self.read(start)) if len(given) > 1 else None
+            told = told or (found and replace(found, dtype=rows.dtype))
             for each in wanted:
-                told = replace(told, dtype=tensorflow.as_dtype(self.plain(each)).name)
+                told = told and replace(told, dtype=tensorflow.as_dtype(self.plain(each)).name)
             self.back_to(mark)
-            if found is None or told is None or found.weak or found.dtype != told.dtype:
-                return None
-            if len(given) > 1 and found != told:
+            if found is None or found.weak or found != told:
                 return None
             shape = Host((rows.shape[0], *found.shape))
             blank = self.call_value(self.host(tensorflow.zeros), [shape, Host(tensorflow.as_dtype(found.dtype))], {})

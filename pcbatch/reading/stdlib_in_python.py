@@ -219,9 +219,7 @@ def while_loop(
     cond: Any,
     body: Any,
     loop_vars: Any,
-    shape_invariants: Any = None,
     parallel_iterations: Any = 10,
-    back_prop: Any = True,
     swap_memory: Any = False,
     maximum_iterations: Any = None,
     name: Any = None,
@@ -238,9 +236,9 @@ def while_loop(
 
 
 def map_fn(convert: Any, blank: Any, fn: Any, elems: Any) -> Any:
-    """`tf.map_fn` over the rows of one array, into the rows of one that is `blank`."""
+    """`tf.map_fn` over the rows of one array, into the rows of one that is `blank`; `fn` gets tensors of its own."""
     for place in range(len(blank)):
-        blank[place] = convert(fn(elems[place]))
+        blank[place] = convert(fn(convert(elems[place])))
     return blank
 
 
@@ -252,7 +250,7 @@ def scan(convert: Any, blank: Any, fn: Any, elems: Any, initializer: Any = None,
         blank[last if reverse else 0] = state
     for turn in range(1 if initializer is None else 0, len(blank)):
         place = last - turn if reverse else turn
-        state = convert(fn(state, elems[place]))
+        state = convert(fn(convert(state), convert(elems[place])))
         blank[place] = state
     return blank
 

@@ -77,7 +77,18 @@ def summed(x, n):
     return tf.scan(lambda s, e: s + e, tf.reduce_sum(x, 1), 0.0), tf.map_fn(tf.reduce_mean, elems=x)
 
 
-OVER_ROWS = (scanned, backwards, mapped, mapped_to_ints, summed)
+def in_place(x, n):
+    """Tensors are no arrays: what a turn makes of its own names nobody else sees."""
+
+    def turn(s, e):
+        s += e
+        e *= 2.0
+        return s * 0.5 + e
+
+    return tf.scan(turn, x), x
+
+
+OVER_ROWS = (in_place, scanned, backwards, mapped, mapped_to_ints, summed)
 CASES = {
     **{each.__name__: (each, (ROWS, COUNTS)) for each in OVER_ROWS},
     "powers": (powers, (MATRICES, COUNTS)),
@@ -136,12 +147,16 @@ def pairs(x):
     return tf.scan(lambda s, e: (s[0] + e, s[1] * 0.9), x, (x[0], x[1]))[0]
 
 
+def without_gradient(x):
+    return tf.map_fn(tf.reduce_sum, x, back_prop=False)
+
+
 def few_rows(x):
     return tf.map_fn(tf.reduce_sum, x[:8])
 
 
-@pytest.mark.parametrize("function", [pairs, few_rows])
-def test_structures_and_few_rows_stay_one_operation(function):
+@pytest.mark.parametrize("function", [pairs, few_rows, without_gradient])
+def test_what_stays_one_operation(function):
     batched = pcbatch.autobatch(function)
     assert "tf.scan" in batched.ir("cfg", ROWS) or "tf.map_fn" in batched.ir("cfg", ROWS)
 
