@@ -159,14 +159,3 @@ def few_rows(x):
 def test_what_stays_one_operation(function):
     batched = pcbatch.autobatch(function)
     assert "tf.scan" in batched.ir("cfg", ROWS) or "tf.map_fn" in batched.ir("cfg", ROWS)
-
-
-def test_a_type_that_tensorflow_refuses_is_refused():
-    """Without a signature results are of the rows' dtype."""
-
-    @pcbatch.autobatch
-    def counted(x):
-        return tf.map_fn(lambda e: tf.cast(tf.reduce_sum(e), tf.int32), x)
-
-    with pytest.raises(pcbatch.CompileError, match="PCB401"):
-        counted(ROWS)
