@@ -54,6 +54,15 @@ PURE = frozenset({"builtins", "math", "numpy", "operator", "functools", "itertoo
 """Modules whose functions depend on nothing but their arguments."""
 _WHILE = "tensorflow.python.ops.while_loop.while_loop_v2"
 """The function behind `tf.while_loop`."""
+_OVER_ROWS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
+    "tensorflow.python.ops.map_fn.map_fn_v2": (stdlib_in_python.map_fn, ("fn", "elems", "dtype")),
+    "tensorflow.python.ops.functional_ops.scan_v2": (stdlib_in_python.scan, ("fn", "elems", "initializer")),
+}
+"""The functions behind `tf.map_fn` and `tf.scan`: the same in Python, and the names of the first arguments."""
+_OF_SPEED = frozenset({"parallel_iterations", "swap_memory", "infer_shape", "name"})
+"""Arguments of both that make no difference to the values."""
+FEW_ROWS = 8
+"""A loop over no more rows stays one operation."""
 
 
 class Libraries(Constructors):
@@ -73,8 +82,11 @@ class Libraries(Constructors):
         if isinstance(owner, MUTABLE) and getattr(value, "__name__", "") in MUTATORS:
             raise self.captured_change(Host(owner))
         found = self.of_ragged(value, arguments, keywords)
-        if found is None and f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}" == _WHILE:
+        name = f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
+        if found is None and name == _WHILE:
             found = self._as_loop(arguments, keywords)
+        if found is None and name in _OVER_ROWS:
+            found = self._as_loop_over_rows(*_OVER_ROWS[name], arguments, keywords)
         if found is not None:
             return found
         path = self.backend.equivalent(value)
@@ -117,7 +129,7 @@ class Libraries(Constructors):
         named = dict(zip(("cond", "body", "loop_vars"), arguments, strict=False)) | keywords
         if self.straight or self.contexts or len(arguments) > 3 or not {"cond", "body", "loop_vars"} <= named.keys():
             return None
-        if "shape_invariants" in named:
+        if named.keys() & {"shape_invariants", "back_prop"}:
             return None
         mark, cond, body, variables = self.mark(), named["cond"], named["body"], named["loop_vars"]
         convert = self.host(sys.modules["tensorflow"].convert_to_tensor)
@@ -137,6 +149,50 @@ class Libraries(Constructors):
             pass
         self.back_to(mark)
         return None
+
+    def _as_loop_over_rows(
+        self, in_python: Any, names: Sequence[str], arguments: Sequence[Value], keywords: dict[str, Value]
+    ) -> Value | None:
+        """`tf.map_fn` or `tf.scan` of one array as a loop of the program, so that its turns are made for all lanes.
+
+        None where the rows are few, or where it cannot be: it is one operation then.
+        """
+        named = {**dict(zip(names, arguments, strict=False)), **keywords}
+        named = {name: each for name, each in named.items() if name not in _OF_SPEED and each != Host(None)}
+        wanted = [named.pop(name) for name in ("dtype", "fn_output_signature") if name in named]
+        rows = self.type_of(self.read(named.get("elems", Host(None))))
+        if self.straight or self.contexts or len(arguments) > 3 or rows is None or not rows.shape:
+            return None
+        if rows.shape[0] <= FEW_ROWS or not named.keys() <= {"fn", "elems", "initializer", "reverse"}:
+            return None
+        tensorflow, mark = sys.modules["tensorflow"], self.mark()
+        convert = self.host(tensorflow.convert_to_tensor)
+        function = self.function_of(in_python)
+        assert function is not None
+        try:
+            row = self.item(named["elems"], Host(0))
+            first = named.get("initializer", row)
+            if self.type_of(self.read(first)) is None:  # a structure, of which each part is an array
+                raise NeedsBlocksError
+            start = self.call_value(convert, [first], {})
+            given = [row] if in_python is stdlib_in_python.map_fn else [start, row]
+            after = self.call_value(named["fn"], given, {})
+            if self.type_of(self.read(after)) is None:
+                raise NeedsBlocksError
+            found = self.type_of(self.read(self.call_value(convert, [after], {})))
+            told = self.type_of(self.read(start)) if len(given) > 1 else None
+            told = told or (found and replace(found, dtype=rows.dtype))
+            for each in wanted:
+                told = told and replace(told, dtype=tensorflow.as_dtype(self.plain(each)).name)
+            self.back_to(mark)
+            if found is None or found.weak or found != told:
+                return None
+            shape = Host((rows.shape[0], *found.shape))
+            blank = self.call_value(self.host(tensorflow.zeros), [shape, Host(tensorflow.as_dtype(found.dtype))], {})
+            return self.call_user(function, [convert, blank], named)
+        except (RefusedError, NeedsBlocksError, TypeError):
+            self.back_to(mark)
+            return None
 
     def _is_counted(self, cond: Value, body: Value, variables: Value) -> bool:
         """Tell whether the first turns of a loop are made, or not made, by every lane."""

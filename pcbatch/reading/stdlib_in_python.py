@@ -219,9 +219,7 @@ def while_loop(
     cond: Any,
     body: Any,
     loop_vars: Any,
-    shape_invariants: Any = None,
     parallel_iterations: Any = 10,
-    back_prop: Any = True,
     swap_memory: Any = False,
     maximum_iterations: Any = None,
     name: Any = None,
@@ -235,6 +233,26 @@ def while_loop(
         values = tuple(body(*values))
         turns += 1
     return list(values) if isinstance(loop_vars, list) else values
+
+
+def map_fn(convert: Any, blank: Any, fn: Any, elems: Any) -> Any:
+    """`tf.map_fn` over the rows of one array, into the rows of one that is `blank`; `fn` gets tensors of its own."""
+    for place in range(len(blank)):
+        blank[place] = convert(fn(convert(elems[place])))
+    return blank
+
+
+def scan(convert: Any, blank: Any, fn: Any, elems: Any, initializer: Any = None, reverse: Any = False) -> Any:
+    """`tf.scan` over the rows of one array, into the rows of one that is `blank`."""
+    last = len(blank) - 1
+    state = elems[last if reverse else 0] if initializer is None else convert(initializer)
+    if initializer is None:
+        blank[last if reverse else 0] = state
+    for turn in range(1 if initializer is None else 0, len(blank)):
+        place = last - turn if reverse else turn
+        state = convert(fn(convert(state), convert(elems[place])))
+        blank[place] = state
+    return blank
 
 
 # -- collections -------------------------------------------------------------------------------------------------------

@@ -139,13 +139,16 @@ class Views(Branches):
         return slice(*(None if each is None else self.constant(each, "a bound of a slice") for each in bounds))
 
     def _anywhere(self, part: Index) -> Any:
-        """A part of an index, with a number that is in range in the place of a lane's."""
+        """A part of an index, with numbers that are in range in the place of a lane's."""
         if isinstance(part, Sliced):
             if part.length is not None:
                 return slice(0, part.length, None if part.step is None else self.constant(part.step, "a step"))
             return self.known_slice(part)
         known = self.read(part)
-        return known.value if isinstance(known, Host) and not self.is_array(known.value) else 0
+        if isinstance(known, Host) and not self.is_array(known.value):
+            return known.value
+        type_ = self.type_of(known)
+        return 0 if type_ is None or not type_.shape else np.zeros(type_.shape, np.intp)
 
     def without_new_axes(self, base: Value, index: Index) -> tuple[Index, tuple[int, ...] | None]:
         """An index without `None` and `...`, and the shape of what it takes where it had any of these."""

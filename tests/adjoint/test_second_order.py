@@ -130,10 +130,13 @@ def test_inside_of_a_tf_function():
     close(inside(X, COUNTS), wanted)
 
 
+SCALE = tf.Variable(0.9, dtype=tf.float64)
+
+
 def powers(x, n):
     y = x
     for _ in range(n):
-        y = tf.sin(y) * x
+        y = tf.sin(y) * x * SCALE
     return y
 
 
@@ -156,12 +159,19 @@ def test_around_a_tf_function(persistent):
     close([curved(inside)], [curved(alone(batched))])
 
 
-def test_around_a_tf_function_that_tensorflow_cannot_derive():
-    """A function that reads a variable in a product is refused, with what to do."""
-    arguments, sources = (X, COUNTS), (X, W)
-    inside = tf.function(lambda *given: loop(*given), autograph=False)
-    with pytest.raises(pcbatch.GradientError, match=r"PCB604.*\n.*inside of the tf.function"):
-        product(inside, arguments, sources, directions(sources))
+@pytest.mark.slow
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_products_around_a_tf_function(name, cached, tmp_path):
+    """The gradient of the gradient is ours there, too, whether programs are kept on disk or not."""
+    function, arguments, sources = CASES[name]
+    along, fresh = directions(sources), function.options(name=f"{name}_{cached}")
+    pcbatch.cache(tmp_path if cached else None)
+    try:
+        inside = tf.function(lambda *given: fresh(*given), autograph=False)
+        close(product(inside, arguments, sources, along), product(alone(function), arguments, sources, along))
+    finally:
+        pcbatch.cache(None)
 
 
 @pytest.mark.slow
@@ -229,6 +239,34 @@ def test_all_rows_of_a_jacobian_at_once(name, place):
     function, arguments, sources = CASES[name]
     wanted = jacobian(alone(function), arguments, sources[place], experimental_use_pfor=False)
     close([jacobian(function, arguments, sources[place])], [wanted])
+
+
+def test_a_jacobian_around_a_tf_function():
+    """TensorFlow vectorises the gradient that was traced with the function: one run of it is made after another."""
+
+    @pcbatch.autobatch
+    def scaled(x):
+        return tf.linalg.matvec(W, x) * x
+
+    inside = tf.function(lambda x: scaled(x), autograph=False)
+    close([jacobian(inside, [X], X)], [jacobian(scaled, [X], X)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_jacobians_around_a_tf_function(name):
+    function, arguments, sources = CASES[name]
+    inside = tf.function(lambda *given: function(*given), autograph=False)
+    for source in sources:
+        wanted = jacobian(alone(function), arguments, source, experimental_use_pfor=False)
+        close([jacobian(inside, arguments, source)], [wanted])
+
+
+@pytest.mark.slow
+def test_a_batch_jacobian_around_a_tf_function():
+    inside = tf.function(lambda *given: loop(*given), autograph=False)
+    wanted = jacobian(loop, (X, COUNTS), X, "batch_jacobian")
+    close([jacobian(inside, (X, COUNTS), X, "batch_jacobian")], [wanted])
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ LOCKSTEP = XLA[0]
 numbers = itertools.count()
 NEVER_KEPT = frozenset(["own_primitive"])
 """Programs with a batched form of the user's own, which is in no trace."""
+PARTLY_KEPT = frozenset(["looped_call"])
+"""Programs with an operation that native code and XLA have no code of: what is tried in vain is never found."""
 FEW = (
     ("fibonacci", AUTO),
     ("fibonacci", LOCKSTEP),
@@ -61,7 +63,7 @@ def twice(name: str, mode: Mode) -> None:
         assert not stats_again.hits
     else:
         assert stats_again.hits > 0
-        assert stats_again.misses == 0
+        assert stats_again.misses == 0 or name in PARTLY_KEPT
         assert stats_again.forms == stats.forms
         assert stats_again.notes == stats.notes
     for lanes in (first, again):

@@ -147,6 +147,11 @@ def rows_of_arrays(x):
     return *parts, np.sort(y, axis=0), np.sort(y, axis=1), np.concatenate([y, y], axis=1), np.cumsum(y, axis=0)
 
 
+def columns_in_steps(x):
+    y = np.stack([x, -x], axis=1)
+    return y[::2, 1], y[1:, 0], y[::-1, 1]
+
+
 def masks_returned(x):
     m = x > 0.5
     parts = x[m], x[m][1:], x[m][::2], tf.boolean_mask(x, x > 2.0), np.sort(x[m]), tf.nn.softmax(x[m])
@@ -208,7 +213,7 @@ def rows_of_lists(x):
 
 
 PROGRAMS = [
-    *[stepped, stores_in_steps, in_order, joined, rows_of_arrays, masks_returned, made_of_others],
+    *[stepped, stores_in_steps, in_order, joined, rows_of_arrays, columns_in_steps, masks_returned, made_of_others],
     *[other_parts_by_path, merge_sort, rows_of_lists],
     *[total, measured, ends, scaled, means, softmax, first_changed],
     *[down, gone_through, collected, shorter, chosen, positive, picked, under_two_names, in_a_list],

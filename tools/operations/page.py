@@ -45,6 +45,9 @@ The column *handled by*:
 The columns *graph* and *XLA* say how it runs in lockstep: **yes**, vectorised; **lane after lane**; or not, and the
 code of the refusal.
 
+Everything is tried as one operation. In a batched function, some loops of TensorFlow are loops of the program, so that
+lanes run their turns together ([which](language.md#tensorflow-and-other-libraries)).
+
 The column *natively* is about native code among expensive blocks ([how it works](how-it-works.md)). **yes**: it was
 tried there, too. Otherwise it names the operations that keep a block in lockstep. They do not run there, or run better
 in lockstep, or are not known to be right. A program that is native as a whole may have sorts and scatters as well.

@@ -264,26 +264,34 @@ def _exits(blocks: Sequence[Block], results: Sequence[str]) -> dict[str, Variabl
 def _solve_liveness(
     blocks: Sequence[Block], exits: Mapping[str, Variables], edges: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Facts[Variables]]:
-    def transfer(block: Block, live: Variables) -> Variables:
-        return _live_before(block, live)[0]
-
-    return solve(blocks, Analysis("backward", exits, frozenset(), frozenset.union, transfer), edges)
+    return solve(blocks, Analysis("backward", exits, frozenset(), frozenset.union, _live_before), edges)
 
 
-def _live_before(block: Block, live_out: Variables) -> tuple[Variables, ...]:
-    """Return the variables live before each op of `block` and, last, before its terminator."""
-    live = live_out | set(reads(block.terminator))
-    facts = [live]
+def _live_before(block: Block, live_out: Variables) -> Variables:
+    """Return the variables live before `block`."""
+    live = {*live_out, *reads(block.terminator)}
     for op in reversed(block.ops):
-        # A Push puts a value above the old one, which a Pop will bring back: the old one lives on.
-        live = (live.union if isinstance(op, Push) else live.difference)(writes(op)) | set(reads(op))
-        facts.append(live)
-    return tuple(reversed(facts))
+        _step_back(op, live)
+    return frozenset(live)
+
+
+def _step_back(op: ir.Op, live: set[str]) -> None:
+    """Make the variables live behind an op those live before it."""
+    if isinstance(op, Push):  # puts a value above the old one, which a Pop will bring back: the old one lives on
+        live.update(writes(op))
+    else:
+        live.difference_update(writes(op))
+    live.update(reads(op))
 
 
 def live_after_each_op(block: Block, live_out: Variables) -> tuple[Variables, ...]:
     """Return the variables live after each op of `block`, given those live at its end (`liveness(..)[label].end`)."""
-    return _live_before(block, live_out)[1:]
+    live = {*live_out, *reads(block.terminator)}
+    facts = []
+    for op in reversed(block.ops):
+        facts.append(frozenset(live))
+        _step_back(op, live)
+    return tuple(reversed(facts))
 
 
 # -- definite assignment -----------------------------------------------------------------------------------------------

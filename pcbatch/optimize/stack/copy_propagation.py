@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import TypeGuard
 
 from pcbatch.ir import program as ir
 from pcbatch.ir.rewrite import map_blocks, nodes, renamed, without_unused
@@ -19,14 +20,18 @@ def propagate_copies(program: ir.Program) -> ir.Program:
     def rewrite(function: ir.Function, block: ir.Block) -> ir.Block:
         used = Counter(name for node in nodes(block) for name in ir.reads(node))
         made = Counter(name for op in block.ops for name in ir.writes(op))
+        copied = {op.inputs[0] for op in block.ops if _hands_on(op)}
         for op in block.ops:
-            if op not in block.ops or not isinstance(op, ir.Primitive) or set(op.outputs) & set(function.results):
+            if not isinstance(op, ir.Primitive) or len(op.outputs) != 1 or made[op.outputs[0]] > 1:
                 continue
-            if len(op.outputs) == 1 and made[op.outputs[0]] == 1:
-                if ir.is_copy(op):
-                    block = _without_copy(block, op)
-                elif used[op.outputs[0]] == 1 and ir.assigned_value(op) is not None:
-                    block = replace(block, ops=_moved(block.ops, op))
+            (name,) = op.outputs
+            is_wanted = ir.is_copy(op) or (name in copied and used[name] == 1 and ir.assigned_value(op) is not None)
+            if not is_wanted or name in function.results or op not in block.ops:
+                continue
+            if ir.is_copy(op):
+                block = _without_copy(block, op)
+            else:
+                block = replace(block, ops=_moved(block.ops, op))
         # `a = a`, of a parameter that a tail call hands on, would cost the whole array at every turn: 28 times an
         # element's write at length 10,000.
         return replace(block, ops=tuple(op for op in block.ops if not _is_idle(op)))
@@ -40,13 +45,18 @@ def _moved(ops: tuple[ir.Op, ...], made: ir.Primitive) -> tuple[ir.Op, ...]:
     start = ops.index(made)
     for place in range(start + 1, len(ops)):
         op = ops[place]
-        if isinstance(op, (ir.Push, ir.Update)) and ir.is_copy(op) and op.inputs == (name,):
+        if _hands_on(op) and op.inputs == (name,):
             given = renamed(made, {}, {name: op.outputs[0]})
             folded = replace(op, inputs=given.inputs, code=given.code, span=made.span)
             return (*ops[:start], *ops[start + 1 : place], folded, *ops[place + 1 :])
         if _interferes(op, made.inputs):
             break
     return ops
+
+
+def _hands_on(op: ir.Op) -> TypeGuard[ir.Push | ir.Update]:
+    """Return whether `op` copies a temporary to where it stays."""
+    return isinstance(op, ir.Push | ir.Update) and ir.is_copy(op)
 
 
 def _interferes(op: ir.Op, read: tuple[str, ...]) -> bool:
@@ -70,7 +80,8 @@ def _without_copy(block: ir.Block, copy: ir.Primitive) -> ir.Block:
     # an op reads before it writes, so the last use may itself be the one that changes the source
     if any(source in ir.writes(op) for op in later[:last]) or any(isinstance(op, ir.Store) for op in later):
         return block
-    return replace(block, ops=(*block.ops[:start], *(renamed(op, {name: source}, {}) for op in later)))
+    read = (renamed(op, {name: source}, {}) if name in ir.reads(op) else op for op in later)
+    return replace(block, ops=(*block.ops[:start], *read))
 
 
 def _is_idle(op: ir.Op) -> bool:

@@ -50,7 +50,7 @@ class BlockCode(OneLane):
         self.builder.store(self.code.add(self.builder.load(address, typ=INT64), by), address)
 
     def _fail(self, code: Any) -> None:
-        base = self.number * (len(self.program.faults) + 1)
+        base = self.number << self.storage.site_bits
         self.builder.store(self.builder.add(code, ir.Constant(INT32, base)), self.lane.exits.code)
         self.builder.branch(self.lane.exits.ended)
 

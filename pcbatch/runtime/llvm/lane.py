@@ -59,8 +59,7 @@ class Exits:
     room: Any
     stopped: Any
     code: Any
-    """The address of the word that tells of a failure. It is the number of the block times one more than there are
-    sites, and the site plus one; or 0."""
+    """The address of the word that tells of a failure: its site plus one, and its block (`Storage.site_bits`); or 0."""
     steps: Any
     limit: Any
     """The address of the number of steps at which the lane is to ask whether it may go on."""

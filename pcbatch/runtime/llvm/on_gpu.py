@@ -170,14 +170,14 @@ class _InGraphs(InGraphs):
         return self._run(lanes, self._capacity, *arrays)
 
     def _run(self, lanes: int | None, capacity: int, *arrays: Array) -> list[Array]:
-        """Return the `_parts` of a run on stacks of so much room, and the worst status of a lane."""
+        """Return what a run on stacks of so much room writes, and the worst status of a lane."""
         backend = self._backend
         count = backend.lanes_of(arrays[0]) if lanes is None else backend.constant(lanes)
         called = partial(self._kernels.called, count, arrays, lanes, capacity)
         *found, worst = backend.while_loop(
             lambda state: backend.equal(state[-1], STOPPED), lambda state: called(state[:-1]), called()
         )
-        return [*self._ended(*found[:-2]), worst]
+        return [*found[:-2], worst]
 
     def _here(self, native: Callable[[], list[Array]], otherwise: Callable[[], list[Array]]) -> list[Array]:
         backend = self._backend
@@ -189,7 +189,7 @@ class _InGraphs(InGraphs):
     def _nothing(self) -> list[Array]:
         """The results in place of those of a run without room, which the machine is to make."""
         written = [*self._interface.results, *self._interface.shown]
-        types = [TensorType("int32")] * 4 + [TensorType(each.number.dtype, each.sizes) for each in written]
+        types = [TensorType("int32")] * 2 + [TensorType(each.number.dtype, each.sizes) for each in written]
         return [*(self._backend.zeros(1, type_) for type_ in types), self._backend.constant(NEEDS_ROOM)]
 
 

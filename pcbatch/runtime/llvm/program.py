@@ -191,8 +191,10 @@ class LlvmProgram(NativeExecutable):
     ) -> Outcome:
         """The outcome of a run by what it has written; `counted` repeats it and counts how often blocks run."""
         interface = Interface(self.program, counts=False)
-        blocks, codes = np.divmod(failures, len(self.program.faults) + 1)
-        status = self._statuses[codes]
+        bits = interface.storage.site_bits
+        codes = failures & ((1 << bits) - 1)
+        have_failed = failures.any()
+        status = self._statuses[codes] if have_failed else np.zeros_like(failures)
         fault_values: dict[str, list[Array]] = {name: [] for name in interface.storage.shown}
         for result, array in zip(interface.shown, shown, strict=True):
             fault_values[result.leaf[0]].append(array)
@@ -204,8 +206,8 @@ class LlvmProgram(NativeExecutable):
         return Outcome(
             values=tuple(blanked(self.program, self.backend, values, status)),
             status=status,
-            site=codes.astype(np.int32) - 1,
-            place=np.where(codes > 0, blocks, -1).astype(np.int32),
+            site=codes - 1,
+            place=np.where(codes > 0, failures >> bits, -1) if have_failed else np.full_like(failures, -1),
             fault_values=fault_values,
             counting=counting,
             steps=steps,

@@ -191,7 +191,7 @@ class GroupBlock(Body):
     def _fail(self, failing: Any, code: Any) -> None:
         """Lanes end here with a failure: a fault site plus one."""
         group, builder = self.group, self.builder
-        base = group.few.constant(self.number * (len(self.program.faults) + 1))
+        base = group.few.constant(self.number << self.storage.site_bits)
         old = builder.load(group.failure, typ=group.few.type)
         builder.store(builder.select(failing, builder.add(code, base), old), group.failure)
         group.add(group.ended, group.bits_of(failing))

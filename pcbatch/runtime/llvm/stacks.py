@@ -63,6 +63,11 @@ class Storage:
         for place, type_ in enumerate(self.types(name)):
             yield (name, place), by_dtype(type_.dtype).wide(self.lanes), type_.shape
 
+    @property
+    def site_bits(self) -> int:
+        """The number of low bits of a failure that hold its site plus one; above them is the number of its block."""
+        return len(self.program.faults).bit_length()
+
     @cached_property
     def has_calls(self) -> bool:
         """True if there are calls to come back from."""

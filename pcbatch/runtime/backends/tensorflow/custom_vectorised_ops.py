@@ -86,12 +86,7 @@ class Loop:
 
     def outputs(self, call: _Function, inputs: Any) -> list[tf.Tensor]:
         """`[lanes, ...]` outputs."""
-
-        def one(lane: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            return tuple(call([tf.gather(t, lane) if is_stacked else t for t, is_stacked, _ in inputs.inputs]))
-
-        specs = tuple(tf.TensorSpec(output.shape, output.dtype) for output in call.concrete.graph.outputs)
-        return list(tf.map_fn(one, tf.range(private.lanes_of(inputs)[0]), fn_output_signature=specs))
+        return _looped(call, call.concrete.graph.outputs, inputs)
 
     def gradient(self, count: int, upstreams: int, vector_jacobian: Callable[[Body], Body]) -> Loop:
         """The rule for the gradient."""
@@ -100,6 +95,18 @@ class Loop:
     def covers(self, place: int) -> bool:
         """Return whether gradients with respect to the argument at `place` are looped: all are."""
         return True
+
+
+def _looped(
+    call: Callable[[Sequence[tf.Tensor]], Sequence[tf.Tensor]], outputs: Sequence[tf.Tensor], inputs: Any
+) -> list[tf.Tensor]:
+    """The results, `[lanes, ...]`, of one call for each lane; `outputs` are like those of one."""
+
+    def one(lane: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return tuple(call([tf.gather(t, lane) if is_stacked else t for t, is_stacked, _ in inputs.inputs]))
+
+    specs = tuple(tf.TensorSpec(output.shape, output.dtype) for output in outputs)
+    return list(tf.map_fn(one, tf.range(private.lanes_of(inputs)[0]), fn_output_signature=specs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,6 +285,25 @@ def repeated(
     private.set_rule(outputs[0].op, convert)
     remaining = iter(outputs)
     return [next(remaining) if flag else None for flag in flags]
+
+
+def let_repeat(outputs: Sequence[tf.Tensor]) -> None:
+    """Let the call of a function that gives `outputs` be vectorised as one call after another, not what is in it."""
+    operation = outputs[0].op if outputs else None
+    if operation is None or operation.type not in ("PartitionedCall", "StatefulPartitionedCall"):
+        return
+
+    def again(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        graph, types = tf.compat.v1.get_default_graph(), [output.dtype for output in operation.outputs]
+        private.share_functions(operation.graph, graph)
+        return list(private.operation(graph, operation.type, inputs, types, operation.node_def.attr))
+
+    def convert(inputs: Any) -> list[tuple[tf.Tensor, bool]]:
+        if not any(is_stacked for _, is_stacked, _ in inputs.inputs):
+            return [(output, False) for output in again([tensor for tensor, _, _ in inputs.inputs])]
+        return [(output, True) for output in _looped(again, operation.outputs, inputs)]
+
+    private.set_rule(operation, convert)
 
 
 def batched_forms(graph: Any) -> list[str]:

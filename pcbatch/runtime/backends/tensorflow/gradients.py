@@ -90,8 +90,8 @@ def seal(function: Any, name: str | None = None) -> Callable[..., Any]:
 
     def sealed(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         def no_gradient(*upstream: tf.Tensor, variables: Any = None) -> Any:
-            found = refused(error, arrays)
-            return found if variables is None else (found, refused(error, variables))
+            found = refused(error, [*arrays, *(variables or ())])
+            return found if variables is None else (found[: len(arrays)], found[len(arrays) :])
 
         if tf.executing_eagerly() and private.has_tangents(arrays):  # it would follow what is traced now, too
             raise error
@@ -114,8 +114,12 @@ def unseen(function: Any) -> Callable[..., Any]:
         run = function.ready(arrays)  # outside of the pause: tapes inside pieces must record
         with private.unrecorded():
             outputs = list(run())
-        # Of two tapes around a `tf.function` TensorFlow would derive what runs here, for nothing, or fail to.
-        return outputs if tf.executing_eagerly() else [*map(tf.stop_gradient, outputs)]
+        if tf.executing_eagerly():
+            return outputs
+        # TensorFlow would vectorise what runs here for a Jacobian around a `tf.function`, and derive it for a second
+        # tape there, for nothing: it knows how to do neither.
+        custom_vectorised_ops.let_repeat(outputs)
+        return [*map(tf.stop_gradient, outputs)]
 
     return call
 
@@ -130,7 +134,6 @@ def differentiable(
     floats = [place for place, array in enumerate(arrays) if _has_gradient(array)]
     others: dict[int, tf.Tensor] = {}
     count = 0
-    made_in = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
     def run(*given: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         nonlocal count
@@ -182,16 +185,6 @@ def differentiable(
                 found = _pulled_back(pulled, by_place, every, floats, name, None if further is None else again)
             except GradientError as error:
                 found = refused(error, every)
-            except (TypeError, ValueError) as error:
-                is_derived = not tf.executing_eagerly() and tf.compat.v1.get_default_graph() is not made_in
-                if not is_derived or not _is_raised_by_tensorflow(error):
-                    raise
-                # Of two tapes around a function TensorFlow makes graphs that lack some of the function's tensors.
-                raise GradientError(
-                    f"PCB604: a gradient of a gradient through the batched call of {name!r} was asked for around the "
-                    f"tf.function that makes the call\n  help: take both gradients inside of the tf.function, or "
-                    f"leave the tf.function away"
-                ) from error
             finally:
                 _saved.reset(is_kept)
             wanted = [found[place] for place in floats]
@@ -207,14 +200,6 @@ def differentiable(
     told = tf.executing_eagerly() and private.records()
     watched = iter(_told(run, given, name) if told else tf.custom_gradient(run)(*given))
     return [others[place] if place in others else next(watched) for place in range(count)]
-
-
-def _is_raised_by_tensorflow(error: BaseException) -> bool:
-    """Return whether TensorFlow's own code has raised an error, not the user's or ours."""
-    raised = error.__traceback__
-    while raised is not None and raised.tb_next is not None:
-        raised = raised.tb_next
-    return raised is not None and raised.tb_frame.f_globals.get("__name__", "").startswith("tensorflow.")
 
 
 def is_vectorized() -> bool:
@@ -302,8 +287,8 @@ def _pulled_back(
 
         def second(*upstream: tf.Tensor, variables: Any = None) -> Any:
             if again is None or is_saved():
-                found = refused(error, given)
-                return found if variables is None else (found, refused(error, variables))
+                found = refused(error, [*given, *(variables or ())])
+                return found if variables is None else (found[: len(given)], found[len(given) :])
             flat, ways = iter(upstream), dict.fromkeys(range(count))
             ways.update((n, next(flat)) for n in range(count) if n not in missing and n not in slices)
             for n, each in slices.items():

@@ -201,12 +201,10 @@ class Conversion:
         read = [(user.outputs[0], value) for handle, value in handles for user in handle.consumers() if _is_read(user)]
         done = {id(inner) for inner, _ in (*known, *same)}
         given = {*self.found, *(id(inner) for inner, _ in (*stacked, *same, *known, *read))}
-        used = flop_estimate.needed(self.outputs, given)  # no cache on disk keeps a program with a variable's handle
-        captured = [
-            (inner, private.capture(present, outer))
-            for outer, inner in private.captures(self.graph)
-            if id(inner) not in done and inner.op.name in used
-        ]
+        used = flop_estimate.needed(self.outputs, given)
+        # A capture that nothing reads, such as a variable's handle, would keep a program from the cache on disk.
+        needed = [each for each in private.captures(self.graph) if id(each[1]) not in done and each[1].op.name in used]
+        captured = [(inner, private.capture(present, outer)) for outer, inner in needed]
         for pairs, is_stacked in ((stacked, True), *((pairs, False) for pairs in (same, known, read, captured))):
             for inner, outer in pairs:
                 self.give(inner, Converted(outer, is_stacked))
