@@ -104,3 +104,21 @@ def test_functions_are_entered_in_the_order_of_the_page(run, titles):
         assert 10 <= len(steps) <= 15
         assert [step for step in steps if step not in found] == []
         assert sorted(steps, key=found.index) == steps
+
+
+def fibonacci(n):
+    if n < 2:
+        return n
+    return fibonacci(n - 1) + fibonacci(n - 2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code has no qualified name there")
+def test_a_first_call_runs_so_much_code_and_no_more(monkeypatch):
+    batched = pcbatch.autobatch(fibonacci, form="native")
+    monkeypatch.setitem(globals(), "fibonacci", batched)
+    found = entered(lambda: batched(np.arange(10, dtype=np.int32)))
+    run = [(name, file) for name, file in found if file.startswith("pcbatch/")]
+    named = [name for name, _ in run if not name.endswith(">")]  # a comprehension is part of its function
+    assert 100 < len({file for _, file in run}) <= 184
+    assert 500 < len(named) <= 1200
