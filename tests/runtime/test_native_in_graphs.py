@@ -55,6 +55,16 @@ def loop(n, x):
     return total
 
 
+@pcbatch.autobatch(form="native")
+def unlucky(n):
+    assert n != 3, f"three, {n}"
+    while n > 10:
+        n -= 10
+        assert n != 7, f"seven, {n}"
+    assert n != 5, f"five, {n}"
+    return n
+
+
 def in_graph(function, **options):
     """A call in a `tf.function`, whose number of lanes is known when it runs."""
     specs = [tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)][
@@ -147,6 +157,24 @@ def test_any_number_of_lanes(alone):
         assert inside(np.array(numbers, np.int32)).numpy().tolist() == [2 * n for n in numbers]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[lanes of any number failed(.|\n)*unlucky with -13"):
         inside(np.array([1, -13], np.int32))
+
+
+@pytest.mark.parametrize("by", ["handler", "machine"])
+def test_places_of_failures(by, monkeypatch):
+    """A graph tells where each lane has failed, by whatever its lanes ran."""
+
+    def ends(run):
+        outcome = run.outcome
+        return [outcome.status, outcome.site, outcome.place, outcome.steps, run.value]
+
+    monkeypatch.setattr(handlers, "here", lambda native, otherwise: native() if by == "handler" else otherwise())
+    spec = tf.TensorSpec([None], tf.int32)
+    function, numbers = unlucky.options(name=f"unlucky_by_{by}"), np.array([1, 3, 5, 27, 25, 13, 38, 47], np.int32)
+    found = tf.function(lambda n: ends(function.run(n)), input_signature=[spec], autograph=False)(numbers)
+    wanted = ends(function.run(numbers))
+    assert len(set(wanted[1].tolist())) == 4  # three sites, and none
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_limits(alone):

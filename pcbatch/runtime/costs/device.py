@@ -181,8 +181,9 @@ class Device:
     native_sum: int = 32
     """Numbers of one lane from which on their sum is a product with ones in native code. It is added up several at a
     time. The sampler takes 0.91 of the time so with two sums of 100 numbers in each leaf, 1.04 with two of 9 and 10."""
-    native_split: float = 0.0005
-    """CPU seconds of a native run from which on cores share it: a thread takes up to 0.1 ms to begin."""
+    native_split: float = 0.001
+    """CPU seconds of a native run from which on cores share it: a thread takes up to 0.1 ms to begin, and 0.5 ms of
+    Collatz on two take 0.1 ms more CPU time."""
     native_part_seconds: float = 0.0001
     """CPU seconds of a part of it: to take another part costs 5 us."""
     native_chunk: float = 0.05

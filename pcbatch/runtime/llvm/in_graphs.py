@@ -132,7 +132,6 @@ class InGraphs:
             native_lanes=1,
         )
 
-
     def _ends(self, failures: Array) -> tuple[Array, Array, Array]:
         """The status, the site and the place of each lane."""
         if not self._can_fail:

@@ -22,7 +22,7 @@ MOST_PARTS = 256
 ordered by their costs, and the last part is the dearest."""
 MANY = 2**31
 """A number of lanes that no run reaches."""
-SHORT = 0.125
+SHORT = 0.0625
 """The part of `CPU.native_split` up to which a run is short: it is then made without a look at the thread's clock."""
 TRUSTED = 16
 """The cost of a lane holds for so many times the lanes that it was measured on; beyond them it is measured again."""
