@@ -32,7 +32,7 @@ class Array:
     """Numbers of one type: `at(index)` computes or reads one of them.
 
     `cost` is about how many instructions that takes. Where the array lies in memory, `pointer` is where; it is `owned`
-    if nobody needs it as it is once its last use is over. `reads` are the pointers of memory that `at` reads, and `here`
+    if nobody needs it as it is once its last use is over. `reads` are the pointers of memory that `at` reads, `here`
     those of them that it reads at its own index alone.
     """
 

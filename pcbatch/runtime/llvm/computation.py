@@ -108,7 +108,7 @@ class Evaluation:
         return held
 
     def _write(self, reads: frozenset[Any] = frozenset()) -> None:
-        """Write the arrays that are deferred, of which others than themselves, or these `reads`, need what they hold."""
+        """Write those of the deferred arrays that values to come read, or that are among these `reads`."""
         deferred, self._deferred = self._deferred, []
         self.code.before_loops = None
         needed = set(reads)
