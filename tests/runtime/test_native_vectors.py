@@ -63,3 +63,42 @@ def test_sums(dtype):
     for lane in range(4):
         for one, wanted in zip(found, total.single(numbers[lane], rows[lane]), strict=True):
             np.testing.assert_allclose(one[lane], wanted, rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+@pytest.mark.parametrize("size", [5, 8, 40])
+@pytest.mark.parametrize("lanes", [1, 19])
+def test_arrays_that_are_written_together(size, lanes):
+    """Some are read where they are written, some elsewhere, some by nobody but those that are written with them."""
+
+    def written(n, x):
+        k = tf.range(size)
+        a = tf.sin(x) * x + x / 2
+        while n > 0:
+            b = a * a + tf.exp(-a * a)
+            c = b + tf.reverse(a, [0]) * b - a
+            d = c * a + tf.reverse(b + c, [0]) + tf.roll(c, 1, 0)
+            e = tf.where(d > 0, d * c, c - d) + b[0] + (c + d)[size - 1]
+            f = k * k + 3 + tf.reverse(k, [0])
+            k = tf.bitwise.bitwise_xor(k + f // 3, tf.bitwise.left_shift(f, k % 7)) + f
+            a = e / (1 + tf.reduce_sum(e * e)) + tf.cast(k % 5, tf.float64) + x[: size // 2][0] * a
+            n = n - 1
+        return a, k, tf.reduce_max(a + tf.reverse(a, [0])), (a * a + a)[:, tf.newaxis] * (a - 1)
+
+    function = pcbatch.autobatch(written, form="native")
+    numbers = np.arange(lanes, dtype=np.int32) % 3 + 1
+    rows = np.random.default_rng(size).normal(size=(lanes, size))
+    found = function(numbers, rows)
+    assert function.stats().forms == ("native",)
+    for lane in range(lanes):
+        for got, wanted in zip(found, function.single(numbers[lane], rows[lane]), strict=True):
+            np.testing.assert_allclose(got[lane], wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_rounds_of_draws_are_one_loop():
+    """Seven normals took 8,400 lines in a sampler when each of twenty rounds went through all numbers."""
+
+    @pcbatch.autobatch(form="native")
+    def drawn(key):
+        return pcbatch.random.normal(key, (7,))
+
+    assert len(drawn.ir("llvm", pcbatch.random.keys(0, 2)).splitlines()) < 2500

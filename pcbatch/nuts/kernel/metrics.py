@@ -123,12 +123,15 @@ def geometric_mean(covariance: np.ndarray, precision: np.ndarray) -> tuple[np.nd
 
     Of a normal density the inverse of the one is the other, and what is decomposed is the unit matrix. Not finite where
     rounding makes that indefinite.
+
+    By singular values: `eigh` runs matrices of 31 rows on all cores, which takes 100 times as long, and longer where
+    these have other work.
     """
     lower = np.linalg.cholesky(precision)
     upper = np.swapaxes(lower, -1, -2)
-    values, vectors = np.linalg.eigh(upper @ covariance @ lower)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread = values[..., np.newaxis, :] ** 0.25
+    vectors, sizes, others = np.linalg.svd(upper @ covariance @ lower)
+    values = sizes * np.einsum("...ij,...ji->...j", vectors, others)  # with the signs that an indefinite matrix has
+    spread = np.where(values > 0, values, np.nan)[..., np.newaxis, :] ** 0.25
     root = np.linalg.solve(upper, vectors * spread)
     return root @ np.swapaxes(root, -1, -2), lower @ (vectors / spread)
 

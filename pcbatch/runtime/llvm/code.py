@@ -16,8 +16,9 @@ from pcbatch.runtime.llvm.types import BYTE, INT32, INT64, Number, by_name
 Index = Any
 """A place along an axis: a Python int where it is known, else a value of 64 bits."""
 
-WRITTEN_OUT = 8
-"""Loops over so many elements at most are written out, so that LLVM keeps short arrays in registers."""
+WRITTEN_OUT, LONGEST_TEXT = 8, 48
+"""Loops over so many elements at most are written out, so that LLVM keeps short arrays in registers, unless that makes
+more than so many numbers."""
 ON_STACK = 4096
 """Arrays of so many bytes at most lie on the thread's stack, where LLVM knows that nothing else refers to them."""
 ARRAYS = "arrays"
@@ -31,7 +32,8 @@ class Array:
     """Numbers of one type: `at(index)` computes or reads one of them.
 
     `cost` is about how many instructions that takes. Where the array lies in memory, `pointer` is where; it is `owned`
-    if nobody needs it as it is once its last use is over. `reads` are the pointers of memory that `at` reads.
+    if nobody needs it as it is once its last use is over. `reads` are the pointers of memory that `at` reads, `here`
+    those of them that it reads at its own index alone.
     """
 
     number: Number
@@ -41,6 +43,7 @@ class Array:
     pointer: Any = None
     owned: bool = False
     reads: frozenset[Any] = frozenset()
+    here: frozenset[Any] = frozenset()
 
     @property
     def count(self) -> int:
@@ -91,8 +94,12 @@ class Code:
     """The bytes of the arena that the function needs."""
     on_stack: int = ON_STACK
     stack: int = STACK
+    before_loops: Callable[[], None] | None = None
+    """Writes what is yet to be written to memory; asked for before other code may read it, or branch."""
     _used: int = 0
     _stack: int = 0
+    _element: tuple[Sequence[Index], dict[Any, Any]] | None = None
+    """An index, and the numbers that are known there: of memory by its pointer, of other arrays by a key of theirs."""
 
     # -- numbers -------------------------------------------------------------------------------------------------------
 
@@ -277,13 +284,44 @@ class Code:
             self.copy(array.pointer, pointer, array.count * array.number.bytes)
             return
 
-        def one(index: Sequence[Index]) -> None:
-            self.store(array.number, array.at(index), pointer, self.offset(array.sizes, index))
+        self.write_together([(array, pointer, True)])
 
-        self.each(array.sizes, one)
+    def write_together(self, arrays: Sequence[tuple[Array, Any, bool]]) -> None:
+        """Write arrays of the same sizes to memory in one loop, those for which it says so.
+
+        Each may read the memory of those before it at its own index, where it finds their numbers without it.
+        """
+        sizes = arrays[0][0].sizes
+
+        def one(index: Sequence[Index]) -> None:
+            before, numbers = self._element, dict[Any, Any]()
+            self._element = index, numbers
+            for array, pointer, is_written in arrays:
+                numbers[pointer] = number = array.at(index)
+                if is_written:
+                    self.store(array.number, number, pointer, self.offset(sizes, index))
+            self._element = before
+
+        self.each(sizes, one, len(arrays))
+
+    def once(self, key: Any, index: Sequence[Index], make: Callable[[], Any]) -> Any:
+        """The number with this key at an index: where arrays are written there, it is computed once for all of them."""
+        if self._element is None or self._element[0] is not index:
+            return make()
+        numbers = self._element[1]
+        if key not in numbers:
+            numbers[key] = make()
+        return numbers[key]
+
+    def flush(self) -> None:
+        """Write to memory what is yet to be written."""
+        if self.before_loops is not None:
+            write, self.before_loops = self.before_loops, None
+            write()
 
     def copy(self, source: Any, target: Any, size: int) -> None:
         """Copy `size` bytes of memory to other memory."""
+        self.flush()
         module, name = self.builder.module, "llvm.memcpy.p0.p0.i64"
         declared = module.globals.get(name)
         if declared is None:
@@ -304,6 +342,7 @@ class Code:
     @contextmanager
     def loop(self, count: Index, first: Index = 0) -> Iterator[Any]:
         """Code for each index from `first` to before `count`, of which there is one at least."""
+        self.flush()
         self._goes_through_arrays()
         builder = self.builder
         before, body = builder.block, builder.append_basic_block("loop")
@@ -318,14 +357,15 @@ class Code:
         builder.cbranch(builder.icmp_signed("<", following, self.place(count)), body, end)
         builder.position_at_end(end)
 
-    def each(self, sizes: Sequence[int], body: Callable[[tuple[Index, ...]], None]) -> None:
-        """Code for each index of an array of these sizes, row by row."""
+    def each(self, sizes: Sequence[int], body: Callable[[tuple[Index, ...]], None], numbers: int = 1) -> None:
+        """Code for each index of an array of these sizes, row by row, which makes so many numbers there."""
+        self.flush()
         total = math.prod(sizes)
         if total == 0:
             return
         if sizes:
             self._goes_through_arrays()
-        self._nested(tuple(sizes), body, (), written_out=total <= WRITTEN_OUT)
+        self._nested(tuple(sizes), body, (), written_out=total <= min(WRITTEN_OUT, LONGEST_TEXT // numbers))
 
     def _goes_through_arrays(self) -> None:
         if self.lanes == 1:  # LLVM can make vectors of what is done with elements
@@ -350,6 +390,7 @@ class Code:
     @contextmanager
     def when(self, condition: Any) -> Iterator[None]:
         """Code that runs where a condition holds."""
+        self.flush()
         builder = self.builder
         then, end = builder.append_basic_block("then"), builder.append_basic_block("end")
         builder.cbranch(condition, then, end)

@@ -2,12 +2,15 @@
 
 Numbers are computed as they come. An array is computed element by element where it is used, as XLA fuses loops: an
 operation on arrays only says how to compute one of its numbers. It is written to memory where it would be computed
-several times over, and where its operation has no such form (`shaping`, `reducing`, `hlo_control`).
+several times over, together with others of its sizes and before anything reads it that is not written there, too; and
+where its operation has no such form (`shaping`, `reducing`, `hlo_control`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import llvmlite.ir as ir
@@ -20,6 +23,8 @@ from pcbatch.runtime.llvm.types import Number
 CHEAP = 4
 """An element that takes more instructions than this is computed once, if it is needed more often."""
 FOR_EVER = 1 << 62
+VIEWS = frozenset(["parameter", "constant", "broadcast", "reshape", "transpose", "slice", "reverse", "iota"])
+"""Operations that emit no code, but for numbers of arrays that are read on the spot."""
 
 Arguments = Sequence[Value] | Mapping[int, Value]
 """The arguments of a computation by number: those that are needed."""
@@ -44,6 +49,8 @@ class Evaluation:
         self._uses: dict[str, int] = {}
         self._last: dict[str, int] = {}
         self._now = 0
+        self._deferred: list[tuple[Array, Array]] = []
+        """Arrays of the same sizes that are yet to be written, and themselves in memory."""
 
     def results(self, names: Sequence[str]) -> list[Value]:
         """The values of some instructions, arrays of which may be left to be computed."""
@@ -57,6 +64,7 @@ class Evaluation:
             self._last[name] = FOR_EVER
         for self._now, instruction in enumerate(order):
             self.values[instruction.name] = self._shared(instruction, self.emit(instruction))
+        self.code.flush()
         return [self.values[name] for name in names]
 
     def _is_computed(self, instruction: Instruction) -> bool:
@@ -72,8 +80,43 @@ class Evaluation:
     def _shared(self, instruction: Instruction, value: Value) -> Value:
         """`value`, in memory if it is used several times and not cheap."""
         if isinstance(value, Array) and value.sizes and value.cost > CHEAP and self._uses.get(instruction.name, 0) > 1:
-            return self.code.stored(value)
+            return value if value.pointer is not None else self._written(value)
         return value
+
+    def _written(self, array: Array) -> Array:
+        """The array in memory, to which it is written with others that it reads at its own index alone."""
+        first = self._deferred[0][0] if self._deferred else array
+        pending = {held.pointer for _, held in self._deferred}
+        if first.sizes != array.sizes or pending & (array.reads - array.here):
+            self._write(array.reads)
+        code = self.code
+        if not self._deferred:
+            code.flush()
+            code.before_loops = self._write
+        pointer = code.room(array.number, array.count)
+        memory = code.memory(array.number, array.sizes, pointer, owned=True)
+
+        def read(index: Sequence[Index]) -> Any:
+            code.flush()
+            return memory.at(index)
+
+        def at(index: Sequence[Index]) -> Any:
+            return code.once(pointer, index, partial(read, index))
+
+        held = replace(memory, at=at, here=frozenset([pointer]))
+        self._deferred.append((array, held))
+        return held
+
+    def _write(self, reads: frozenset[Any] = frozenset()) -> None:
+        """Write those of the deferred arrays that values to come read, or that are among these `reads`."""
+        deferred, self._deferred = self._deferred, []
+        self.code.before_loops = None
+        needed = set(reads)
+        for name, value in self.values.items():
+            if self._last.get(name, -1) >= self._now:
+                needed |= frozenset().union(*(leaf.reads for leaf in flat(value)))
+        if needed & {held.pointer for _, held in deferred}:
+            self.code.write_together([(array, held.pointer, held.pointer in needed) for array, held in deferred])
 
     # -- operands ------------------------------------------------------------------------------------------------------
 
@@ -139,6 +182,8 @@ class Evaluation:
         opcode = instruction.opcode
         if elementwise.is_elementwise(opcode):
             return self._elementwise(instruction)
+        if opcode not in VIEWS:
+            self.code.flush()
         found = self.operations.get(opcode)
         if found is None:
             raise UnsupportedError(f"the operation {_called(instruction)}")
@@ -150,15 +195,22 @@ class Evaluation:
         operands = [self.array(name) for name in instruction.operands]
         kinds = [operand.number for operand in operands]
 
-        def at(index: Sequence[Index]) -> Any:
+        def made(index: Sequence[Index]) -> Any:
             values = [operand.at(index if operand.sizes else ()) for operand in operands]
             return elementwise.emit(self.code.builder, opcode, of, kinds, values, attributes)
 
         if not sizes:
-            return scalar(of, at(()))
+            return scalar(of, made(()))
         own = 20 if opcode in elementwise.COSTLY else 1
         cost = own + sum(operand.cost for operand in operands)
-        return Array(of, sizes, at, cost, reads=frozenset().union(*(operand.reads for operand in operands)))
+        reads = frozenset().union(*(operand.reads for operand in operands))
+        here = reads.difference(*(operand.reads - operand.here for operand in operands))
+        key = object()
+
+        def at(index: Sequence[Index]) -> Any:
+            return self.code.once(key, index, partial(made, index))
+
+        return Array(of, sizes, at, cost, reads=reads, here=here)
 
     def parameter(self, instruction: Instruction) -> Value:
         """An argument of the computation."""

@@ -42,6 +42,7 @@ def reshaped(evaluation: Evaluation, array: Array, sizes: tuple[int, ...]) -> Ar
     if array.sizes == sizes:
         return array
     if array.pointer is not None:
+        evaluation.code.flush()
         return evaluation.code.memory(array.number, sizes, array.pointer, array.owned)
     if [size for size in array.sizes if size != 1] == [size for size in sizes if size != 1]:
         old = [axis for axis, size in enumerate(array.sizes) if size != 1]
