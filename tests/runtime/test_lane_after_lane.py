@@ -41,8 +41,8 @@ def loops(x, n):
 
 
 def test_a_loop_inside_an_operation_makes_the_turns_of_its_lane():
-    agrees(loops, X, N, notes=["While runs lane after lane"])
-    agrees(loops.options(jit=False), X, N, notes=[])  # there TensorFlow has a rule
+    agrees(loops, X, N, notes=[])  # it is read as a loop of the program
+    agrees(loops.options(jit=False), X, N, notes=[])
     np.testing.assert_array_equal(loops(X, N)[2:3], loops(X[2:3], N[2:3]))
 
 

@@ -154,11 +154,12 @@ def bounded(shape: int | Sequence[int], dtype: Any, capacity: int) -> Bounded:
     sizes = [shape] if isinstance(shape, int) else list(shape)
     try:
         room = operator.index(capacity)
-        items = tf.zeros([room, *map(operator.index, sizes)], tf.as_dtype(dtype))
+        with tf.init_scope():  # a program that is read inside a graph is the same
+            items, length = tf.zeros([room, *map(operator.index, sizes)], tf.as_dtype(dtype)), tf.zeros([], tf.int32)
     except (TypeError, ValueError) as error:
         raise UsageError(
             "PCB554", f"a bounded list of {shape!r}, {dtype!r} and capacity {capacity!r} cannot be made: {error}"
         ) from None
     if room < 1:
         raise UsageError("PCB554", f"the capacity of a bounded list is a positive number, not {room}")
-    return Bounded(items, tf.zeros([], tf.int32))
+    return Bounded(items, length)
