@@ -10,6 +10,7 @@ from pcbatch.nuts.kernel.metrics import (
     Metric,
     Window,
     add_draw,
+    geometric_mean,
     learned_dense,
     learned_metric,
     metric_of,
@@ -285,3 +286,12 @@ def test_no_chain_stands_still_where_coefficients_nearly_cancel():
 def test_what_warms_up_without_adapting_runs():
     samples = warmed(metric="dense", adapt=None, step_size=0.1, warmup=4, draws=2)
     np.testing.assert_array_equal(samples.inverse_mass_matrix, np.broadcast_to(np.eye(3), (3, 3, 3)))
+
+
+@pytest.mark.parametrize("covariance", [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, -1e-9]], [[1.0, 1.0], [1.0, 1.0]]])
+def test_an_indefinite_matrix_has_no_root(covariance):
+    """Singular values alone would not tell; the other matrix of the stack has its own."""
+    stack = np.stack([np.array(covariance), DENSE[:2, :2]])
+    mean, root = geometric_mean(stack, np.broadcast_to(np.eye(2), (2, 2, 2)))
+    assert not np.isfinite(root[0]).all() or np.linalg.cond(mean[0]) > 1e7
+    np.testing.assert_allclose(mean[1] @ mean[1], DENSE[:2, :2], rtol=1e-14)
