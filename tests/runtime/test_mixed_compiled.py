@@ -161,21 +161,21 @@ def waiting(n, x):
 
 
 @pcbatch.autobatch
-def ordered(n, x):
+def factorised(n, x):
     while n > 1:
         if n % 2 == 0:
             n = n // 2
         else:
             n = 3 * n + 1
         if n % 5 == 0:
-            x = tf.sort(x * 1.5 - x[0])
+            x = tf.linalg.diag_part(tf.linalg.cholesky(tf.linalg.diag(x * x + 1.0)))
     return x
 
 
 @pytest.mark.slow
-@programs(waiting, ordered)
+@programs(waiting, factorised)
 def test_where_lanes_wait_and_what_has_no_native_code(function):
-    """Lanes wait at two places; a sort, which XLA compiles natively nowhere, is cheap."""
+    """Lanes wait at two places; no native code is made of a factorisation."""
     arguments = NUMBERS, VECTORS
     for _ in range(3):  # the last goes the short way of a warm call
         value = function(*arguments)

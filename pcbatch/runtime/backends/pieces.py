@@ -343,10 +343,12 @@ class Pieces(Protocol):
     def linearize(self, piece: Piece, signature: Signature, wanted: Wanted) -> Linear:
         """The piece and its derivative; GradientError PCB602 where an operation has none, at the user's line."""
 
-    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+    def native_obstacles(
+        self, pieces: Sequence[tuple[Piece, Signature, str]]
+    ) -> list[tuple[tuple[str, Span | None], ...]]:
         """Return for each piece its operations that do not run in a native function, and their places.
 
-        See `Control.natively`.
+        Pieces come with the labels of their blocks; see `Control.natively`.
         """
 
     def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:

@@ -57,8 +57,9 @@ def _of_block(program: Program, block: Block) -> Obstacle | None:
 
 
 def _of_pieces(program: Program, backend: Backend) -> Obstacle | None:
-    pieces = [item for block in program.blocks for item in block.body if isinstance(item, Piece)]
-    for found in backend.native_obstacles([(piece, signature_of(program, piece)) for piece in pieces]):
+    pieces = [(block, item) for block in program.blocks for item in block.body if isinstance(item, Piece)]
+    given = [(piece, signature_of(program, piece), block.label) for block, piece in pieces]
+    for found in backend.native_obstacles(given):
         for what, span in found:
             return Obstacle(f"no native code is made of {what}", span)
     return None
@@ -106,7 +107,8 @@ def _never_native(program: Program, backend: Backend) -> set[int]:
     blocks = [*enumerate(program.blocks)]
     found = {n for n, block in blocks if block.sync or block.deferred is not None or _of_block(program, block)}
     pieces = [(number, item) for number, block in blocks for item in block.body if isinstance(item, Piece)]
-    obstacles = backend.native_obstacles([(piece, signature_of(program, piece)) for _, piece in pieces])
+    given = [(piece, signature_of(program, piece), program.blocks[number].label) for number, piece in pieces]
+    obstacles = backend.native_obstacles(given)
     return found | {number for (number, _), each in zip(pieces, obstacles, strict=True) if each}
 
 

@@ -101,7 +101,9 @@ class NumPyPieces:
     def described(self, piece: Piece, signature: Signature) -> str | None:
         return None
 
-    def native_obstacles(self, pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+    def native_obstacles(
+        self, pieces: Sequence[tuple[Piece, Signature, str]]
+    ) -> list[tuple[tuple[str, Span | None], ...]]:
         return [() for _ in pieces]
 
     def hlo(self, pieces: Sequence[tuple[Piece, Signature]], linear: Sequence[Linear | None] = ()) -> Hlo | None:

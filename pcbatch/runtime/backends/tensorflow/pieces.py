@@ -211,17 +211,20 @@ def run_one(
     return [[next(remaining) for _ in leaf_types(type_)] for type_ in signature.writes], site
 
 
-def native_obstacles(pieces: Sequence[tuple[Piece, Signature]]) -> list[tuple[tuple[str, Span | None], ...]]:
+def native_obstacles(pieces: Sequence[tuple[Piece, Signature, str]]) -> list[tuple[tuple[str, Span | None], ...]]:
     """Return for each piece the operations, as they run in the end, that may not run in a native function.
 
-    Each comes with the place where the user asks for it.
+    Each comes with the place where the user asks for it. Operations are named by the labels of their blocks, by which
+    later errors tell where they are.
     """
     found: list[tuple[tuple[str, Span | None], ...]] = []
 
     def every() -> None:
         graph = tf.compat.v1.get_default_graph()
-        for piece, signature in pieces:
-            whole = custom_vectorised_ops.batched_forms(trace(piece, signature.reads, signature.shared).graph)
+        for piece, signature, label in pieces:
+            with tf.name_scope(f"{label}/"):
+                traced = trace(piece, signature.reads, signature.shared)
+            whole = custom_vectorised_ops.batched_forms(traced.graph)
             if whole:  # it is for all lanes at once, so nobody calls it for one
                 span = next((span for span in piece.spans if span is not None), None)
                 found.append(tuple((f"the batched form of {name}", span) for name in dict.fromkeys(whole)))

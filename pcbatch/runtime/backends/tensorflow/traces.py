@@ -133,7 +133,7 @@ def ahead(given: Iterable[tuple[Piece, Sequence[Type], Sequence[Type], str]]) ->
 
     def every() -> None:
         for piece, reads, shared, label in given:
-            with tf.name_scope(label):
+            with tf.name_scope(f"{label}/"):
                 trace(piece, reads, shared)
 
     _under_xla(every) if _for_xla.get() else every()
@@ -145,7 +145,7 @@ def _under_xla(make: Callable[[], T]) -> T:
     scope = tf.get_current_name_scope()
 
     def inside() -> None:
-        with tf.name_scope(scope):
+        with tf.name_scope(f"{scope}/" if scope else ""):
             found.append(make())
 
     tf.function(inside, jit_compile=True, autograph=False).get_concrete_function()
