@@ -99,7 +99,7 @@ def tried_natively(expression: str) -> tuple[str, ...]:
     same = [tf.convert_to_tensor(shared()[name]) for name in piece.shared]
     read_types, operand_types = [BACKEND.type_of(value[0]) for value in values], [*map(BACKEND.type_of, same)]
     writes = BACKEND.facts(piece, read_types, operand_types).types
-    (obstacles,) = BACKEND.native_obstacles([(piece, Signature(read_types, operand_types, writes))])
+    (obstacles,) = BACKEND.native_obstacles([(piece, Signature(read_types, operand_types, writes), "trial")])
     if obstacles:
         return tuple(name for name, _ in obstacles)
     types = dict(zip((*piece.reads, *piece.writes), (*read_types, *writes), strict=True))
