@@ -4,9 +4,9 @@ A segment ends where a tape is full, and where lanes find no free ones, or no ro
 Then the next begins with empty tapes, on more lanes or longer stacks if these are wanted, up to a limit of bytes. How
 many lanes there are is known only when a segment runs: the same program runs on more.
 
-Each chunk of a block adds its rows to the block's tape. Blocks run for lists of lanes, a chunk at a time, so a run of
-a block leaves a chunk of rows at most, whatever the number of lanes; and how long a tape is to be follows from the number of examples. A row says of which example it is,
-and, where a block forks or joins calls, which lanes have run them.
+Each chunk of a block adds its rows to the block's tape. Blocks run for lists of lanes, a chunk at a time, so a run of a
+block leaves a chunk of rows at most, whatever the number of lanes; and how long a tape is to be follows from the number
+of examples. A row says of which example it is, and, where a block forks or joins calls, which lanes have run them.
 """
 
 from __future__ import annotations
