@@ -12,8 +12,7 @@ import pytest
 
 from pcbatch.commands.cli import main
 from pcbatch.ir.machine import PushJump
-from pcbatch.runtime.strategies.lane import Walk
-from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
+from pcbatch.runtime.strategies.reference import ReferenceMachine, Walk, run_reference
 from tests.goldens import check_golden
 from tests.runtime import tables
 from tests.runtime.libraries import library_named

@@ -13,7 +13,7 @@ from pcbatch.function.user_code import pieces_of, without_internals
 from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import leaves
 from pcbatch.lowering.captures.captured import objects
-from pcbatch.runtime.adjoint.by_example import gradients_by_example
+from pcbatch.runtime.adjoint.custom_gradient import gradients_by_example
 from pcbatch.runtime.backends import backend_named
 from pcbatch.runtime.backends.protocol import Backend
 

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.function import executing
+from pcbatch.runtime.adjoint import forked_reverse
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.adjoint.block_vjp import BlockVjp
-from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
 from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from tests.adjoint import forked_programs as programs
@@ -35,7 +35,7 @@ def sizes(monkeypatch):
             monkeypatch.setattr(tapes, "Sizes", lambda: tape)
         if limit is not None:
             monkeypatch.setattr(executing, "Forks", lambda *_: Forks(ForkFeedback(1), limit))
-            monkeypatch.setattr(reverse, "TRIES", 1)  # gradients go through runs that have grown
+            monkeypatch.setattr(forked_reverse, "TRIES", 1)  # gradients go through runs that have grown
 
     return become
 

@@ -6,8 +6,8 @@ import pytest
 
 from pcbatch.errors import CompileError
 from pcbatch.function import executing
+from pcbatch.runtime.adjoint import forked_reverse
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.adjoint.forks import reverse
 from pcbatch.runtime.adjoint.reverse import Forks
 from pcbatch.runtime.machine.pool_sizing import ForkFeedback
 from tests.forked_runs import KEPT, REFUSABLE, batch, check_plain, check_taped, module, size
@@ -50,7 +50,7 @@ def test_taped(seed, monkeypatch):
     if forks is not None:
         spread, limit = forks
         monkeypatch.setattr(executing, "Forks", lambda *_: Forks(ForkFeedback(spread), limit))
-        monkeypatch.setattr(reverse, "TRIES", 1)  # gradients go through runs that have grown
+        monkeypatch.setattr(forked_reverse, "TRIES", 1)  # gradients go through runs that have grown
     judged(program_of(seed), check_taped, batch(seed), **options)
 
 

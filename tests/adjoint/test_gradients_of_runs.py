@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from pcbatch.ir.types import TensorType
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.adjoint.batched_pullback import BatchedPullback
+from pcbatch.runtime.adjoint.shared_operand_vjp import BatchedPullback
 from tests.adjoint import programs
 from tests.adjoint.programs import CASES, COUNTS, NUMBERS, VECTORS, B, W
 from tests.adjoint.truth import TINY, assert_alike, assert_like_differences, batched, floats, one_by_one, singly

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import pcbatch
+from pcbatch.runtime.adjoint import forked_reverse
 from pcbatch.runtime.adjoint import tape as tapes
-from pcbatch.runtime.adjoint.forks import reverse
-from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
+from pcbatch.runtime.adjoint.forked_reverse import ForkedWay
 from pcbatch.runtime.machine.forking import Report
 from tests.adjoint.truth import assert_alike
 from tests.threads import in_threads
@@ -120,7 +120,7 @@ def test_several_threads(begun):
     assert begun == [NEEDED]
 
 
-@pytest.mark.parametrize("tries", [reverse.TRIES, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [forked_reverse.TRIES, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_same_call_gives_the_same_bits(tries, monkeypatch, begun):
     """The first run has not enough lanes, and so adds up in another order; it begins once more, unless sabotaged.
 
@@ -135,7 +135,7 @@ def test_the_same_call_gives_the_same_bits(tries, monkeypatch, begun):
         return taped
 
     monkeypatch.setattr(ForkedWay, "run_taped", seen)
-    monkeypatch.setattr(reverse, "TRIES", tries)
+    monkeypatch.setattr(forked_reverse, "TRIES", tries)
     function = program()
     first, *others = (slopes(each, LARGE) for each in (function, function.options(tape="replay"), function))
     assert begun == [LANES // 64, *[NEEDED] * (tries + 1)]
@@ -192,7 +192,7 @@ def test_a_tape_whose_last_chunk_has_no_room_is_longer_in_the_next_run(monkeypat
     for _ in range(2):
         assert_alike(slopes(function, n), expected)
     rows = found[0][0]
-    assert rows - reverse.CHUNK < 19 * 34 + 45 * 21 <= rows, "calls that make no others"
+    assert rows - forked_reverse.CHUNK < 19 * 34 + 45 * 21 <= rows, "calls that make no others"
     assert found[0] == (rows, 2)
     assert found[-1][0] > rows
     assert found[-1][1] == 1

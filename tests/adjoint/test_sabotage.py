@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from pcbatch.runtime.adjoint import backward_sweep, batched_pullback, block_vjp
+from pcbatch.runtime.adjoint import backward_sweep, block_vjp, shared_operand_vjp
 from pcbatch.runtime.adjoint import tape as tapes
 from pcbatch.runtime.backends.tensorflow import control, gradients, linearize
 from pcbatch.runtime.machine.values import Rows
@@ -89,7 +89,7 @@ def stores_leave_the_element(patch):
 
 def sums_count_in_every_chunk(patch):
     """What runs have summed up is added with each of the chunks in which rows are pulled back."""
-    over_rows = batched_pullback.BatchedPullback._over_rows
+    over_rows = shared_operand_vjp.BatchedPullback._over_rows
 
     def again(self, each, tape, sound, arrays, carried, some):
         def counted(start, rows, arrays, before):
@@ -97,7 +97,7 @@ def sums_count_in_every_chunk(patch):
 
         return over_rows(self, each, tape, sound, arrays, carried, some if each.linear.is_late else counted)
 
-    patch.setattr(batched_pullback.BatchedPullback, "_over_rows", again)
+    patch.setattr(shared_operand_vjp.BatchedPullback, "_over_rows", again)
 
 
 def the_residual_of_another_row(patch):
@@ -133,7 +133,7 @@ def test_it_is_noticed(act, monkeypatch):
     function, arguments, variables = CASES[ACTS[act]]
     monkeypatch.setattr(tapes, "Sizes", lambda: SMALL if act in LONG else TINY)
     monkeypatch.setattr(
-        batched_pullback, "CPU", batched_pullback.CPU.__class__(**{**vars(batched_pullback.CPU), "pulled": 16})
+        shared_operand_vjp, "CPU", shared_operand_vjp.CPU.__class__(**{**vars(shared_operand_vjp.CPU), "pulled": 16})
     )
     right = batched(function.options(jit=False, name=f"{ACTS[act]}_before_{act.__name__}"), arguments, variables)
     act(monkeypatch)

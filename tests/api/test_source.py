@@ -19,7 +19,7 @@ from pcbatch import UsageError
 from pcbatch.commands.cli import main
 from pcbatch.ir import machine as table
 from pcbatch.runtime.machine.state import Limits
-from pcbatch.runtime.strategies.lane import Lane
+from pcbatch.runtime.strategies.reference import Lane
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("mixed_failures", "closure_arrays", "closure_functions", "structured_argument", "parity", "many_live")

@@ -16,10 +16,9 @@ from pcbatch.ir.machine_printer import print_machine
 from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.ir.verifier import IRError
 from pcbatch.lowering.codegen.emit import checked_sites
-from pcbatch.optimize.machine import call_groups
-from pcbatch.optimize.machine.call_groups import WAITS
-from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, apart, find_forks, loss
-from pcbatch.optimize.machine.hoisted_values import ASKS, ASKS_UNSEEN, CHOSEN, DEPENDS, OPAQUE, STORED
+from pcbatch.optimize.machine import forks
+from pcbatch.optimize.machine.forked_calls import ASKS, ASKS_UNSEEN, CHOSEN, DEPENDS, OPAQUE, STORED
+from pcbatch.optimize.machine.forks import CHEAP, RECURSES_NOT, WAITS, apart, find_forks, loss
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.goldens import check_golden
 from tests.ir.evaluation import interpreter_callbacks
@@ -251,7 +250,7 @@ def test_calls_in_sequence_are_what_they_were(name):
 
 
 def test_what_a_call_may_change_is_not_known_behind_it(monkeypatch):
-    monkeypatch.setattr(call_groups.Finder, "_return", lambda self, values, end: None)
+    monkeypatch.setattr(forks.Finder, "_return", lambda self, values, end: None)
     _, program = compiled("dependent")
     assert groups(program), "sabotaged, the second call is given what was there before the first"
 

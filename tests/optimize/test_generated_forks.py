@@ -16,7 +16,7 @@ from pcbatch.ir.analysis.activity import activity
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups
 from pcbatch.ir.machine_verifier import verify_machine
 from pcbatch.lowering.codegen.emit import checked_sites
-from pcbatch.optimize.machine import call_groups
+from pcbatch.optimize.machine import forks
 from pcbatch.optimize.machine.forks import find_forks
 from pcbatch.optimize.pipeline import machine_passes, run_passes
 from tests.forked_runs import GRAPH, REFUSABLE, assert_near, batch, module, singles
@@ -74,6 +74,6 @@ def test_forked_calls_give_what_single_gives(seed):
 
 def test_it_is_noticed_when_a_call_is_given_what_was_there_before_another(monkeypatch):
     """Sabotage: what is known behind a call is what was known before it."""
-    monkeypatch.setattr(call_groups.Finder, "_return", lambda self, values, end: None)
+    monkeypatch.setattr(forks.Finder, "_return", lambda self, values, end: None)
     with pytest.raises(BrokenProgramError, match="reads f0_result, which never had a value"):
         judge(QUICK[0])

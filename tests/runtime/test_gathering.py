@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pcbatch
 from pcbatch.runtime.backends.tensorflow import TensorFlowBackend, private, rules
-from pcbatch.runtime.backends.tensorflow.rules import elements
+from pcbatch.runtime.backends.tensorflow.rules import arrays
 from pcbatch.runtime.backends.tensorflow.xla_cpu.gathering import gather_by_lane
 from pcbatch.runtime.costs.device import CPU
 
@@ -77,7 +77,7 @@ def test_a_variable(options, is_passed, monkeypatch):
     """Also where pfor passes reads of handles on, as it does from TensorFlow 2.22 on."""
     if is_passed:
         pfor = private.copy_of_pfor(rules._register)
-        monkeypatch.setattr(pfor, "passthrough_stateful_ops", {*pfor.passthrough_stateful_ops, *elements.READS})
+        monkeypatch.setattr(pfor, "passthrough_stateful_ops", {*pfor.passthrough_stateful_ops, *arrays.READS})
     i, looked_up = np.array([0, 5, 9], np.int32), lookup(**options)
     for found, *wanted in zip(looked_up(i), *map(looked_up.single, i), strict=True):
         np.testing.assert_array_equal(found, np.stack(wanted))

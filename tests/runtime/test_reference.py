@@ -4,8 +4,7 @@ import numpy as np
 
 from pcbatch.runtime.report.run import Run
 from pcbatch.runtime.schedules.schedule_step import BlockGraph
-from pcbatch.runtime.strategies.lane import Lane
-from pcbatch.runtime.strategies.reference import ReferenceMachine, run_reference
+from pcbatch.runtime.strategies.reference import Lane, ReferenceMachine, run_reference
 from tests.runtime import tables
 from tests.runtime.libraries import MODES, ON_BOTH, on_both
 

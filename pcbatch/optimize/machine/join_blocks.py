@@ -9,6 +9,14 @@
 
 The group's first block pushes nothing where it forks: what it would save is kept in registers, which nobody touches
 while the lane waits. So what the blocks of the group push and pop becomes copies, and only what is left over is pushed.
+
+Values that were saved before a group of calls begins are brought to where its first block can hand them over:
+
+    b2: push k; ..; pushjump b0, back to b3     b2: (as before)
+    b3: ..; pushjump b0, back to b4       -->   b3: pop k; k_1 = k; ..; push k = k_1; pushjump b0, back to b4
+    b4: pop k; n = n - k; pushjump b0, ..       b4: (as before)
+
+Without that the call in b4 could not be made together with the one in b3: what it is given lies on a stack.
 """
 
 from __future__ import annotations
@@ -16,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pcbatch.ir.machine import Block, Branch, Item, Jump, Piece, Push, Statement, Store
+from pcbatch.ir.machine import Block, Branch, Item, Jump, Piece, Program, Push, Statement, Store
 from pcbatch.ir.payload import NEGATION, Copy
 from pcbatch.ir.program import Primitive
 
@@ -134,3 +142,35 @@ def _names(item: Item) -> Iterator[str]:
         yield from (*item.reads, *item.writes)
     if item.predicate is not None:
         yield item.predicate
+
+
+# -- saved values ------------------------------------------------------------------------------------------------------
+
+
+def lifted(
+    program: Program,
+    first: int,
+    variables: Collection[str],
+    live: Sequence[frozenset[str]],
+    fresh: Callable[[str], str],
+) -> Program | None:
+    """The program whose block number `first` takes `variables` off their stacks at its start, and saves them again.
+
+    None where there are none, or where the tops of some are in use: what may be read (`live`) in a block or behind it.
+    """
+    block = program.blocks[first]
+    for name in variables:
+        if name in live[first] or name in block.pops or program.storage.get(name) != "cached stack":
+            return None
+    if not variables:
+        return None
+    kept = {name: fresh(name) for name in sorted(variables)}
+    block = replace(
+        block,
+        pops=(*block.pops, *kept),
+        body=(*copies(block, [(name, variable) for variable, name in kept.items()]), *block.body),
+        pushes=(*(Push(variable, name) for variable, name in kept.items()), *block.pushes),
+    )
+    blocks = (*program.blocks[:first], block, *program.blocks[first + 1 :])
+    types = {**program.types, **{name: program.types[variable] for variable, name in kept.items()}}
+    return replace(program, blocks=blocks, types=types)

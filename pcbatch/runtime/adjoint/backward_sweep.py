@@ -13,11 +13,9 @@ from typing import Any
 
 from pcbatch.ir.machine import Chunks, Program
 from pcbatch.ir.types import TensorType
-from pcbatch.runtime.adjoint.batched_pullback import BatchedPullback, Totals, summed
 from pcbatch.runtime.adjoint.block_vjp import BlockVjp
 from pcbatch.runtime.adjoint.block_vjp_info import Names, keys
-from pcbatch.runtime.adjoint.shared_operand_vjp import SharedOperandVjp
-from pcbatch.runtime.adjoint.sparse_gradients import Lookups
+from pcbatch.runtime.adjoint.shared_operand_vjp import BatchedPullback, Lookups, SharedOperandVjp, Totals, summed
 from pcbatch.runtime.adjoint.tape import LANE, LOG, LOGGED, Tapes
 from pcbatch.runtime.backends.pieces import Leaves
 from pcbatch.runtime.backends.protocol import Array, State, repeated

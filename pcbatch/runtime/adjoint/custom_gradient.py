@@ -1,9 +1,17 @@
-"""Gradients through runs: who watches a run gets it taped, who asks later gets it run again."""
+"""Gradients through runs: who watches a run gets it taped, who asks later gets it run again.
+
+Inside a caller's compiled program all sizes are fixed: there is one segment, whose tapes are to be enough. Nothing
+grows there, nothing is put aside, and nothing can raise. So the caller says how many rows of a block a run may
+have, and the run is recorded as one segment with as much room. A run that has more is not recorded to its end: then all
+gradients are NaN, never wrong.
+
+Gradients by shared operands of each example apart come from one replay, without a sum over the lanes.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +20,61 @@ import numpy as np
 from pcbatch.errors import GradientError
 from pcbatch.ir.analysis.activity import has_gradient
 from pcbatch.ir.types import Type, leaves
-from pcbatch.runtime.adjoint import static_size
 from pcbatch.runtime.adjoint.reverse import Reverse
+from pcbatch.runtime.adjoint.seeds import by_parameters, seeded
 from pcbatch.runtime.adjoint.tangent import is_float
 from pcbatch.runtime.adjoint.tape import Sources
 from pcbatch.runtime.adjoint.vjp import TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend, Further, PullBack
 from pcbatch.runtime.machine.outcome import Finished, Outcome, Run
+from pcbatch.runtime.machine.pool import Pool
 from pcbatch.runtime.machine.result_packing import argument_arrays, operand_arrays
+
+# -- static sizes ------------------------------------------------------------------------------------------------------
+
+
+def gradients(
+    way: Reverse, arrays: Sequence[Array], upstream: Sequence[Array | None], lanes: Any
+) -> list[Array | None]:
+    """The gradients by all `arrays`, the leaves of arguments and shared operands: see `Reverse.gradients`.
+
+    NaN where the run has more rows than there is room for.
+    """
+    backend, segments, replay = way.backend, way.segments, way.replay
+    count, given = len(way.layout.inputs), [each for each in upstream if each is not None]
+    flows = [each is not None for each in upstream]
+
+    def program(*every: Array) -> list[Array]:
+        arguments, shared = every[:count], every[count : len(arrays)]
+        remaining = iter(every[len(arrays) :])
+        seeds = iter([next(remaining) if each else None for each in flows])
+        pool, examples = Pool.of(lanes), backend.constant(0) + lanes
+        first = segments.legs.begin(arguments, pool, way.limits.largest_capacity)
+        # Programs of their own: that a tape depends on operands, too, is none of the way back's business.
+        known = lanes if isinstance(lanes, int) else None
+        segment, undo = way.forward.segment(pool), way.undo(known)
+        end = segments.unpack(list(segment(*segments.legs.flat(first), *shared, examples)), pool)
+        last = end.snapshot
+        sound = backend.array(last.outputs["status"], "int32") == 0
+        pointers = {name: last.state[way.layout.pointer(name)] for name in way.forward.pointers}
+        before = seeded(replay, seeds, pointers, sound, None, segments.legs.capacity(last) + 1, examples)
+        totals = {key: replay.nothing(type_, lanes) for key, type_ in replay.totals.items()}
+        after = dict(
+            zip(
+                (*before, *totals),
+                undo(*before.values(), *totals.values(), *end.tape.values(), sound, *shared),
+                strict=True,
+            )
+        )
+        found = [*by_parameters(replay, after, lanes, None), *(after[key] for key in totals)]
+        return [backend.where(end.goes_on, each * 0 + float("nan"), each) for each in found]
+
+    compiled = backend.compile(program, way.jit)
+    return way.flow.packed(iter(list(backend.forbid_gradients(compiled)(*arrays, *given))))
+
+
+# -- runs that are watched ---------------------------------------------------------------------------------------------
+
 
 Plain = Callable[[Sequence[Any], Sequence[Any], Any], Outcome]
 """Runs a program on the leaves of arguments and shared operands, for so many lanes."""
@@ -117,7 +172,7 @@ def _through(
             if is_empty:
                 return way.nothing()
             if backend.inside("fixed program"):
-                return static_size.gradients(way.fixed, arrays, upstream, lanes)
+                return gradients(way.fixed, arrays, upstream, lanes)
             return way.pulled_back(None if backend.inside("saved gradient") else known, arrays, upstream, lanes)
 
         return values, pull_back
@@ -196,3 +251,43 @@ def check(backend: Backend, name: str, *, reserved: bool = False) -> None:
             f"jit_compile=True away: what {name} does is compiled by itself; in a Keras layer that calls it write "
             f"self.supports_jit = False; or say how long it may be: {name}.options(max_tape=..)"
         )
+
+
+# -- gradients by example ----------------------------------------------------------------------------------------------
+
+
+def gradients_by_example(
+    way: Reverse, arguments: Sequence[Any], shared: Sequence[Any], lanes: Any, wanted: Collection[int]
+) -> dict[int, Array | None]:
+    """The gradient of the sum of each lane's float results, `[lanes, ...]`, by those leaves of `shared` at `wanted`.
+
+    None where none flows, zeros for lanes that fail. Nobody takes a gradient through it: GradientError PCB604.
+    """
+    backend, program = way.backend, way.program
+    names = [name for name in program.shared for _ in leaves(program.shared_types[name])]
+    way = way.planned(sources=(frozenset(), frozenset(names[place] for place in wanted)), by_lane=True)
+    flat = [*argument_arrays(program, backend, arguments, lanes), *operand_arrays(program, backend, shared)]
+    found: dict[int, Array | None] = {}
+
+    error = GradientError(
+        f"PCB604: a gradient of the gradients of {program.name!r} was asked for\n  help: only first derivatives go "
+        f"through a batched call; keep the second from flowing there with tf.stop_gradient(...)"
+    )
+
+    def refuse(_: Any) -> Any:
+        raise error
+
+    def run(arrays: list[Array]) -> tuple[Sequence[Array], Any]:
+        check(backend, program.name)
+        if isinstance(lanes, int) and lanes == 0:
+            every = way.nothing()
+        else:
+            types = [leaf for name in program.results for leaf in way.layout.leaves(name)]
+            seeds = [backend.zeros(lanes, leaf) + 1 if has_gradient(leaf) else None for leaf in types]
+            every = way.pulled_back(None, arrays, seeds, lanes)
+        of_shared = every[len(every) - len(shared) :]
+        found.update((place, of_shared[place]) for place in wanted)
+        return [each for each in found.values() if each is not None], refuse
+
+    values = iter(backend.differentiable(run, flat, program.name))
+    return {place: None if each is None else next(values) for place, each in found.items()}

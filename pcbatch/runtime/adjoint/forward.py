@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from pcbatch.ir.types import leaves
-from pcbatch.runtime.adjoint.residual_storage import Aside, ResidualStore
+from pcbatch.runtime.adjoint.checkpointing import Aside, ResidualStore
 from pcbatch.runtime.adjoint.segments import Segment, Segments
 from pcbatch.runtime.backends.protocol import Array, Spec
 from pcbatch.runtime.machine.outcome import Statistics

@@ -1,33 +1,101 @@
-"""Reverse mode of one program: what a run is taped for, as data, and the compiled program for each such plan."""
+"""Reverse mode of one program: what a run is taped for, as data, and the compiled program for each such plan.
+
+Native code takes part by two interfaces: for gradients without records, and between the taped blocks of a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pcbatch.ir.analysis.parallel_call_groups import forking, groups, without_forks
-from pcbatch.ir.machine import LaneStatus, Program
+from pcbatch.ir.machine import LaneStatus, Piece, Program
 from pcbatch.optimize.machine.compaction import DEFAULT, Compaction
-from pcbatch.runtime.adjoint.captured_operands import with_hidden
-from pcbatch.runtime.adjoint.external_block_tapes import ExternalBlockTapes
-from pcbatch.runtime.adjoint.forks.reverse import ForkedReverse
-from pcbatch.runtime.adjoint.forks.vjp import ForkedWay
-from pcbatch.runtime.adjoint.natively import MakeNative, Natively
+from pcbatch.runtime.adjoint.forked_reverse import ForkedReverse, ForkedWay
 from pcbatch.runtime.adjoint.tangent import tangent_program
 from pcbatch.runtime.adjoint.tape import Sizes, Sources
 from pcbatch.runtime.adjoint.text import print_adjoint
 from pcbatch.runtime.adjoint.vjp import TapedProgram, TapedRun
 from pcbatch.runtime.backends.protocol import Array, Backend
-from pcbatch.runtime.machine.context import Context
+from pcbatch.runtime.machine.context import Context, ExternalBlocks
 from pcbatch.runtime.machine.outcome import Statistics
 from pcbatch.runtime.machine.pool import BatchBuckets
 from pcbatch.runtime.machine.pool_sizing import ForkFeedback, Pools
 from pcbatch.runtime.machine.state import GROWTH, Layout, Limits
 from pcbatch.runtime.schedules import schedule_named
 from pcbatch.threads import once
+
+# -- interfaces to native code -----------------------------------------------------------------------------------------
+
+
+class Natively(Protocol):
+    """Gives the gradients of runs of one program, from ordinary code."""
+
+    def gradients(
+        self, arrays: Sequence[Array], upstream: Sequence[Array | None], lanes: int
+    ) -> list[Array | None] | None:
+        """See `TapedProgram.gradients`; `arrays` are arguments and shared operands. None if a record gets too long."""
+
+
+MakeNative = Callable[[TapedProgram], Natively | None]
+"""Makes the giver of gradients of a way's program by native code; None where there is none."""
+
+
+class ExternalBlockTapes(Protocol):
+    """Runs blocks that are not taped."""
+
+    def lockstep(self, program: Program, backend: Backend, taped: Collection[int]) -> frozenset[int] | None:
+        """The blocks that are left to the machine, those that are `taped` among them; None where it does not pay."""
+
+    def prepared(self, program: Program) -> Program:
+        """The program as it needs it."""
+
+    def elsewhere(self, layout: Layout, backend: Backend, limits: Limits, lockstep: frozenset[int]) -> ExternalBlocks:
+        """Return the runner of all blocks but those in `lockstep`, of which there are some."""
+
+
+# -- captured operands -------------------------------------------------------------------------------------------------
+# The values that helpers capture on their own: variables of a layer, arrays from around a plain function.
+# A run takes them as they are, but for the way back they must be shared operands like any other: their gradients are
+# wanted, and their values are those of the run, whatever is assigned later.
+
+
+def with_hidden(program: Program, backend: Backend) -> tuple[Program, tuple[Any, ...]]:
+    """Return the program with captures of its pieces' helpers as shared operands behind all others, and these."""
+    found: dict[int, tuple[str, Any]] = {}
+
+    def shown(piece: Piece) -> Piece:
+        shared = [program.shared_types[name] for name in piece.shared]
+        captured = backend.facts(piece, [program.types[name] for name in piece.reads], shared).captured
+        for each in captured:
+            found.setdefault(id(each), (f"captured {len(found)}", each))
+        pairs = {id(each): found[id(each)] for each in captured}.values()
+        return replace(
+            piece,
+            shared=(*piece.shared, *(name for name, _ in pairs)),
+            kept={**piece.kept, **{name: (each,) for name, each in pairs}},
+            unnamed=len(pairs),
+        )
+
+    def items(block: Any) -> Iterator[Any]:
+        for item in block.body:
+            yield shown(item) if isinstance(item, Piece) else item
+
+    with backend.tracing_once():
+        blocks = tuple(replace(block, body=tuple(items(block))) for block in program.blocks)
+    if not found:
+        return program, ()
+    types = {name: backend.type_of(each) for name, each in found.values()}
+    shared, shared_types = (*program.shared, *types), {**program.shared_types, **types}
+    shown_all = replace(program, blocks=blocks, shared=shared, shared_types=shared_types)
+    return shown_all, tuple(each for _, each in found.values())
+
+
+# -- reverse mode ------------------------------------------------------------------------------------------------------
+
 
 FEW = 3
 """Number of segments beyond which the next run has tapes as long as they get."""
@@ -54,7 +122,7 @@ class Settings:
     `tape` says what is put aside of each segment: a name of `POLICIES`. `most`, if that is given, is how many rows of a
     block a run may have inside a caller's compiled program. Runs from ordinary code share programs by `rooms`, may have
     other code between blocks that are taped (`mixing`), fork the groups of calls (`forks`), and give gradients
-    `natively`, where that is so.
+    `Natively`, where that is so.
     """
 
     schedule: str = "auto"
@@ -78,7 +146,7 @@ class Plan:
     """The gradients that a run is taped for, and how.
 
     By the parameters and shared operands of `sources`, None: by all; by shared operands `by_lane`, those of each lane.
-    `is_fixed`: inside a caller's compiled program (`static_size.py`). `lockstep` are the blocks that are left to the
+    `is_fixed`: inside a caller's compiled program (`custom_gradient`). `lockstep` are the blocks that are left to the
     machine where other code runs between those that are taped.
     """
 

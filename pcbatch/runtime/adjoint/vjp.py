@@ -14,12 +14,10 @@ from typing import Any, Protocol
 
 from pcbatch.ir.machine import LaneStatus, Program
 from pcbatch.runtime.adjoint.backward_sweep import Replay
-from pcbatch.runtime.adjoint.checkpointing import Checkpoints
-from pcbatch.runtime.adjoint.flow import GradientFlow
+from pcbatch.runtime.adjoint.checkpointing import Checkpoints, KeepAll, ResidualStore
 from pcbatch.runtime.adjoint.forward import Forward
 from pcbatch.runtime.adjoint.refusing import refusing
-from pcbatch.runtime.adjoint.residual_storage import KeepAll, ResidualStore
-from pcbatch.runtime.adjoint.seeds import by_parameters, seeded
+from pcbatch.runtime.adjoint.seeds import GradientFlow, by_parameters, seeded
 from pcbatch.runtime.adjoint.segments import Segments
 from pcbatch.runtime.adjoint.tape import Sizes, Sources, Tapes
 from pcbatch.runtime.backends.protocol import Array, Spec
@@ -95,7 +93,7 @@ class TapedProgram:
 
     `tape` says what is put aside of each segment: a name of `POLICIES`. Stacks have room for `capacity` calls at first.
     `by_lane`: gradients by shared operands are those of each lane, `[lanes, ...]`. `is_fixed`: it is inside a caller's
-    compiled program (`static_size.py`); `is_mixed`: other code runs between the blocks that are taped. A cache on disk
+    compiled program (`custom_gradient`); `is_mixed`: other code runs between the blocks that are taped. A cache on disk
     knows the program by `digest`, as in `Machine`.
     """
 

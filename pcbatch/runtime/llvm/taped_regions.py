@@ -1,4 +1,4 @@
-"""Native code between the blocks that are taped: see `adjoint.external_block_tapes.ExternalBlockTapes`."""
+"""Native code between the blocks that are taped: see `adjoint.reverse.ExternalBlockTapes`."""
 
 from __future__ import annotations
 

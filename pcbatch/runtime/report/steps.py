@@ -17,7 +17,7 @@ from pcbatch.runtime.machine.outcome import Outcome
 from pcbatch.runtime.report import formatting
 from pcbatch.runtime.report.formatting import written
 from pcbatch.runtime.report.run import Run
-from pcbatch.runtime.strategies.lane import Visit
+from pcbatch.runtime.strategies.reference import Visit
 
 COUNTER = "(program counter)"
 UNCHANGED = 10

@@ -40,9 +40,8 @@ from pcbatch.runtime.machine.outcome import Counts, Outcome
 from pcbatch.runtime.machine.segments import Legs
 from pcbatch.runtime.machine.state import Layout, Limits
 from pcbatch.runtime.schedules.adaptive import EXPENSIVE, expensive_blocks
-from pcbatch.runtime.strategies.lane import Walker
 from pcbatch.runtime.strategies.on_host import OnHost
-from pcbatch.runtime.strategies.reference import Examples, outcome_of
+from pcbatch.runtime.strategies.reference import Examples, Walker, outcome_of
 
 AHEAD = 10_000
 """Number of checks whose outcome is not known before a lane waits for them: it might go on for ever."""

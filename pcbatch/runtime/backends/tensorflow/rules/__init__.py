@@ -23,10 +23,8 @@ from pcbatch.runtime.backends.tensorflow.rules import (
     arrays,
     convolutions,
     draws,
-    elements,
     extremes,
     functions,
-    images,
     lane_after_lane,
     linear_algebra,
     slopes,
@@ -41,8 +39,6 @@ RULES: dict[str, Rule] = {
     **arrays.RULES,
     **convolutions.RULES,
     **draws.RULES,
-    **elements.RULES,
-    **images.RULES,
     **linear_algebra.RULES,
 }
 """Rules for operations that TensorFlow has none for, by operation; where it has one in a later version, that stays."""
@@ -50,7 +46,6 @@ RULES: dict[str, Rule] = {
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     **arrays.CORRECTIONS,
     **convolutions.CORRECTIONS,
-    **elements.CORRECTIONS,
     **extremes.CORRECTIONS,
     **linear_algebra.CORRECTIONS,
     **functions.CORRECTIONS,
@@ -75,7 +70,7 @@ def _register(registry: MutableMapping[str, private.Converter], wrap: Callable[[
             registry[name] = functools.partial(functions.checked, registry[name])
 
 
-READS = {"ReadVariableOp", *elements.READS}
+READS = {"ReadVariableOp", *arrays.READS}
 """Operations on a variable's handle that can do with its value in place of the handle."""
 
 Pairs = Sequence[tuple[tf.Tensor, tf.Tensor]]
@@ -245,7 +240,7 @@ class Conversion:
                 self.give(operation.outputs[0], Converted(function(inputs[0].t), inputs[0].is_stacked))
             return
         outputs = straight.converted(operation, inputs)
-        for family in (extremes, slopes, elements, draws):
+        for family in (extremes, slopes, arrays, draws):
             outputs = outputs or family.same_for_all(operation, inputs)
         if outputs is None and (self.lanes is None or self._is_shared(operation, inputs)):
             outputs = self._of_one(operation, inputs)

@@ -6,6 +6,8 @@ place is laid out and one batched matrix product does the rest; gradients are th
 pfor has a rule for the gradient with respect to a shared kernel: a loop over the lanes, in which XLA runs convolutions
 badly. There it is a batched product, too (64 lanes, 32 channels, 28 x 28 places: 56 ms instead of 717). For kernels of
 TensorFlow the loop is the faster one, by half.
+
+In operations on batches of images the lanes become a part of the batch.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pcbatch.runtime.backends.tensorflow.rules.family import (
     merge,
     part,
     stacked,
+    with_leading_axes,
     with_merged_lanes,
 )
 
@@ -191,13 +194,58 @@ def _is_a_product_in_xla(inputs: Any) -> bool:
     return is_last and graphs.may_be_in_xla() and bool(image[-1] == kernel[-2])
 
 
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+_RESIZE = ("align_corners", "half_pixel_centers")
+
+
+def _crop_and_resize(inputs: Any) -> tf.Tensor:
+    """Boxes name the image that they cut from: the images of lane after lane are numbered on."""
+    inputs.stack_inputs(stack_indices=[0, 1, 2])
+    images, boxes, of_image = (inputs.stacked_input(place) for place in range(3))
+    lanes, count = tf.shape(images)[:1], tf.shape(images)[1]
+    numbered = of_image + (tf.range(lanes[0]) * count)[:, None]
+    cut = tf.raw_ops.CropAndResize(
+        image=merge(images),
+        boxes=merge(boxes),
+        box_ind=merge(numbered),
+        crop_size=inputs.unstacked_input(3),
+        **attributes(inputs, "method", "extrapolation_value"),
+    )
+    return part(cut, lanes)
+
+
 RULES: dict[str, Rule] = {
     "Conv3D": _either(with_merged_lanes(tf.raw_ops.Conv3D, "input", "filter", keep=_THREE), _forward(depthwise=False)),
     "Conv3DBackpropInputV2": _either(
         _shared_to_image(tf.raw_ops.Conv3DBackpropInputV2, _THREE), _to_image(depthwise=False)
     ),
     "Conv3DBackpropFilterV2": _to_kernel(depthwise=False),
+    "CropAndResize": _crop_and_resize,
+    "Dilation2D": with_merged_lanes(tf.raw_ops.Dilation2D, "input", "filter", keep=("strides", "rates", "padding")),
+    "ExtractImagePatches": with_merged_lanes(
+        tf.raw_ops.ExtractImagePatches, "images", keep=("ksizes", "strides", "rates", "padding")
+    ),
+    "HSVToRGB": with_leading_axes(tf.raw_ops.HSVToRGB, "images"),
+    "LRN": with_merged_lanes(tf.raw_ops.LRN, "input", keep=("depth_radius", "bias", "alpha", "beta")),
+    "LRNGrad": with_merged_lanes(
+        tf.raw_ops.LRNGrad,
+        "input_grads",
+        "input_image",
+        "output_image",
+        keep=("depth_radius", "bias", "alpha", "beta"),
+        merged=(0, 1, 2),
+    ),
+    "RGBToHSV": with_leading_axes(tf.raw_ops.RGBToHSV, "images"),
+    "ResizeBicubic": with_merged_lanes(tf.raw_ops.ResizeBicubic, "images", "size", keep=_RESIZE),
+    "ResizeBilinear": with_merged_lanes(tf.raw_ops.ResizeBilinear, "images", "size", keep=_RESIZE),
+    "ResizeBilinearGrad": with_merged_lanes(
+        tf.raw_ops.ResizeBilinearGrad, "grads", "original_image", keep=_RESIZE, merged=(0, 1)
+    ),
+    "ResizeNearestNeighbor": with_merged_lanes(tf.raw_ops.ResizeNearestNeighbor, "images", "size", keep=_RESIZE),
 }
+
 
 CORRECTIONS: dict[str, tuple[Applies, Rule]] = {
     "Conv2D": (lambda inputs: stacked(inputs, 1), _forward(depthwise=False)),
