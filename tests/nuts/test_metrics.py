@@ -295,3 +295,11 @@ def test_an_indefinite_matrix_has_no_root(covariance):
     mean, root = geometric_mean(stack, np.broadcast_to(np.eye(2), (2, 2, 2)))
     assert not np.isfinite(root[0]).all() or np.linalg.cond(mean[0]) > 1e7
     np.testing.assert_allclose(mean[1] @ mean[1], DENSE[:2, :2], rtol=1e-14)
+
+
+def test_a_product_that_overflows_has_no_root():
+    huge = 1e200 * np.eye(2)
+    mean, root = geometric_mean(np.stack([huge, DENSE[:2, :2]]), np.stack([huge, np.eye(2)]))
+    assert not np.isfinite(mean[0]).any()
+    assert not np.isfinite(root[0]).any()
+    np.testing.assert_allclose(mean[1] @ mean[1], DENSE[:2, :2], rtol=1e-14)

@@ -122,16 +122,19 @@ def geometric_mean(covariance: np.ndarray, precision: np.ndarray) -> tuple[np.nd
     """The positive definite `m` with `m @ precision @ m == covariance`, `[.., d, d]`, and a root of its inverse.
 
     Of a normal density the inverse of the one is the other, and what is decomposed is the unit matrix. Not finite where
-    rounding makes that indefinite.
+    rounding makes that indefinite, or it overflows.
 
     By singular values: `eigh` runs matrices of 31 rows on all cores, which takes 100 times as long, and longer where
     these have other work.
     """
     lower = np.linalg.cholesky(precision)
     upper = np.swapaxes(lower, -1, -2)
-    vectors, sizes, others = np.linalg.svd(upper @ covariance @ lower)
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = upper @ covariance @ lower
+    is_finite = np.isfinite(whole).all(axis=(-2, -1), keepdims=True)
+    vectors, sizes, others = np.linalg.svd(np.where(is_finite, whole, np.eye(whole.shape[-1])))
     values = sizes * np.einsum("...ij,...ji->...j", vectors, others)  # with the signs that an indefinite matrix has
-    spread = np.where(values > 0, values, np.nan)[..., np.newaxis, :] ** 0.25
+    spread = np.where(is_finite & (values > 0)[..., np.newaxis, :], values[..., np.newaxis, :], np.nan) ** 0.25
     root = np.linalg.solve(upper, vectors * spread)
     return root @ np.swapaxes(root, -1, -2), lower @ (vectors / spread)
 
