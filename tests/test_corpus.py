@@ -57,7 +57,7 @@ FEATURES = program_features.of_corpus()
 COSTS = {**dict.fromkeys(GRAPH, 2), **dict.fromkeys(XLA, 3), AUTO: 2}
 """Seconds per run, roughly and relatively: what decides how often a mode comes up in the runs of small batches."""
 ONE_BY_ONE = (*REFERENCE, *INTERPRETERS)
-"""What runs lanes one after another: programs take them in turn."""
+"""Modes that run lanes one after another: programs take them in turn."""
 IN_TURN = tuple(mode for mode in MODES if mode not in (AUTO, *ONE_BY_ONE))
 OFTEN = 15
 """How many programs each of the other modes runs at least."""

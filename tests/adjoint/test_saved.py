@@ -46,7 +46,7 @@ class Trained(tf.Module):
 
 
 def by_single(n: np.ndarray, x: np.ndarray) -> list[tf.Tensor]:
-    """What `Trained.step` gives, one example after another."""
+    """The results of `Trained.step`, one example after another."""
     given = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(given)
